@@ -1,21 +1,21 @@
-//! Whether this CPU has the instructions that the build was made of.
+//! Checks that this CPU has the instructions that the build requires.
 //!
-//! A build for x86-64-v3 has AVX2 and BMI instructions everywhere, codecs most of all, and there is no second set of them to choose
-//! at run time. On a CPU without them the process would end with SIGILL and not a word. `is_x86_feature_detected!` is no help: it is
-//! `true` at compile time for what the build demands, so the CPU is asked itself.
+//! A build for x86-64-v3 uses AVX2 and BMI everywhere, without run-time dispatch. Without them the process would end
+//! with SIGILL and no message. `is_x86_feature_detected!` does not help: it is `true` at compile time for required
+//! features, so this module executes CPUID itself.
 //!
-//! This code is made of the same instructions as everything else. It stays with integers against constants, and one message that is
-//! never composed: neither gives the compiler a reason for AVX or BMI. `packaging/test.py` tries that on an old CPU, emulated.
+//! This code is compiled with the same features. It only compares integers with constants, and its message is one
+//! constant, so that the compiler has no use for AVX or BMI. `packaging/test.py` tests it on an emulated old CPU.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What a person can do about it.
+/// The error message.
 const REFUSAL: &[u8] = b"error: this CPU lacks instructions that this build of tidetable is made of\n  help: the packages need \
     x86-64-v3 (AVX2, BMI1, BMI2, F16C, FMA, LZCNT, MOVBE): Intel since Haswell, AMD since Zen;\n        on an older CPU build \
     tidetable from its source with `just install`, which goes by the CPU that it runs on\n";
 
-/// The registers in which a CPU and its system say what they can do.
+/// CPUID and XCR0 feature bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Registers {
     /// ECX of leaf 1.
@@ -24,18 +24,18 @@ struct Registers {
     extended: u32,
     /// ECX of leaf 0x8000_0001.
     amd: u32,
-    /// XCR0: which registers the system saves when it switches threads.
+    /// XCR0: the register state that the system saves on a context switch.
     saved: u64,
 }
 
-/// Leaf 1: the system lets XCR0 be read.
+/// Leaf 1: XGETBV is enabled.
 const OSXSAVE: u32 = 1 << 27;
-/// XCR0: the registers of SSE and AVX.
+/// XCR0: SSE and AVX state.
 const AVX_STATE: u64 = 0b110;
-/// XCR0: those and the registers of AVX-512.
+/// XCR0: SSE, AVX and AVX-512 state.
 const AVX512_STATE: u64 = 0b1110_0110;
 
-/// What this build demands: nothing, if it was made for any x86-64.
+/// The features that this build requires: none for plain x86-64.
 const DEMANDED: Registers = Registers {
     basic: bit(cfg!(target_feature = "sse3"), 0)
         | bit(cfg!(target_feature = "ssse3"), 9)
@@ -69,17 +69,17 @@ const fn bit(demanded: bool, place: u32) -> u32 {
     (demanded as u32) << place
 }
 
-/// Says on standard error why the command cannot run here, if it cannot.
+/// Writes the message to standard error and returns the exit code, if a required feature is missing.
 pub(crate) fn refuse() -> Option<ExitCode> {
     if has(DEMANDED, read()) {
         return None;
     }
-    // If that cannot be written the exit code says it alone.
+    // If that fails, the exit code remains.
     let _ = std::io::stderr().write_all(REFUSAL);
     Some(ExitCode::FAILURE)
 }
 
-/// Whether all that is demanded is there.
+/// Whether all required features are present.
 fn has(demanded: Registers, found: Registers) -> bool {
     found.basic & demanded.basic == demanded.basic
         && found.extended & demanded.extended == demanded.extended
@@ -87,7 +87,7 @@ fn has(demanded: Registers, found: Registers) -> bool {
         && found.saved & demanded.saved == demanded.saved
 }
 
-/// Asks the CPU. Leaves that it does not know count as zero: some CPUs answer with another leaf instead.
+/// Reads the features. Unknown leaves count as zero: some CPUs return another leaf instead.
 #[expect(unsafe_code, reason = "XCR0 can be read in no other way")]
 #[allow(unused_unsafe, reason = "reading a leaf was unsafe in older compilers")]
 fn read() -> Registers {
@@ -107,10 +107,10 @@ fn read() -> Registers {
 mod tests {
     use super::{AVX_STATE, DEMANDED, OSXSAVE, Registers, has, read};
 
-    /// What a build for x86-64-v3 demands.
+    /// The features of a build for x86-64-v3.
     const V3: Registers = Registers { basic: 0x38d8_1201, extended: 0x128, amd: 0x20, saved: AVX_STATE };
     const NONE: Registers = Registers { basic: 0, extended: 0, amd: 0, saved: 0 };
-    /// As their makers document them, under a system that saves what they have.
+    /// As documented by the makers, under a system that saves the state.
     const HASWELL: Registers = Registers { basic: 0x7ffa_fbff, extended: 0x27ab, amd: 0x21, saved: 0b111 };
     const IVY_BRIDGE: Registers = Registers { basic: 0x7fba_e3ff, extended: 0x281, amd: 0x1, saved: 0b111 };
     const NEHALEM: Registers = Registers { basic: 0x0098_e3fd, extended: 0, amd: 0x1, saved: 0 };

@@ -1,4 +1,4 @@
-//! What a command can fail with, and the exit code of it.
+//! Errors of commands, with their exit codes.
 
 use std::io;
 
@@ -16,20 +16,20 @@ pub enum CliError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Project(#[from] ProjectError),
-    /// A job file with mistakes, or none.
+    /// A missing or invalid job file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Job(#[from] JobError),
-    /// A run that stopped.
+    /// A failed run.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A backup, or restoring one.
+    /// A failed backup or restore.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A query.
+    /// A failed query.
     #[error(transparent)]
     Sql(#[from] SqlError),
     /// A query of a job file.
@@ -40,7 +40,7 @@ pub enum CliError {
         /// The cause.
         source: Box<SqlError>,
     },
-    /// A file that was to be written.
+    /// A file that could not be written.
     #[error(transparent)]
     Written(#[from] ExportError),
     /// A check of a job file.
@@ -67,21 +67,21 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
-    /// The folder that a command was to work in.
+    /// The directory of `--folder` cannot be entered.
     #[error("cannot work in {path}: {source}")]
     Enter {
-        /// The folder.
+        /// The directory.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// Standard output.
+    /// Standard output cannot be written.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
-    /// A batch that cannot be shown.
+    /// A batch cannot be shown.
     #[error("cannot show the result: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A result that cannot be said in JSON.
+    /// A result has no JSON form.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A table whose cells are not protobuf.
@@ -90,30 +90,30 @@ pub enum CliError {
         /// The table.
         table: String,
     },
-    /// A script that cannot be told apart into statements.
+    /// A script that cannot be split into statements.
     #[error("{error}{}", caret(text, error.at))]
     Script {
-        /// All of it.
+        /// The script.
         text: String,
         /// What is wrong.
         error: tidetable_sql::ScriptError,
     },
-    /// A statement that is wrong in a place that is known.
+    /// An invalid statement with a known position.
     #[error("{source}{}", caret(text, *at))]
     Statement {
         /// The script.
         text: String,
-        /// Line and character.
+        /// Line and column.
         at: (u64, u64),
         /// The cause.
         source: Box<SqlError>,
-        /// The table or column that may have been meant.
+        /// A similar table or column.
         near: Option<String>,
     },
-    /// A query that was to end.
+    /// A cancelled query.
     #[error("the query was ended")]
     Cancelled,
-    /// A compaction that was asked to stop.
+    /// An interrupted compaction.
     #[error(
         "interrupted; {table} holds what it held, in sound files: what was merged before stands, compact again to go on from \
          there"
@@ -121,85 +121,85 @@ pub enum CliError {
     CompactionStopped {
         /// The table.
         table: String,
-        /// By which signal.
+        /// The number of the signal.
         signal: u8,
     },
-    /// The terminal.
+    /// The terminal cannot be read.
     #[error("cannot read from the terminal: {0}")]
     Terminal(String),
-    /// Files that are not what they should be.
+    /// Damaged SSTs.
     #[error("{files} damaged: restore them from a backup, or take damaged SSTs out with `tidetable repair`")]
     Damaged {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         files: String,
     },
-    /// Files of exports that are not what was published.
+    /// Damaged published files.
     #[error(
         "{files} damaged: run the job, which publishes what was changed or is gone again, and with --force what was damaged \
          without a trace"
     )]
     DamagedExports {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         files: String,
     },
-    /// Files that a backup does not hold, or not as they were.
+    /// Files missing from a backup, or damaged.
     #[error("{files} damaged, see above; {rest}")]
     Incomplete {
-        /// How many, with the noun and its verb.
+        /// Their number, with noun and verb.
         files: String,
-        /// What is all right.
+        /// What is intact.
         rest: &'static str,
     },
-    /// Files that are damaged still.
+    /// Files that are still damaged.
     #[error("{files} damaged, see above{advice}")]
     Unsound {
-        /// How many, with the noun and its verb.
+        /// Their number, with noun and verb.
         files: String,
-        /// What can be done.
+        /// Advice.
         advice: &'static str,
     },
     /// Some days were not published.
     #[error("{missed} not published, see above; the others are up to date. `tidetable retry {run}` tries again")]
     Partial {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         missed: String,
         /// The run.
         run: String,
     },
-    /// Checks kept days from being published.
+    /// Failed checks kept parts from being published.
     #[error("{failed} failed, see above; what they look at was not published, the rest was")]
     Checks {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         failed: String,
     },
-    /// Checks that what is there does not pass.
+    /// Failed checks on existing data.
     #[error("{failed} failed, see above; nothing was changed")]
     DataChecks {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         failed: String,
     },
-    /// A run that there is no record of.
+    /// A run without a record.
     #[error("there is no record of a run {run}: `tidetable history` names them")]
     NoRun {
         /// The run.
         run: String,
     },
-    /// Runs that begin alike.
+    /// An ambiguous prefix of runs.
     #[error("{number} runs begin with {run}: give more of the name, such as {such}")]
     SeveralRuns {
-        /// As it was given.
+        /// The prefix.
         run: String,
-        /// How many.
+        /// Number of matches.
         number: usize,
-        /// The shortest beginning of the newest that no other has.
+        /// The shortest unique prefix of the newest.
         such: String,
     },
-    /// A job without a run.
+    /// An unknown job.
     #[error("there is no job {job} and no record of a run of one; jobs here: {known}")]
     NoJob {
         /// The job.
         job: String,
-        /// What is there.
+        /// Known jobs.
         known: String,
     },
     /// A run without rejected rows.
@@ -210,55 +210,55 @@ pub enum CliError {
         /// Why, with a space and brackets.
         why: &'static str,
     },
-    /// Nothing of this name came from anything.
+    /// An unknown name in `lineage`.
     #[error(
         "there is no {what} {name}: `tidetable tables` lists tables and exports, `tidetable describe` a table's inputs"
     )]
     NoLineage {
         /// A table, or an input.
         what: &'static str,
-        /// As it was given.
+        /// As given.
         name: String,
         /// Tables and exports.
         known: Vec<String>,
     },
-    /// Jobs that are older than they may be.
+    /// Stale jobs.
     #[error("{jobs} stale: older than {limit}")]
     Stale {
-        /// The jobs, with their verb.
+        /// The jobs, with the verb.
         jobs: String,
-        /// The age.
+        /// The limit.
         limit: String,
     },
-    /// A run that left nothing.
+    /// A run that left nothing over.
     #[error("run {run} left nothing to try again")]
     NothingLeft {
         /// The run.
         run: String,
     },
-    /// Jobs of which each waits for the other.
+    /// Jobs with a cyclic dependency.
     #[error("jobs depend on each other in a circle: {circle}; take one out of `after`")]
     Circle {
         /// The jobs.
         circle: String,
     },
-    /// A job that another depends on.
-    #[error("job {job} comes after {after}, which is no job of the project")]
+    /// A job that depends on an unknown one.
+    #[error("job {job} comes after {after}, which is not a job of the project")]
     UnknownAfter {
         /// The job.
         job: String,
-        /// What it comes after.
+        /// The unknown job.
         after: String,
     },
-    /// Jobs of the project that were not run, or failed.
+    /// Jobs of the project that did not run, or failed.
     #[error("{failed} of the project failed, see above")]
     Several {
-        /// How many, with the noun.
+        /// Their number, with the noun.
         failed: String,
         /// The exit code of the first.
         code: u8,
     },
-    /// Of several runs the last one was good, and one before it was not.
+    /// The last of several runs succeeded, an earlier one did not.
     #[error(
         "a run before the last left days that were not published, see above; `tidetable status` says what is missing"
     )]
@@ -266,51 +266,51 @@ pub enum CliError {
         /// The exit code of that run.
         code: u8,
     },
-    /// A file or folder that cannot be written.
+    /// A file or directory that cannot be written.
     #[error("cannot write {path}: {source}")]
     Folder {
-        /// The folder.
+        /// The path.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// A path that names a folder, or nothing.
+    /// A path of a directory, or an empty one.
     #[error("{path} names no file: write a path such as sensor.parquet, or - for standard output")]
     NoFileName {
-        /// As it was given.
+        /// As given.
         path: String,
     },
-    /// A file in a folder that is not there.
+    /// A file in a missing directory.
     #[error("the folder of {option} {path} is not there: make it first")]
     NoFolder {
         /// The option.
         option: &'static str,
-        /// As it was given.
+        /// As given.
         path: String,
     },
-    /// A file of which the name does not say the form.
+    /// A file name without a known ending.
     #[error("{path} does not say which form the file has: end it in {known}, or add {option}")]
     NoForm {
-        /// As it was given.
+        /// As given.
         path: String,
-        /// The endings.
+        /// The known endings.
         known: String,
-        /// The option that says it.
+        /// The option for the format.
         option: &'static str,
     },
-    /// A job without a schedule was asked whether it is due.
+    /// A job without a schedule.
     #[error("job {job} has no `schedule`: add one to its job file")]
     NoSchedule {
         /// The job.
         job: String,
     },
-    /// A job is not due: the exit code says it, and cron sends no mail.
+    /// A job is not due: only the exit code tells, so that cron sends no mail.
     #[error("not due")]
     NotDue,
     /// No job could be proposed.
     #[error(transparent)]
     Propose(#[from] ProposeError),
-    /// A root that was named and is not there.
+    /// A missing root.
     #[error(
         "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store, which `tidetable run` makes"
     )]
@@ -318,7 +318,7 @@ pub enum CliError {
         /// The root.
         root: String,
     },
-    /// A root that was named and is no store.
+    /// A root that is not a store.
     #[error(
         "{root} holds no store: neither tables nor records of runs are in it. Name another root, or `tidetable run` a job into it"
     )]
@@ -343,7 +343,7 @@ pub enum CliError {
         /// What is wrong with it.
         state: &'static str,
     },
-    /// Options that do not go together.
+    /// Invalid combination of options.
     #[error("{0}")]
     Usage(&'static str),
 }
@@ -392,11 +392,11 @@ impl CliError {
         }
     }
 
-    /// The name that may have been meant where one is not known.
+    /// A known name similar to the unknown one.
     pub fn near(&self) -> Option<String> {
         let of_list = |name: &str, known: &str| nearest(name, known.split(", "));
         let of_query = |source: &SqlError| {
-            // Of columns the engine says it itself, where one is near.
+            // DataFusion suggests similar columns itself.
             let unknown = source.unknown_name().filter(|_| !source.to_string().contains("Did you mean"))?;
             nearest(&unknown.name, unknown.known.iter().map(String::as_str))
         };
@@ -412,12 +412,12 @@ impl CliError {
         }
     }
 
-    /// The reader of a stream went away.
+    /// A closed pipe as an error.
     pub fn closed_pipe() -> Self {
         Self::Output(io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Whether the reader of standard output went away, which is no failure.
+    /// Whether the reader of standard output is gone, which is no failure.
     pub fn is_closed_pipe(&self) -> bool {
         let kind = match self {
             Self::Output(error) => Some(error.kind()),
@@ -428,7 +428,7 @@ impl CliError {
     }
 }
 
-/// The line of `text` that is wrong, with a caret under the place.
+/// The invalid line of `text`, with a caret under the column.
 fn caret(text: &str, (line, column): (u64, u64)) -> String {
     let place = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or_default();
     let Some(shown) = text.lines().nth(place(line)) else { return String::new() };

@@ -1,16 +1,16 @@
-//! The `tidetable` command: reads the command line, calls the libraries, shows what they return.
+//! The `tidetable` command: parses the command line, calls the libraries, prints the results.
 
 mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod diagnostics;
 mod error;
 mod log;
 mod objects;
 mod output;
 mod progress;
 mod signals;
-mod tell;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -20,10 +20,10 @@ use clap::parser::ValueSource;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
+use diagnostics::{print_error, refuse_usage};
 use error::CliError;
-use tell::{refuse_usage, tell, tell_line};
 
-/// Libraries that speak to object stores.
+/// HTTP client libraries.
 const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
 
 /// Runs the command line of the process.
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
     command_line()
 }
 
-/// Not inlined: nothing of it may be moved before the look at the CPU.
+/// Not inlined, so that no code of it runs before the CPU check.
 #[inline(never)]
 fn command_line() -> ExitCode {
     let cli = parse().unwrap_or_else(|error| refuse_usage(&error));
@@ -49,7 +49,7 @@ fn command_line() -> ExitCode {
         Err(error @ CliError::NotDue) => ExitCode::from(error.exit_code()),
         Err(error) => {
             let code = error.exit_code();
-            tell(&cli.global, error);
+            print_error(&cli.global, error);
             ExitCode::from(code)
         }
     }
@@ -58,7 +58,7 @@ fn command_line() -> ExitCode {
 fn parse() -> Result<Cli, clap::Error> {
     let matches = args::command().try_get_matches()?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    // It may stand before the command and after it.
+    // The option may stand before the command and after it.
     let mut at = Some(&matches);
     while let Some(found) = at {
         cli.global.output_given |= found.value_source("output") == Some(ValueSource::CommandLine);
@@ -77,7 +77,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
     }
-    // Commands that make a root, or need none.
+    // Commands that create a root, or need none.
     let needs_root = !matches!(
         cli.command,
         Command::Run(_)
@@ -97,7 +97,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
         Command::Plan(args) => commands::plan::plan(global, args),
-        Command::Retry(args) => commands::run::retry(global, args),
+        Command::Retry(args) => commands::run::retry::retry(global, args),
         Command::Status(args) => commands::reports::status::status(global, args),
         Command::History(args) => commands::reports::history::history(global, args),
         Command::Lineage(args) => commands::reports::lineage::lineage(global, args),
@@ -134,12 +134,12 @@ fn start_log(global: &Global) {
     let level = if global.verbose { "tidetable=debug,info" } else { "warn" };
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(level)).unwrap_or_else(|_| EnvFilter::new(level));
-    // Below that level these would write the headers of requests, which say who asks.
+    // Their debug logs contain request headers with credentials.
     let filter = CLIENTS
         .iter()
         .filter_map(|client| format!("{client}=info").parse().ok())
         .fold(filter, EnvFilter::add_directive);
-    // Told on a closed standard error, a fault of the log itself would end the process.
+    // Internal errors of the log would panic on a closed standard error.
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log::Lines).log_internal_errors(false);
     match global.log {
         Log::Json => builder.event_format(log::Objects).init(),
@@ -147,7 +147,7 @@ fn start_log(global: &Global) {
     }
 }
 
-/// Colour only on a terminal, and not where NO_COLOR asks for none.
+/// Colour only on a terminal, and not with NO_COLOR.
 fn use_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

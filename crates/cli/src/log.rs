@@ -1,7 +1,7 @@
-//! Lines on standard error. Off a terminal, those of commands that run jobs begin with the time and the run, for whoever reads
-//! them in a file; as JSON, each has both.
+//! Lines on standard error. If it is no terminal, lines of commands that run jobs start with the time and the run, for
+//! log files; JSON objects always have both.
 //!
-//! A closed standard error leaves nobody to tell: that is no failure.
+//! A closed standard error is no failure.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -17,35 +17,35 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::Log;
 
-/// What a warning begins with.
+/// The prefix of warnings.
 const WARNING: &str = "warning: ";
 
 static STAMP: Mutex<Stamp> = Mutex::new(Stamp { lines: false, time: false, run: None });
 
-/// What lines begin with.
+/// The prefix of lines.
 #[derive(Debug, Clone)]
 struct Stamp {
-    /// Whether lines of text begin with anything.
+    /// Whether lines of text have a prefix.
     lines: bool,
-    /// Whether that is the time, beside the run.
+    /// Whether the prefix has the time, besides the run.
     time: bool,
-    /// The run that goes on.
+    /// The current run.
     run: Option<String>,
 }
 
-/// Begins lines of text with the time and the run from now on, if standard error is no terminal. What goes to the journal of
-/// systemd has a time already.
+/// From now on, prefixes lines of text with the time and the run, if standard error is no terminal. Without the time if
+/// it is the journal of systemd, which adds it.
 pub fn stamp_lines() {
     change(|stamp| (stamp.lines, stamp.time) = (!io::stderr().is_terminal(), !is_journal()));
 }
 
-/// What is told from now on is about this run.
+/// Sets the current run.
 pub fn about_run(run: &str) {
     change(|stamp| stamp.run = Some(run.to_owned()));
 }
 
-/// Writes a sentence, a warning if it says so; if `quiet`, only warnings.
-pub fn sentence(log: Log, quiet: bool, text: &str) {
+/// Writes a message; if `quiet`, only a warning.
+pub fn print_message(log: Log, quiet: bool, text: &str) {
     let warning = text.strip_prefix(WARNING);
     match (log, warning) {
         (_, None) if quiet => {}
@@ -55,14 +55,14 @@ pub fn sentence(log: Log, quiet: bool, text: &str) {
     }
 }
 
-/// Writes text, of one line or several.
+/// Writes text of one or more lines.
 pub fn write_text(text: &str) {
     let stamp = stamp().prefix();
     let stamped: String = text.lines().map(|line| format!("{stamp}{line}\n")).collect();
     let _ = io::stderr().lock().write_all(stamped.as_bytes());
 }
 
-/// Writes an object, with the time and the run.
+/// Writes an object with the time and the run.
 pub fn write_object(object: Value) {
     let Value::Object(mut fields) = object else { return };
     fields.insert("ts".to_owned(), now().into());
@@ -95,7 +95,7 @@ fn now() -> String {
     Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Whether standard error goes to the journal: the variable names the device and inode of the stream, and is inherited by
+/// Whether standard error is the journal: the variable has the device and inode of the stream, and is inherited by
 /// programs that write elsewhere.
 #[cfg(unix)]
 fn is_journal() -> bool {
@@ -113,7 +113,7 @@ fn is_journal() -> bool {
     false
 }
 
-/// Where the log of libraries goes.
+/// The writer for logs of libraries.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines;
 
@@ -136,7 +136,7 @@ impl Write for Lines {
     }
 }
 
-/// The log of libraries as objects like those of sentences.
+/// Formats logs of libraries as JSON objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Objects;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Loads hold hundreds of MiB in large blocks; how it treats them stands in `.cargo/config.toml`.
+/// Loads allocate hundreds of MiB in large blocks; `.cargo/config.toml` has the settings.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, plain lines otherwise. Always on standard error.
+//! Progress of a run: a bar on a terminal, plain lines otherwise. Always on standard error.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,16 +11,17 @@ use tidetable_runner::{Event, Observer, Stop, Unit};
 
 use crate::args::{Global, Log};
 use crate::log;
+use crate::output::values::count;
 
-/// Between two plain lines of one stage.
+/// Interval of plain lines of one stage.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Between two looks at whether the run is asked to stop.
+/// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Parts of the bar: finer than the columns it has.
+/// Steps of the bar, finer than its columns.
 const PARTS: u64 = 1000;
-/// Columns of the name of a stage.
+/// Columns for the name of a stage.
 const NAME: usize = 24;
-/// A line of it fits 80 columns, whatever its name and figures: the message takes what is left, and is cut.
+/// Fits 80 columns: the message takes the remaining width, and is truncated.
 const BAR: &str = "{prefix} [{bar:20}] {percent:>3} % {elapsed:>4} {wide_msg}";
 const SPINNER: &str = "{prefix} {spinner} {elapsed} {wide_msg}";
 
@@ -29,7 +30,7 @@ pub struct Watcher {
     shown: Arc<Shown>,
     stage: Mutex<Stage>,
     verbose: bool,
-    /// Says at once that the run was asked to stop, which may take it a while. Ends when the sender goes.
+    /// Reports a request to stop at once, as stopping may take a while. Ends when the sender is dropped.
     stopping: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -39,17 +40,17 @@ struct Shown {
     quiet: bool,
 }
 
-/// How far a stage is.
+/// The progress of a stage.
 #[derive(Debug)]
 struct Stage {
     name: String,
     unit: Unit,
-    /// Of its unit.
+    /// In its unit.
     total: u64,
     done: u64,
     /// Rows read.
     rows: u64,
-    /// Rows laid out for tables, and those that are sorted and written since.
+    /// Rows encoded for tables, and those sorted and written since.
     laid: u64,
     written: u64,
     begun: Instant,
@@ -57,7 +58,7 @@ struct Stage {
 }
 
 impl Watcher {
-    /// A watcher that suits standard error and what was asked of it.
+    /// A watcher for the kind of standard error and the options.
     pub fn new(global: &Global, stop: &Stop) -> Self {
         let on_terminal = global.log == Log::Text && !global.quiet && std::io::stderr().is_terminal();
         let shown =
@@ -69,7 +70,7 @@ impl Watcher {
         Self { shown, stage, verbose: global.verbose, stopping: stopping.map(|thread| (ended, thread)) }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar.
     pub fn finish(mut self) {
         self.end();
     }
@@ -122,14 +123,14 @@ impl Drop for Watcher {
 
 impl Shown {
     fn line(&self, text: &str) {
-        let print = || log::sentence(self.log, self.quiet, text);
+        let print = || log::print_message(self.log, self.quiet, text);
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
     }
 
-    /// Waits for the end of the run, and says when it is asked to stop before.
+    /// Waits for the end of the run, and reports a request to stop before it.
     fn tell_stop(&self, stop: &Stop, ended: &Receiver<()>) {
         while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             if stop.asked().is_some() {
@@ -146,7 +147,7 @@ impl Stage {
         Self { name, unit, total, done: 0, rows: 0, laid: 0, written: 0, begun: now, told: now }
     }
 
-    /// How much of it is done, 0 to 1. Reading bytes is half of a load, sorting and writing what they hold the other.
+    /// The progress from 0 to 1. Reading bytes is half of a load, sorting and writing the other half.
     fn fraction(&self) -> f64 {
         let done = (self.done as f64 / self.total.max(1) as f64).min(1.0);
         match self.unit {
@@ -156,7 +157,7 @@ impl Stage {
         }
     }
 
-    /// How fast it goes, short enough for the bar; what there is so far, for a line.
+    /// The rate for the bar, and the totals for a line.
     fn figures(&self, elapsed: Duration) -> (String, String) {
         let rate = |number: u64| number as f64 / elapsed.as_secs_f64().max(0.001);
         match self.unit {
@@ -208,7 +209,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-/// The name of a stage as the bar shows it: of many tables, the first.
+/// The name of a stage, shortened to the first of several tables.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME {
         return name.to_owned();
@@ -216,36 +217,9 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME - 2).chain("..".chars()).collect()
 }
 
-/// `1 row`, `7,200 rows`.
-pub fn count(number: u64, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{text} {noun}{plural}")
-}
-
-/// Bytes with a unit: `1.4 KiB`.
-pub fn bytes(number: u64) -> String {
-    indicatif::HumanBytes(number).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_commas() {
-        assert_eq!(count(1, "row"), "1 row");
-        assert_eq!(count(999, "row"), "999 rows");
-        assert_eq!(count(7200, "row"), "7,200 rows");
-        assert_eq!(count(19_200_000, "cell"), "19,200,000 cells");
-    }
 
     #[test]
     fn a_load_is_done_when_its_rows_are_written() {
@@ -256,7 +230,7 @@ mod tests {
         assert_eq!(stage.line(second), "load T: 40 %", "read ahead, and no row yet");
         (stage.rows, stage.laid) = (4000, 8000);
         assert_eq!(stage.line(2 * second), "load T: 40 %, 4,000 rows, 2,000 rows/s");
-        // Sorting and writing what was read goes on where reading rests.
+        // Sorting and writing go on while reading rests.
         stage.written = 4000;
         assert!((stage.fraction() - 0.6).abs() < 1e-9);
         (stage.done, stage.laid, stage.written) = (1200, 10_000, 10_000);

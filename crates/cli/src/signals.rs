@@ -1,4 +1,4 @@
-//! Signals: the first SIGINT or SIGTERM asks a run to stop, the second ends the process as it would have without us.
+//! Signals: the first SIGINT or SIGTERM asks a run to stop, the second ends the process as by default.
 
 use std::io;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidetable_runner::Stop;
 
-/// Something that signals ask to stop.
+/// Installs the handlers. Returns the stop flag.
 pub fn stop_on_signals() -> io::Result<Stop> {
     let stop = Stop::default();
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag down, and raises it for the second.
+        // In this order: the first signal finds the flag unset and sets it for the second.
         flag::register_conditional_default(signal, Arc::clone(&again))?;
         flag::register(signal, Arc::clone(&again))?;
         flag::register_usize(signal, Arc::clone(stop.signal()), signal.unsigned_abs() as usize)?;

@@ -1,13 +1,13 @@
-//! The log of a Delta table beside the Parquet files of an export: other engines see each run as one snapshot.
+//! Delta log beside the Parquet files of an export: other engines see each run as one snapshot.
 //!
-//! Only what such a table needs is written, version 1 of the protocol for readers and 2 for writers:
+//! Writes the minimum of the protocol, reader version 1 and writer version 2:
 //! ```text
 //! _delta_log/00000000000000000000.json   commitInfo, protocol, metaData, add ..
 //! _delta_log/00000000000000000001.json   commitInfo, [metaData], remove .., add ..
 //! ```
-//! The log follows the list of the export and is not read back, but for its last version: whatever the list holds that the
-//! log does not is added, and the reverse removed, so a run that stopped between the two is made good by the next. A file that is replaced
-//! gets a new name, and the old one stays for readers of older snapshots: Delta's own VACUUM removes it.
+//! The log follows the list of the export. Only its last version is read: files that the list has and the log has not
+//! are added, the reverse removed, so the next run completes an interrupted one. A replaced file
+//! gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM removes it.
 
 use std::collections::BTreeMap;
 
@@ -18,28 +18,29 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
 
-const LOG: &str = "_delta_log";
+/// Directory of the log of a Delta table, beside the files.
+pub const DELTA_LOG: &str = "_delta_log";
 
-/// A file of the table, as the log names it, with its bytes: a file that was replaced under its name is another.
-type Files = BTreeMap<String, File>;
+/// Files of the table by path in the log. A file with other bytes under the same path counts as another.
+type LogFiles = BTreeMap<String, LogFile>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+struct LogFile {
     bytes: u64,
     checksum: String,
-    /// Of the folders it lies in: `dt=2018-01-31`.
+    /// Its Hive partition directories: `dt=2018-01-31`.
     partition: Vec<(String, String)>,
 }
 
-/// Brings the log of an export up to its list. Nothing is written if it is up to date. Returns the version written.
+/// Brings the log of an export up to its list. Writes nothing if it is current. Returns the version written.
 ///
 /// # Errors
-/// If the log cannot be read or written, or a column has a type that Delta has not.
+/// If the log cannot be read or written, or a column has a type that Delta lacks.
 pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
-    let log = format!("exports/{folder}/{LOG}");
+    let log = format!("exports/{folder}/{DELTA_LOG}");
     let versions: Vec<u64> =
         blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-    let mut known = State::default();
+    let mut known = LogState::default();
     for version in &versions {
         known.replay(&log, blobs.read(&entry(&log, *version))?.as_deref().unwrap_or_default(), *version)?;
     }
@@ -52,7 +53,7 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let schema = schema(published, &files, &columns)?;
     let mut actions = Vec::new();
     let micros_to_millis = |micros: i64| micros.div_euclid(1000);
-    // Times without a zone are a feature of their own, which a reader must know.
+    // Times without a zone are a table feature that readers must support.
     let has_local = |schema: &str| schema.contains("\"timestamp_ntz\"");
     let needs_local = has_local(&schema) && !known.schema.as_deref().is_some_and(has_local);
     if needs_local {
@@ -63,11 +64,11 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     } else if versions.is_empty() {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
-    // Without files it is not known which columns are those of folders.
+    // Without files the partition columns are unknown.
     let says_schema = !files.is_empty() || versions.is_empty();
     if says_schema && known.schema.as_deref() != Some(schema.as_str()) {
         let digest = format!("{:032x}", xxh3_128(published.name.as_bytes()));
-        // A UUID by its form, the same for the same export.
+        // In the form of a UUID; stable for an export.
         let id =
             format!("{}-{}-{}-{}-{}", &digest[..8], &digest[8..12], &digest[12..16], &digest[16..20], &digest[20..]);
         actions.push(json!({ "metaData": {
@@ -80,7 +81,8 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
             json!({ "remove": { "path": path, "deletionTimestamp": micros_to_millis(now), "dataChange": true } }),
         );
     }
-    for (path, File { bytes, checksum, partition }) in files.iter().filter(|(path, _)| !known.files.contains_key(*path))
+    for (path, LogFile { bytes, checksum, partition }) in
+        files.iter().filter(|(path, _)| !known.files.contains_key(*path))
     {
         let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
         actions.push(json!({ "add": {
@@ -107,14 +109,14 @@ fn entry(log: &str, version: u64) -> String {
     format!("{log}/{version:020}.json")
 }
 
-/// What a log says.
+/// The table as its log describes it.
 #[derive(Default)]
-struct State {
-    files: Files,
+struct LogState {
+    files: LogFiles,
     schema: Option<String>,
 }
 
-impl State {
+impl LogState {
     fn replay(&mut self, log: &str, text: &[u8], version: u64) -> Result<(), StoreError> {
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let action: Value = serde_json::from_slice(line)
@@ -123,7 +125,7 @@ impl State {
             if let Some(add) = action.get("add") {
                 let bytes = add["size"].as_u64().unwrap_or_default();
                 let checksum = text(&add["tags"]["checksum"]);
-                self.files.insert(text(&add["path"]), File { bytes, checksum, partition: Vec::new() });
+                self.files.insert(text(&add["path"]), LogFile { bytes, checksum, partition: Vec::new() });
             }
             if let Some(remove) = action.get("remove") {
                 self.files.remove(&text(&remove["path"]));
@@ -136,24 +138,24 @@ impl State {
     }
 }
 
-/// The files of an export below `folder`. Their names are never used twice.
-fn files_of(published: &Published, folder: &str) -> Files {
+/// The files of an export below `folder`. Their names are never reused.
+fn files_of(published: &Published, folder: &str) -> LogFiles {
     let inside = |part: &Part| {
         let below =
             part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
-            // The log names files as URLs do.
+            // Paths in the log are URL-encoded.
             let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
-            (path, File { bytes, checksum, partition: partition.clone() })
+            (path, LogFile { bytes, checksum, partition: partition.clone() })
         }))
     };
     published.parts.values().filter_map(inside).flatten().collect()
 }
 
-/// The columns as Delta says them; those of folders are dates where all of their values are.
-fn schema(published: &Published, files: &Files, partition: &[String]) -> Result<String, StoreError> {
+/// The columns in Delta's schema; partition columns are dates if all their values are.
+fn schema(published: &Published, files: &LogFiles, partition: &[String]) -> Result<String, StoreError> {
     let unknown = |kind: &str| StoreError::Manifest {
         path: format!("exports/{}.json", published.name),
         reason: format!("a Delta table has no columns of type {kind}: CAST it in the query"),

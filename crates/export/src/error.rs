@@ -1,15 +1,15 @@
-//! What can go wrong when a part is published.
+//! Errors of publishing.
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
-/// An error of publishing. What was published before is still there.
+/// An error of publishing. The published part is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The query is wrong, or failed.
+    /// The query is invalid, or failed.
     #[error("{export}, {label}: {source}")]
     Query {
         /// Name of the export.
@@ -27,7 +27,7 @@ pub enum ExportError {
         /// The cause.
         source: ArrowError,
     },
-    /// A file that is there already is none that can be read.
+    /// An existing file cannot be read.
     #[error("cannot read {path}: {source}; move it away")]
     Read {
         /// Path inside the store.
@@ -35,21 +35,21 @@ pub enum ExportError {
         /// The cause.
         source: ParquetError,
     },
-    /// A file where a part goes that no export has published.
+    /// A file that no export has published is in the directory of a part.
     #[error("exports/{folder} holds a {file} that no export has published: move it away, nothing was written over it")]
     Stranger {
-        /// Folder of the part.
+        /// Directory of the part.
         folder: String,
         /// The file.
         file: String,
     },
-    /// Of a part of several files some are not there.
+    /// Some of the files of a part are missing.
     #[error("exports/{folder} holds some files of a day and not all of them: put the others back, or move these away")]
     Partial {
-        /// Folder of the part.
+        /// Directory of the part.
         folder: String,
     },
-    /// A file with rows of earlier runs, which cannot be made again, is damaged.
+    /// A file with rows of earlier runs, which cannot be recomputed, is damaged.
     #[error(
         "{path} is not as it was published, and holds rows of earlier runs that cannot be made again: put it back from a \
          backup, or remove its folder to begin without them"
@@ -58,22 +58,22 @@ pub enum ExportError {
         /// Path inside the store.
         path: String,
     },
-    /// A file that was written is not there any more.
+    /// A written file has disappeared.
     #[error("{path} was removed while the part was written; what was published before is unchanged, run again")]
     Gone {
         /// Path inside the store.
         path: String,
     },
-    /// A part of several files cannot be replaced as a whole.
+    /// A part of several files cannot be replaced atomically.
     #[error(
         "exports/{folder} holds several files and cannot be replaced at once, for it holds a folder or lies on another disk \
          than the store: move its part-* files or that folder away, and run again"
     )]
     Elsewhere {
-        /// Folder of the part.
+        /// Directory of the part.
         folder: String,
     },
-    /// Two columns of the query have one name.
+    /// Two columns of the query have the same name.
     #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
     DuplicateColumn {
         /// Name of the export.
@@ -81,7 +81,7 @@ pub enum ExportError {
         /// The name.
         column: String,
     },
-    /// The store failed.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

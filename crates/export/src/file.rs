@@ -1,4 +1,4 @@
-//! The rows of one query in one file, for whoever asks.
+//! The rows of one query in one file anywhere, such as for the command `export`.
 
 pub(crate) mod bigtable;
 pub(crate) mod cbt;
@@ -7,6 +7,7 @@ pub(crate) mod format;
 pub(crate) mod ordering;
 pub(crate) mod rows;
 pub(crate) mod shape;
+pub(crate) mod spec;
 pub(crate) mod writer;
 
 use arrow::array::RecordBatch;
@@ -19,30 +20,31 @@ use tidetable_store::BlobWriter;
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
-use crate::file::rows::{Planned, Rows};
-use crate::file::writer::{FileSpec, FileWriter};
+use crate::file::rows::{Planned, RowSink};
+use crate::file::spec::FileSpec;
+use crate::file::writer::FileWriter;
 use crate::part::mode::{cell_columns, cells_in_order};
 
-/// A query whose rows go into a file.
+/// A query whose rows are written to a file.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryFile<'a> {
-    /// What it sees.
+    /// The session of the query.
     pub session: &'a Session,
-    /// The query. For [`FileFormat::BigtableParquet`] and [`FileFormat::CbtCsv`] it gives cells, as `cells.T` has them.
+    /// The query. For [`FileFormat::BigtableParquet`] and [`FileFormat::CbtCsv`] it returns cells, as `cells.T` does.
     pub sql: &'a str,
     /// Values for its `$name` parameters.
     pub params: &'a [(&'a str, ScalarValue)],
-    /// The form of the file.
+    /// The file format.
     pub format: FileFormat,
-    /// How messages call the file.
+    /// The file in messages.
     pub name: &'a str,
 }
 
 impl QueryFile<'_> {
-    /// Writes the file; it appears when all of it is written. Returns rows of the query, and bytes.
+    /// Writes the file, which becomes visible when complete. Returns the number of rows and of bytes.
     ///
     /// # Errors
-    /// Those of the query and of writing; then there is no file, or the one that was there before.
+    /// Those of the query and of writing; then no file is created, or the existing one is unchanged.
     pub async fn write(&self, blob: Box<dyn BlobWriter>) -> Result<(u64, u64)> {
         let failed = |source: SqlError| ExportError::Query {
             export: self.name.to_owned(),
@@ -71,7 +73,7 @@ impl QueryFile<'_> {
         Ok((rows, bytes))
     }
 
-    /// Hands the rows to `sink`, in the order and the types that a file of them has; how many there were.
+    /// Passes the rows to `sink`, in the order and with the types that a file would have. Returns their number.
     ///
     /// # Errors
     /// Those of the query and of `sink`.
@@ -97,10 +99,10 @@ impl QueryFile<'_> {
     }
 }
 
-/// Rows that go elsewhere than into a file of this crate.
+/// Passes rows to a function instead of a file.
 struct Sink<F>(F);
 
-impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> Rows for Sink<F> {
+impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> RowSink for Sink<F> {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         (self.0)(batch).map_err(wrap)
     }

@@ -1,15 +1,15 @@
-//! One published table a day or a query.
+//! Publication of query results as files, by period or as a whole.
 //!
-//! [`publish`] runs the query of one part and puts its rows into one file, or into several if they are more than one may
-//! hold. They appear or are replaced at once, and a part without rows has no file ([`EmptyPart`]); [`record`] lists what was
-//! published; [`stale`] says which parts are not up to date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
+//! [`publish`] runs the query of one part and writes its rows to one file, or to several above a size limit. They
+//! appear or are replaced atomically, and a part without rows has no file ([`EmptyPart`]). [`record`] adds parts to the
+//! list; [`stale`] says which parts are out of date. Readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
 //!
 //! [`write_log`] writes a Delta log beside them.
-//! [`QueryFile`] puts the rows of a query into a file anywhere.
-//! [`adopt`] and [`stranded`] say what a file that no list names was published as.
+//! [`QueryFile`] writes the rows of a query to a file anywhere.
+//! [`adopt`] and [`stranded`] identify files that no list names.
 //!
-//! A run that stops between the file and the list leaves a list that says less than there is: the
-//! part is stale, and the next run makes it again.
+//! If a run stops after writing a file and before updating the list, the
+//! part is stale, and the next run publishes it again.
 
 mod delta;
 mod error;
@@ -17,12 +17,12 @@ mod file;
 mod part;
 mod stale;
 
-pub use delta::write_log;
+pub use delta::{DELTA_LOG, write_log};
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
 pub use file::format::FileFormat;
 pub use part::adopt::{Adopted, Stranded, adopt, found_instead, stranded};
-pub use part::mode::FileMode;
+pub use part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 pub use part::withdraw::EmptyPart;
-pub use part::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};
+pub use part::{publish, record, sweep};
 pub use stale::{Reason, Stale, stale};

@@ -1,24 +1,24 @@
-//! Which parts of an export are not up to date. Decides, and touches nothing.
+//! Finds the parts of an export that are out of date. Pure functions.
 
 use std::collections::BTreeMap;
 
 use tidetable_store::Published;
 
-/// Why a part has to be published.
+/// Why a part must be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// It never was.
+    /// It was never published.
     Missing,
-    /// By another query, or under other settings.
+    /// Its query or settings changed.
     QueryChanged,
-    /// A table it was made from has changed since, or is another table.
+    /// A table it was made from has changed, or is another table.
     SourceChanged {
         /// Table id.
         table: String,
     },
 }
 
-/// A part to be published.
+/// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
     /// Label of the part.
@@ -27,8 +27,8 @@ pub struct Stale {
     pub reason: Reason,
 }
 
-/// Of `parts`, each a label and for every table it reads the last version that changed it, those to
-/// publish, in their order. `query` is the fingerprint of the query and its settings.
+/// The stale ones among `parts` (label, and for every table the last version that changed it), in their
+/// order. `query` is the fingerprint of the query and its settings.
 pub fn stale(published: &Published, parts: &[(String, BTreeMap<String, u64>)], query: &str) -> Vec<Stale> {
     let reason = |label: &String, sources: &BTreeMap<String, u64>| {
         let part = published.parts.get(label).map(|part| (&part.query, &part.sources));
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(first(&[("A", 3), ("B", 1)], "q1"), None);
         assert_eq!(first(&[("A", 3), ("B", 1)], "q2"), Some(Reason::QueryChanged));
         assert_eq!(first(&[("A", 3), ("B", 2)], "q1"), changed("B"));
-        // A table that was rebuilt counts anew.
+        // Versions of a rebuilt table start at 1 again.
         assert_eq!(first(&[("A", 1), ("B", 1)], "q1"), changed("A"));
         assert_eq!(first(&[("A", 3)], "q1"), changed("B"));
         let missing = stale(&published, &[("2018-01-02".to_owned(), sources(&[("A", 3)]))], "q1");

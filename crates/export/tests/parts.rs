@@ -1,4 +1,4 @@
-//! Parts of an export: made, left alone, replaced, emptied, read.
+//! Parts of an export: created, unchanged, replaced, emptied, read.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../../sql/tests/world/mod.rs"]
@@ -126,7 +126,7 @@ async fn a_file_that_is_not_what_the_list_says_is_replaced() {
     let world = World::with_days(1);
     let first = publish_day(&world, 0, ALL, None).await.part.unwrap();
     let whole = fs::read(file(&world, 0)).unwrap();
-    // As a run leaves it that stops between the file and the list; then of the same length.
+    // As left by a run interrupted between file and list; then with the same length.
     for other in [b"other".to_vec(), vec![0; whole.len()]] {
         fs::write(file(&world, 0), other).unwrap();
         assert_eq!(publish_day(&world, 0, ALL, Some(&first)).await.outcome, Outcome::Replaced);
@@ -161,7 +161,7 @@ async fn a_part_without_rows_is_skipped_or_withdrawn() {
     assert!(!file(&world, 0).exists());
     record(&world.store(), &mut published, "smart-meters", &[withdrawn]).unwrap();
     assert_eq!((published.parts.len(), published.empty.len()), (0, 1));
-    // It is a table without rows, for its columns are known.
+    // It is a table without rows, because its columns are known.
     let session = Session::open(&world.store(), &SessionOptions::default()).unwrap();
     for table in ["SENSOR_DAY", "SENSOR_20180101"] {
         let frame = session.sql(&format!("SELECT meter, kwh FROM exports.{table}")).await.unwrap();
@@ -169,7 +169,7 @@ async fn a_part_without_rows_is_skipped_or_withdrawn() {
     }
     let again = publish_day(&world, 0, none, None).await;
     assert_eq!(again.outcome, Outcome::Skipped);
-    // What a run left that was stopped before it listed the part goes too.
+    // Files of a run interrupted before it listed the part are removed too.
     publish_day(&world, 0, ALL, None).await;
     assert_eq!(publish_day(&world, 0, none, None).await.outcome, Outcome::Withdrawn);
     assert!(!file(&world, 0).exists());
@@ -196,7 +196,7 @@ async fn what_is_listed_can_be_queried() {
     let names = session.sql(query).await.unwrap().collect().await.unwrap();
     assert_eq!(names.iter().map(RecordBatch::num_rows).sum::<usize>(), 3);
     assert!(session.sql("SELECT * FROM exports.NOTHING").await.is_err());
-    // A folder of another name is published anew, and the old file goes when the new one is listed.
+    // A directory of another name is published, and the old file is removed when the new one is listed.
     let mut old = published.parts["2018-01-01"].clone();
     old.folder = "OLD_NAME".to_owned();
     let old_path = world.root().join("exports/OLD_NAME");

@@ -1,21 +1,21 @@
-//! What a run tried in vain, and then again.
+//! Record of a failed attempt that was retried.
 
 use serde::{Deserialize, Serialize};
 
-/// An attempt that failed for a reason that may pass, after which the run tried again.
+/// An attempt that failed with a transient error and was retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptRecord {
     /// The stage, such as `load`.
     pub stage: String,
-    /// What it was about: a table, a folder of an export, or the sources of the job.
+    /// The subject: a table, a directory of an export, or the sources of the job.
     pub name: String,
-    /// Which attempt it was, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// When it failed by the clock of the machine, microseconds since the epoch.
+    /// When it failed by the clock, microseconds since the epoch.
     pub failed: i64,
-    /// Why.
+    /// The error.
     pub error: String,
-    /// How long the run waited after it, in seconds.
+    /// Wait after it, in seconds.
     pub wait: u64,
 }

@@ -1,27 +1,27 @@
-//! What a run did to the files of a table.
+//! Record of a compaction.
 
 use serde::{Deserialize, Serialize};
 
-/// What a compaction did.
+/// A compaction of a table by a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionRecord {
     /// The table.
     pub table: String,
-    /// The version it found.
+    /// The version before.
     pub before: u64,
-    /// The version after it; equal to `before` if there was nothing to do.
+    /// The version after; equal to `before` if there was nothing to do.
     pub version: u64,
-    /// Windows it rewrote, or SSTs of them.
+    /// Number of windows rewritten, wholly or in part.
     pub windows: usize,
-    /// SSTs that went.
+    /// Number of SSTs removed.
     pub ssts_before: usize,
-    /// SSTs that took their place.
+    /// Number of SSTs written.
     pub ssts_after: usize,
-    /// Bytes of those that went.
+    /// Bytes of the removed SSTs.
     pub bytes_before: u64,
-    /// Bytes of those that took their place.
+    /// Bytes of the written SSTs.
     pub bytes_after: u64,
-    /// Cells that were taken out: deleted, expired, or written over.
+    /// Cells removed: deleted, expired, or overwritten.
     pub cells_removed: u64,
 }

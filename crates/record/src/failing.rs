@@ -1,4 +1,4 @@
-//! Rows that broke a check, a few of each: one JSON object a line in `failing/<run>.jsonl`.
+//! Sample of rows that broke checks: one JSON object a line in `failing/<run>.jsonl`.
 
 use serde::{Deserialize, Serialize};
 use tidetable_store::{Blobs, StoreError};
@@ -9,13 +9,13 @@ const ENDING: &str = ".jsonl";
 /// A row that broke a rule of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingRow {
-    /// The run, or the measuring, that found it.
+    /// The run, or the check on demand, that found it.
     pub run: String,
     /// Its job.
     pub job: String,
     /// The check.
     pub check: String,
-    /// The table or export it looked at.
+    /// The table or export checked.
     pub on: String,
     /// Label of the part or day.
     pub label: String,
@@ -25,12 +25,12 @@ pub struct FailingRow {
     pub row: String,
 }
 
-/// Where the failing rows that `run` found are kept, inside the store.
+/// Path inside the store of the failing rows of `run`.
 pub fn failing_path(run: &str) -> String {
     format!("{FOLDER}/{run}{ENDING}")
 }
 
-/// The runs that found failing rows, the oldest first.
+/// The runs with failing rows, oldest first.
 ///
 /// # Errors
 /// If they cannot be listed.
@@ -38,7 +38,7 @@ pub fn runs_with_failing_rows(blobs: &dyn Blobs) -> Result<Vec<String>, StoreErr
     Ok(blobs.list(FOLDER)?.iter().filter_map(|file| file.strip_suffix(ENDING)).map(str::to_owned).collect())
 }
 
-/// The failing rows that `run` found, in the order they were found; a line that is damaged is none.
+/// The failing rows of `run`, in the order of the file; damaged lines are skipped.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -48,7 +48,7 @@ pub fn failing_rows(blobs: &dyn Blobs, run: &str) -> Result<Vec<FailingRow>, Sto
     Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// Keeps what `run` found. Nothing is written if that is nothing.
+/// Writes the failing rows of `run`. Without rows nothing is written.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,5 +1,5 @@
-//! What of a job is not as it should be: parts of exports that could not be published or whose checks failed, and days of
-//! tables whose checks failed. `failures/<job>.json` holds all of them, whichever run tried them last.
+//! What is still to be done for a job: parts of exports that could not be published or whose checks failed, and days of
+//! tables whose checks failed. `failures/<job>.json` holds all of them, from all runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::runs::Runs;
 
 const FORMAT: u32 = 1;
 
-/// The parts and days of a job that the last run which tried them could not publish, or whose checks it saw fail.
+/// The parts and days of a job whose last attempt failed, or whose checks failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// Format of this file.
+    /// Format version of this file.
     format: u32,
     /// The job.
     pub job: String,
@@ -25,7 +25,7 @@ pub struct Failures {
 /// A part or day that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The run that tried it last.
+    /// The last run that tried it.
     pub run: String,
     /// [`PartState::Failed`] or [`PartState::Checks`].
     pub state: PartState,
@@ -39,8 +39,8 @@ impl PartState {
 }
 
 impl Failures {
-    /// The failures of `job`. Stores of earlier builds have no such file, and one that is damaged counts as none: then the
-    /// records of runs say it.
+    /// The failures of `job`. If the file is damaged, or missing as in stores of earlier builds, they come from the
+    /// run records.
     ///
     /// # Errors
     /// If the file or a record cannot be read.
@@ -55,7 +55,7 @@ impl Failures {
     fn of_records(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
         let mut failures = Self { format: FORMAT, job: job.to_owned(), of: BTreeMap::new() };
         let mut seen = BTreeSet::new();
-        // One that cannot be read tells nothing.
+        // Unreadable records are skipped.
         for record in Runs::of(blobs).newest_first(Some(job))?.filter_map(Result::ok) {
             for part in &record.exports {
                 if seen.insert((part.export.clone(), part.label.clone())) {
@@ -66,12 +66,12 @@ impl Failures {
         Ok(failures)
     }
 
-    /// The labels of an export or a table that failed.
+    /// The failed labels of an export or a table.
     pub fn labels(&self, of: &str) -> BTreeMap<String, PartState> {
         self.of.get(of).into_iter().flatten().map(|(label, failure)| (label.clone(), failure.state)).collect()
     }
 
-    /// What became of a part or day when `run` tried it.
+    /// Sets the result of a part or day in `run`.
     pub fn note(&mut self, run: &str, of: &str, label: &str, state: PartState) {
         match state.is_failure() {
             true => {
@@ -82,14 +82,14 @@ impl Failures {
         }
     }
 
-    /// What a run found of a day of a table.
+    /// Sets the result of the checks of a table for a day.
     pub fn note_day(&mut self, run: &str, table: &str, day: &str, found: &[CheckRecord]) {
         let broken = |check: &CheckRecord| !check.passed && check.severity == Severity::Error;
         let state = if found.iter().any(broken) { PartState::Checks } else { PartState::Published };
         self.note(run, table, day, state);
     }
 
-    /// Forgets a part or day.
+    /// Removes a part or day.
     pub fn clear(&mut self, of: &str, label: &str) {
         if let Some(labels) = self.of.get_mut(of) {
             labels.remove(label);
@@ -97,7 +97,7 @@ impl Failures {
         self.of.retain(|_, labels| !labels.is_empty());
     }
 
-    /// Writes them, unless they are what the store has already.
+    /// Writes the file, unless it is unchanged.
     ///
     /// # Errors
     /// If the file cannot be read or written.

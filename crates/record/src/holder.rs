@@ -1,7 +1,7 @@
-//! Who runs a job now: `locks/<job>.lock` is locked by the process that does, and says which it is.
+//! The holder of a job's lock: the process that runs the job locks `locks/<job>.lock` and writes its name there.
 //!
-//! A run that cannot write its record, as on a full disk, says there that it failed: the file is written over in place and
-//! keeps its length, which takes no room.
+//! A run that cannot write its record, as on a full disk, reports its failure there: overwriting the file in place
+//! needs no room.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
@@ -13,38 +13,38 @@ use crate::run::{FORMAT, Outcome, RunRecord};
 
 /// Length of a lock file: a block of most file systems.
 const LENGTH: usize = 4096;
-/// Characters of an error that are kept there.
+/// Longest error stored there, in characters.
 const LONGEST: usize = 800;
 
-/// Who holds a lock, or held it last.
+/// The current or last holder of a lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The run.
     pub run: String,
     /// Its process.
     pub process: u32,
-    /// How it failed, if it could not write that into its record.
+    /// Its failure, if its record could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedRun>,
 }
 
-/// The failure of a run that could not write its record.
+/// The failure of a run whose record could not be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedRun {
     /// Its logical time, microseconds since the epoch.
     pub now: i64,
-    /// When it began by the clock of the machine.
+    /// When it began by the clock.
     pub started: i64,
-    /// When it ended.
+    /// When it ended by the clock.
     pub finished: i64,
-    /// Whether it was asked to stop.
+    /// Whether it was interrupted.
     pub interrupted: bool,
-    /// Why it failed.
+    /// The error.
     pub error: String,
 }
 
 impl Holder {
-    /// Writes it into the lock file, in the place of what was there.
+    /// Overwrites the lock file.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -57,7 +57,7 @@ impl Holder {
         if file.metadata()?.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
     }
 
-    /// The same after the failure of its run, whose `record` could not be written.
+    /// Adds the failure of its run, whose `record` could not be written.
     #[must_use]
     pub fn failing(self, record: &RunRecord) -> Self {
         let failed = FailedRun {
@@ -71,7 +71,7 @@ impl Holder {
     }
 }
 
-/// What is known of the last run of `job` in the store at `root`, if that failed and could not write so into its record.
+/// The record of the last run of `job` in the store at `root`, if it failed and the record could not be written.
 pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
     let held = read_holder(&mut File::open(lock_path(root, job)).ok()?)?;
     let failed = held.failed?;
@@ -88,7 +88,7 @@ pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
     })
 }
 
-/// The last runs of jobs in the store at `root` that failed and could not write so into their records, the oldest first.
+/// The last runs of jobs in the store at `root` that failed without a written record, oldest first.
 pub fn all_unrecorded(root: &Path) -> Vec<RunRecord> {
     let files = std::fs::read_dir(root.join("locks")).into_iter().flatten().flatten();
     let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
@@ -97,15 +97,15 @@ pub fn all_unrecorded(root: &Path) -> Vec<RunRecord> {
     found
 }
 
-/// The lock of `job` in the store at `root`.
+/// Path of the lock of `job` in the store at `root`.
 pub fn lock_path(root: &Path, job: &str) -> PathBuf {
     root.join("locks").join(format!("{job}.lock"))
 }
 
-/// Who runs `job` now, in the store at `root`; `None` if nobody does.
+/// The holder of the lock of `job` in the store at `root`; `None` if it is free.
 ///
 /// # Errors
-/// If the lock cannot be looked at.
+/// If the lock cannot be tested.
 pub fn holder(root: &Path, job: &str) -> Result<Option<Holder>> {
     let mut file = match File::open(lock_path(root, job)) {
         Ok(file) => file,
@@ -119,20 +119,20 @@ pub fn holder(root: &Path, job: &str) -> Result<Option<Holder>> {
     }
 }
 
-/// How a run ended, or `running`; `killed` if its record says that it goes on and nobody holds its lock.
+/// The outcome of a run, or `running`; `killed` if its record has no outcome and its lock is free.
 ///
 /// # Errors
-/// If the lock cannot be looked at.
+/// If the lock cannot be tested.
 pub fn state_of(root: &Path, record: &RunRecord) -> Result<&'static str> {
     if record.outcome != Outcome::Running {
         return Ok(record.outcome.name());
     }
-    // Another run of the job has begun since: this one has ended, whoever holds the lock.
+    // If another run of the job holds the lock, this one has ended.
     let goes_on = holder(root, &record.job)?.is_some_and(|holder| holder.run == record.run);
     Ok(if goes_on { "running" } else { "killed" })
 }
 
-/// What a lock file says.
+/// Parses a lock file.
 pub fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text)).ok()?;
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
         assert!(told.error.as_ref().unwrap().starts_with("no space"));
         assert_eq!(all_unrecorded(root.path()), std::slice::from_ref(&told));
-        // Its record may say how far it came.
+        // Its record may already have some results.
         let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
         begun.end_as(&told);
         assert_eq!((begun.outcome, begun.finished, begun.rows_rejected), (Outcome::Failed, Some(3), 7));

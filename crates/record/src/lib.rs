@@ -1,13 +1,13 @@
 //! Records of runs.
 //!
-//! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports, checks, and attempts in
-//!   vain ([`AttemptRecord`]).
-//! - [`Runs`] reads the records in a store.
-//! - [`FailingRow`] is a row that broke a check; [`failing_rows`] reads those that a run kept.
-//! - [`Failures`] are the days of a job that are still to be done, whichever run tried them last.
-//! - [`Seen`] is what the last run of a job found gone or copied, so that records tell it once.
-//! - [`Holder`] says who runs a job now ([`holder`]): a record that says `running` while nobody does was killed.
-//! - [`rejected_rows`] reads the rows that a run kept because it could not load them.
+//! - [`RunRecord`] is the record of a run: loads ([`LoadRecord`]), compactions, parts of exports, checks, and failed
+//!   attempts ([`AttemptRecord`]).
+//! - [`Runs`] reads the records of a store.
+//! - [`FailingRow`] is a row that broke a check; [`failing_rows`] reads those of a run.
+//! - [`Failures`] are the parts and days of a job that are still to be done, from all runs.
+//! - [`Seen`] are the gone and copied inputs that the last run of a job saw, so that they are reported once.
+//! - [`Holder`] is the process that runs a job now ([`holder`]); a `running` record without one is of a killed run.
+//! - [`rejected_rows`] reads the rejected rows of a run.
 //!
 //! ```
 //! use tidetable_record::{RunRecord, Runs};

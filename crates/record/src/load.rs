@@ -1,11 +1,11 @@
-//! What a run did to one table.
+//! Record of the load of one table.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tidetable_store::LoadStats;
 
-/// One table's load.
+/// The load of one table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadRecord {
@@ -13,42 +13,42 @@ pub struct LoadRecord {
     pub table: String,
     /// Its source, or the tables that its query reads.
     pub source: String,
-    /// The version the run found, 0 if there was no table.
+    /// The version before the run, 0 without a table.
     pub before: u64,
     /// The version after the run; equal to `before` if nothing was committed.
     pub version: u64,
-    /// What became of the inputs that are not as the run before left them.
+    /// The inputs whose state changed since the run before.
     pub inputs: Vec<InputRecord>,
-    /// How many others there are, by state: unchanged, or gone or a copy as in the run before.
+    /// Number of other inputs by state: unchanged, or gone or a copy as in the run before.
     pub standing: BTreeMap<InputState, u64>,
-    /// All inputs that are gone or a copy, whether the run before knew or not. For [`crate::Seen`]; not written.
+    /// All inputs that are gone or a copy, old and new. For [`crate::Seen`]; not written.
     #[serde(skip)]
     pub absent: Vec<InputRecord>,
-    /// Windows built anew, by name.
+    /// Rebuilt windows, by name.
     pub rebuilt: Vec<String>,
     /// SSTs written, by id.
     pub ssts: Vec<String>,
-    /// Where the rejected rows of its query are, if it is made from a query and has any.
+    /// Path of the rejected rows of a derived table, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected: Option<String>,
-    /// Counts and seconds.
+    /// Counts, and durations in seconds.
     #[serde(flatten)]
     pub stats: LoadStats,
 }
 
 impl LoadRecord {
-    /// How many inputs are in a state.
+    /// Number of inputs in a state.
     pub fn count(&self, state: InputState) -> u64 {
         let changed = self.inputs.iter().filter(|input| input.state == state).count() as u64;
         changed + self.standing.get(&state).copied().unwrap_or_default()
     }
 
-    /// How many inputs the source has, or had.
+    /// Number of all inputs that the source has or had.
     pub fn count_all(&self) -> u64 {
         self.inputs.len() as u64 + self.standing.values().sum::<u64>()
     }
 
-    /// Counts the unchanged inputs that records up to format 2 list.
+    /// Counts the unchanged inputs, which records up to format 2 list.
     pub(crate) fn count_unchanged(&mut self) {
         let listed = self.inputs.len();
         self.inputs.retain(|input| input.state != InputState::Unchanged);
@@ -63,56 +63,56 @@ impl LoadRecord {
 pub struct InputRecord {
     /// Path or URL.
     pub path: String,
-    /// What became of it.
+    /// Its state.
     pub state: InputState,
     /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`]: the name it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
-    /// For a file that has grown: what it brought.
+    /// For [`InputState::Grown`]: what was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Added>,
 }
 
-/// What a file that has grown brought.
+/// What a growing file added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Added {
     /// Bytes.
     pub bytes: u64,
-    /// Rows, rejected ones too.
+    /// Rows, including rejected ones.
     pub rows: u64,
 }
 
 impl InputRecord {
-    /// An input, and what became of it.
+    /// An input in a state.
     pub fn new(path: &str, state: InputState) -> Self {
         Self { path: path.to_owned(), state, same_as: None, added: None }
     }
 }
 
-/// What became of an input.
+/// The state of an input after a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputState {
-    /// It was not in the table, and is now.
+    /// It was loaded for the first time.
     New,
-    /// Its content was another: the windows it touches were built anew.
+    /// Its content changed: the windows it touches were rebuilt.
     Changed,
-    /// What the table held of it stays beside what it brings now.
+    /// It was appended to: only the new rows were loaded.
     Grown,
-    /// It is as it was, and was read once more: the windows it touches were built anew.
+    /// It is unchanged, and was read again: the windows it touches were rebuilt.
     #[serde(rename = "read again")]
     ReadAgain,
-    /// The table holds it as it is.
+    /// It is unchanged.
     Unchanged,
-    /// The table holds it as it is, under a name that is gone: it goes on under this one.
+    /// It is unchanged and was renamed: the former name is gone.
     Renamed,
-    /// Another input has this very content.
+    /// Another input has the same content.
     #[serde(rename = "same content")]
     SameContent,
-    /// Its cells were taken out.
+    /// Its cells were removed.
     #[serde(rename = "taken out")]
     TakenOut,
-    /// It is gone, and its cells were given up.
+    /// It is gone, and its cells were removed by `--without`.
     #[serde(rename = "left out")]
     LeftOut,
     /// It is gone; its cells stay.
@@ -120,7 +120,7 @@ pub enum InputState {
 }
 
 impl InputState {
-    /// How messages and records call it.
+    /// Its name in messages and records.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",

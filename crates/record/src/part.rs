@@ -1,4 +1,4 @@
-//! What a run did to one part of an export, and what its checks measured.
+//! Record of one part of an export, and of its checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,47 +10,47 @@ pub struct ExportRecord {
     /// Label of the part, such as `2018-01-01`.
     #[serde(default)]
     pub label: String,
-    /// Folder of the part.
+    /// Directory of the part.
     #[serde(default)]
     pub part: String,
-    /// Why it was looked at.
+    /// Why it was published.
     #[serde(default)]
     pub reason: String,
-    /// What became of it.
+    /// Its result.
     pub state: PartState,
-    /// Rows of it.
+    /// Number of rows.
     #[serde(default)]
     pub rows: u64,
-    /// Bytes of its file.
+    /// Bytes of its files.
     #[serde(default)]
     pub bytes: u64,
-    /// For [`PartState::Failed`]: why.
+    /// For [`PartState::Failed`]: the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What became of a part.
+/// The result of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartState {
-    /// Its file is new.
+    /// A new file was written.
     Published,
-    /// Its file holds the very same bytes already.
+    /// The file already has the same bytes.
     Unchanged,
-    /// The query gave no row, and there was no such part.
+    /// The query returned no row, and the part did not exist.
     Empty,
-    /// There are no rows any more: what was published before was removed.
+    /// The part has no rows any more: its files were removed.
     Withdrawn,
-    /// It could not be published; what was published before stands.
+    /// It could not be published; the published part is unchanged.
     Failed,
-    /// A check failed; what was published before stands.
+    /// A check failed; the published part is unchanged.
     Checks,
-    /// Cells of it have passed their retention; what was published before stands.
+    /// Some of its cells have passed their `maxage`; the published part is unchanged.
     Sealed,
 }
 
 impl PartState {
-    /// How messages and records call it.
+    /// Its name in messages and records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -64,22 +64,22 @@ impl PartState {
     }
 }
 
-/// What a check found in one part, or in one day of a table.
+/// The result of a rule of a check for a part, or for a day of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRecord {
     /// The check.
     pub check: String,
-    /// The table or export it looked at.
+    /// The table or export checked.
     pub on: String,
     /// Label of the part or day.
     #[serde(default)]
     pub label: String,
-    /// Which rule of it, such as `not_null meter`.
+    /// The rule, such as `not_null meter`.
     pub rule: String,
     /// What a failure means.
     #[serde(default)]
     pub severity: Severity,
-    /// Rows that broke the rule; for a count of rows, the count.
+    /// Number of rows that broke the rule; for a rule on the number of rows, that number.
     #[serde(default)]
     pub measured: i64,
     /// Whether the rule held.
@@ -91,9 +91,9 @@ pub struct CheckRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// What it looked at is not published.
+    /// The part is not published.
     #[default]
     Error,
-    /// It is told.
+    /// The failure is only reported.
     Warn,
 }

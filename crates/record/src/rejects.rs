@@ -1,11 +1,11 @@
-//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`, and `rejected/<run>.<table>.jsonl` for
-//! those that the query of a table gave.
+//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl` for its sources, and
+//! `rejected/<run>.<table>.jsonl` for the query of a derived table.
 
 use tidetable_store::{Blobs, RejectedRow, StoreError, leave_out};
 
 use crate::run::RunRecord;
 
-/// Where the rejected rows of a run are kept, inside the store: of its sources, or of the query of one table.
+/// Path inside the store of the rejected rows of a run: of its sources, or of the query of `table`.
 pub fn rejects_path(run: &str, table: Option<&str>) -> String {
     match table {
         Some(table) => format!("rejected/{run}.{table}.jsonl"),
@@ -14,15 +14,15 @@ pub fn rejects_path(run: &str, table: Option<&str>) -> String {
 }
 
 impl RunRecord {
-    /// The files of its rejected rows, inside the store.
+    /// Paths inside the store of the files of its rejected rows.
     pub fn reject_files(&self) -> impl Iterator<Item = &str> {
         self.rejected.as_deref().into_iter().chain(self.loads.iter().filter_map(|load| load.rejected.as_deref()))
     }
 
-    /// How many rows it rejected, of its sources and of the queries of its tables.
+    /// Number of rows it rejected, of sources and of queries of derived tables.
     pub fn all_rejected(&self) -> u64 {
         let of_queries = self.loads.iter().filter(|load| load.rejected.is_some());
-        // Records of format 1 have no count of their own.
+        // Records of format 1 lack `rows_rejected`.
         let of_sources = match (self.rows_rejected, &self.rejected) {
             (0, Some(_)) => {
                 self.loads.iter().filter(|load| load.rejected.is_none()).map(|load| load.stats.rows_rejected).sum()
@@ -33,8 +33,8 @@ impl RunRecord {
     }
 }
 
-/// The rows that a run rejected, in the order they were kept. A file that is gone has none, and a line that is damaged is
-/// told in a warning.
+/// The rejected rows of a run, in file order. A missing file has none; a damaged line is skipped with
+/// a warning.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -52,7 +52,7 @@ pub fn rejected_rows(blobs: &dyn Blobs, record: &RunRecord) -> Result<Vec<Reject
     Ok(rows)
 }
 
-/// The rows of a file of rejected rows, each with the error of its own line.
+/// The rows of a file of rejected rows, with an error for each damaged line.
 pub fn rejected_lines<'a>(
     path: &'a str,
     bytes: &'a [u8],

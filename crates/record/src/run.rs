@@ -1,4 +1,4 @@
-//! The record of a run, `runs/<run>.json`: written when the run begins, and again when it ends.
+//! The run record, `runs/<run>.json`: written when the run begins, and again when it ends.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::compaction::CompactionRecord;
 use crate::load::LoadRecord;
 use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
 
-/// Format of run records. Older ones are read too: those of format 1 lack what was not known then, those up to format 2
-/// list inputs that did not change.
+/// Format version of run records. Older ones are readable: format 1 lacks newer fields, formats up to 2
+/// list unchanged inputs.
 pub const FORMAT: u32 = 3;
 
-/// Everything a run did.
+/// The record of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
-    /// Format of this record.
+    /// Format version of this record.
     pub format: u32,
     /// The run.
     pub run: String,
@@ -28,40 +28,40 @@ pub struct RunRecord {
     pub job: String,
     /// Its logical time, microseconds since the epoch.
     pub now: i64,
-    /// When it began by the clock of the machine, microseconds since the epoch.
+    /// When it began by the clock, microseconds since the epoch.
     pub started: i64,
-    /// When it ended, by the same clock.
+    /// When it ended by the clock.
     pub finished: Option<i64>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Why it failed.
+    /// The error of a failed run.
     pub error: Option<String>,
-    /// What it was asked to do.
+    /// The options of the run.
     pub asked: Asked,
-    /// The run that it goes on from: one of the same job that did not come to its end.
+    /// The unfinished run of the same job that it continues.
     pub continues: Option<String>,
-    /// What a person must know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// Loads, in the order of the job file.
     pub loads: Vec<LoadRecord>,
-    /// Compactions of tables that were loaded, where they were due.
+    /// Compactions of loaded tables, where due.
     pub compactions: Vec<CompactionRecord>,
-    /// Published and looked-at parts.
+    /// Parts that were published or compared.
     pub exports: Vec<ExportRecord>,
-    /// What the job's checks measured.
+    /// Results of checks.
     pub checks: Vec<CheckRecord>,
-    /// What failed for a reason that might pass, and was tried again.
+    /// Attempts that failed with a transient error and were retried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptRecord>,
-    /// Where the rejected rows of its sources are, if it has any.
+    /// Path of the rejected rows of its sources, if there are any.
     pub rejected: Option<String>,
-    /// How many those are. A row that two tables could not take counts twice.
+    /// Number of those rows. A row that two tables rejected counts twice.
     pub rows_rejected: u64,
-    /// Seconds of each stage, by name.
+    /// Duration of each stage in seconds.
     pub seconds: BTreeMap<String, f64>,
 }
 
-/// What a run was asked to do, beside its job and its logical time.
+/// The options of a run, besides its job and logical time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -69,27 +69,27 @@ pub struct Asked {
     pub from: Option<NaiveDate>,
     /// The last day.
     pub to: Option<NaiveDate>,
-    /// Publish days anew though nothing changed, and sealed ones.
+    /// Publish unchanged and sealed parts too.
     pub force: bool,
-    /// Build tables anew.
+    /// Rebuild tables.
     pub rebuild: bool,
-    /// Inputs that may be left out.
+    /// Missing inputs whose cells may be removed.
     pub without: Vec<String>,
-    /// Only these parts, by export and label: those that another run left.
+    /// Only these parts, by export and label: those that another run left over.
     pub parts: Option<Vec<(String, String)>>,
-    /// Inputs that are read again though they are as they were.
+    /// Unchanged inputs to read again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reread: Vec<String>,
-    /// Only days in one of these states, such as `failed`; days of any if there is none.
+    /// Only parts in one of these states, such as `failed`; of any if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
-    /// Only these tables and exports, such as `export:DAY`, with the tables that they need; all if there is none.
+    /// Only these tables and exports, such as `export:DAY`, with the tables that they need; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub select: Vec<String>,
 }
 
 impl Asked {
-    /// Whether it was asked for all days of all tables and exports: for what a run that nobody limits does.
+    /// Whether the run was not limited to some days, tables or exports.
     pub fn is_whole(&self) -> bool {
         let of_all_days = self.from.is_none() && self.to.is_none() && self.parts.is_none() && self.only.is_empty();
         of_all_days && self.select.is_empty()
@@ -100,23 +100,23 @@ impl Asked {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It has not ended; or it was killed, if its lock is free.
+    /// It has not ended, or was killed if its lock is free.
     Running,
-    /// All of it was done.
+    /// Everything was done.
     #[default]
     Ok,
-    /// Some parts could not be published; the others were.
+    /// Some parts could not be published.
     Partial,
-    /// A check of severity `error` failed: what it looked at was not published, the rest was.
+    /// A check of severity `error` failed: the part was not published, the others were.
     Checks,
-    /// It stopped; what was committed before stands.
+    /// It failed; what was committed before stays.
     Failed,
-    /// A person or the system asked it to stop.
+    /// It was interrupted by a signal.
     Interrupted,
 }
 
 impl Outcome {
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -128,7 +128,7 @@ impl Outcome {
         }
     }
 
-    /// What the process that ran it ends with, where no error says otherwise.
+    /// The exit code of the process, unless an error has another.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -138,22 +138,22 @@ impl Outcome {
         }
     }
 
-    /// Whether another run has something to go on with.
+    /// Whether the next run continues it.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Failed | Self::Interrupted)
     }
 }
 
 impl RunRecord {
-    /// Ends it as `unrecorded` says, the same run as far as it could tell without a record.
+    /// Takes the end of the run from `unrecorded`, known from the lock file.
     pub fn end_as(&mut self, unrecorded: &Self) {
         self.outcome = unrecorded.outcome;
         self.finished = unrecorded.finished;
         self.error.clone_from(&unrecorded.error);
     }
 
-    /// Writes the record, in the place of what it was before. Only what says something is written: a run that found nothing
-    /// new takes a few hundred bytes.
+    /// Writes the record, replacing its former content. Default values are omitted: a run without news
+    /// takes a few hundred bytes.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -166,19 +166,19 @@ impl RunRecord {
         blobs.replace(&path, &bytes)
     }
 
-    /// Where it is written, inside the store.
+    /// Its path inside the store.
     pub fn path(&self) -> String {
         path(&self.run)
     }
 
-    /// Counts of all loads together.
+    /// Sums of all loads.
     pub fn totals(&self) -> LoadStats {
         let mut totals = LoadStats::default();
         self.loads.iter().for_each(|load| totals.add(&load.stats));
         totals
     }
 
-    /// How it ended, by what became of its parts.
+    /// The outcome that follows from the results of its parts.
     pub fn outcome_of_parts(&self) -> Outcome {
         let any = |state| self.exports.iter().any(|part| part.state == state);
         let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
@@ -194,7 +194,7 @@ pub(crate) fn path(run: &str) -> String {
     format!("runs/{run}.json")
 }
 
-/// The fields of objects that say anything else than a reader assumes of a field that is not there.
+/// Removes fields with default values.
 fn without_defaults(value: Value) -> Value {
     let says_nothing = |value: &Value| match value {
         Value::Null => true,
@@ -209,7 +209,7 @@ fn without_defaults(value: Value) -> Value {
             let fields = fields.into_iter().map(|(name, value)| (name, without_defaults(value)));
             Value::Object(fields.filter(|(_, value)| !says_nothing(value)).collect())
         }
-        // Places in a list mean something.
+        // Positions in a list matter.
         Value::Array(values) => Value::Array(values.into_iter().map(without_defaults).collect()),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! The records of past runs.
+//! Access to the records of runs.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";
 
-/// Reads the records in a store. Runs are named by ULIDs, so their names ascend with time.
+/// Reads the records of a store. Runs are named by ULIDs, so their names ascend with time.
 #[derive(Debug, Clone, Copy)]
 pub struct Runs<'a> {
     blobs: &'a dyn Blobs,
 }
 
-/// The runs that a person may mean.
+/// The result of looking up a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunFound {
-    /// This one.
+    /// A single run.
     One(String),
-    /// There is none.
+    /// No run.
     None,
-    /// These, the oldest first: too little of the name was given.
+    /// Several runs, oldest first: the given prefix is ambiguous.
     Several(Vec<String>),
 }
 
@@ -33,7 +33,7 @@ impl<'a> Runs<'a> {
         Self { blobs }
     }
 
-    /// The names of all runs, the oldest first.
+    /// The names of all runs, oldest first.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -42,10 +42,10 @@ impl<'a> Runs<'a> {
         Ok(files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect())
     }
 
-    /// The record of a run, `None` if there is none.
+    /// The record of a run, `None` if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be read, or is none that this program understands.
+    /// If it cannot be read or parsed.
     pub fn load(&self, run: &str) -> Result<Option<RunRecord>, StoreError> {
         let path = path(run);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
@@ -60,8 +60,8 @@ impl<'a> Runs<'a> {
         Ok(Some(record))
     }
 
-    /// The run that `asked` means: a name, the beginning of one that no other run has, or `last`; one that could write no
-    /// record counts.
+    /// Looks up a run by name, by unique prefix, or as `last`; includes failed runs without
+    /// a written record.
     ///
     /// # Errors
     /// If the runs cannot be listed.
@@ -85,12 +85,12 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The last run of each job, if that could not write how it failed into its record.
+    /// The last run of each job, if it failed without a written record.
     fn unrecorded(&self) -> Vec<RunRecord> {
         all_unrecorded(Path::new(&self.blobs.display()))
     }
 
-    /// What is known of a run, also of one that could not write how it failed; `None` if there is none.
+    /// The record of a run, including failed runs without a written record; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -105,7 +105,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// As [`Self::newest_first`], with the runs that could not write how they failed.
+    /// Like [`Self::newest_first`], including failed runs without a written record.
     ///
     /// # Errors
     /// If the runs cannot be listed; each record has its own.
@@ -136,7 +136,7 @@ impl<'a> Runs<'a> {
         Ok(names.into_iter().rev().filter_map(known).filter(of_job))
     }
 
-    /// The records of `job`, of all jobs if none is named, the newest first.
+    /// The records of `job`, or of all jobs, newest first.
     ///
     /// # Errors
     /// If the runs cannot be listed; each record has its own.
@@ -151,7 +151,7 @@ impl<'a> Runs<'a> {
         }))
     }
 
-    /// The same without those that cannot be read: they hurt nothing but what they hold. Each is told in a warning.
+    /// The readable records, as an iterator; a warning is logged for each other one.
     ///
     /// # Errors
     /// If the runs cannot be listed.
@@ -159,7 +159,7 @@ impl<'a> Runs<'a> {
         Ok(self.newest_first(job)?.filter_map(|record| record.map_err(|error| leave_out(&error)).ok()))
     }
 
-    /// The newest run of `job` whose record can be read.
+    /// The newest run of `job` with a readable record.
     ///
     /// # Errors
     /// If the runs cannot be listed.

@@ -1,8 +1,8 @@
-//! The inputs of a job that its last run found gone, or copies of others: `seen/<job>.json`.
+//! Inputs that the last run of a job found gone, or copies of others: `seen/<job>.json`.
 //!
-//! Such an input stays as it is from run to run, and there may be thousands, where files are moved away once they are
-//! loaded. So records say it when it happens, and count it afterwards. The file is written only when something changes. It
-//! is no more than a memory: without it, the next run says once more what it finds.
+//! Such inputs keep their state from run to run, and there may be thousands, where files are moved away after loading.
+//! So a record lists a change of state once, and counts the rest. The file is written only on changes. It
+//! can be lost: the next run then reports everything once more.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tidetable_store::{Blobs, StoreError};
 
 use crate::load::{InputRecord, InputState, LoadRecord};
 
-/// What the last run of a job found gone or copied, by table.
+/// Gone and copied inputs of a job, by table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
@@ -19,7 +19,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// That of `job`; nothing if there is none, or it cannot be read.
+    /// Those of `job`; empty if the file is missing or unreadable.
     pub fn load(blobs: &dyn Blobs, job: &str) -> Self {
         let bytes = blobs.read(&path(job)).ok().flatten();
         let mut seen: Self = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -32,8 +32,8 @@ impl Seen {
         self.tables.get(table).is_some_and(|inputs| inputs.binary_search(input).is_ok())
     }
 
-    /// What becomes of the inputs of `table`: those that the last run did not know as they are, and how many others there
-    /// are by state.
+    /// The load record of `inputs` of `table`: those with a new state, and counts of the
+    /// others by state.
     pub fn changes(&self, table: &str, inputs: Vec<InputRecord>, unchanged: u64) -> LoadRecord {
         let mut load = LoadRecord { table: table.to_owned(), ..LoadRecord::default() };
         if unchanged > 0 {
@@ -52,7 +52,7 @@ impl Seen {
         load
     }
 
-    /// Remembers what `loads` found; of the tables of the job that they are not about, what was known.
+    /// Stores the states in `loads`; tables of the job without a load keep theirs.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -113,14 +113,14 @@ mod tests {
         first.save(&blobs, "j", ["T", "U"].into_iter(), &[load]).unwrap();
         let second = Seen::load(&blobs, "j");
         assert_eq!(changes(&second, gone(&["a", "b", "c"])), ("c".to_owned(), 3, 3));
-        // A run that is not about the table leaves what is known of it.
+        // A run without the table keeps what is known of it.
         second.save(&blobs, "j", ["T", "U"].into_iter(), &[]).unwrap();
         assert_eq!(Seen::load(&blobs, "j"), second);
-        // One that came back and goes once more is told again.
+        // An input that came back and disappears again is reported again.
         let load = second.changes("T", gone(&["b"]), 4);
         second.save(&blobs, "j", ["T", "U"].into_iter(), &[load]).unwrap();
         assert_eq!(changes(&Seen::load(&blobs, "j"), gone(&["a", "b"])), ("a".to_owned(), 2, 3));
-        // What cannot be read is nothing.
+        // An unreadable file counts as empty.
         blobs.replace("seen/j.json", b"{\"tab").unwrap();
         assert_eq!(changes(&Seen::load(&blobs, "j"), gone(&["a"])), ("a".to_owned(), 1, 3));
         Seen::load(&blobs, "j").save(&blobs, "j", ["U"].into_iter(), &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Compacting a table, round by round, each committed as a version of its own.
+//! Compaction of a table in rounds, each committed as a version of its own.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result,
 
 use crate::run::Stop;
 
-/// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
+/// Most rounds of one call; the rest waits for the next. One usually suffices, two always should.
 const ROUNDS: usize = 8;
 
-/// SSTs and their bytes.
-type Files = (usize, u64);
+/// Number of SSTs, and their bytes.
+type SstTotals = (usize, u64);
 
-/// Compacts so much of `table` at `now`, starting with `first`, a plan of its newest version, until `stop` is asked for.
+/// Compacts `table` as far as `extent` asks, starting with `first`, a plan of its newest version, until `stop` is set.
 ///
 /// # Errors
-/// Those of reading, writing and committing. What earlier rounds committed stands.
+/// Those of reading, writing and committing. What earlier rounds committed stays.
 pub fn compact(
     store: &Store,
     first: CompactionPlan,
@@ -28,7 +28,7 @@ pub fn compact(
     let (table, now) = (snapshot.table().clone(), plan.asked);
     let mut record = CompactionRecord { table: table.name().to_owned(), ..CompactionRecord::default() };
     (record.before, record.version) = (snapshot.version().number, snapshot.version().number);
-    let mut windows: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
+    let mut windows: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
     for _ in 0..ROUNDS {
         if plan.is_empty() {
             break;
@@ -57,10 +57,10 @@ fn commit(snapshot: &Snapshot, done: &Compaction, plan: &CompactionPlan, ids: &d
     snapshot.table().commit(snapshot.version().clone(), &done.edit, ids, plan.now)
 }
 
-/// What a round did to each window: what it found counts if it is the first, what it left if it is the last.
-fn note(windows: &mut BTreeMap<i64, (Files, Files)>, plan: &CompactionPlan, done: &Compaction) {
-    let mut round: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
-    let add = |files: &mut Files, ssts: &[Sst]| {
+/// Sums a round by window: the state before counts from the first round, the state after from the last.
+fn note(windows: &mut BTreeMap<i64, (SstTotals, SstTotals)>, plan: &CompactionPlan, done: &Compaction) {
+    let mut round: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
+    let add = |files: &mut SstTotals, ssts: &[Sst]| {
         *files = (files.0 + ssts.len(), files.1 + ssts.iter().map(|sst| sst.bytes).sum::<u64>());
     };
     for merge in &plan.merges {

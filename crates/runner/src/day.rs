@@ -1,18 +1,15 @@
-//! What a day is in a job's time zone.
+//! Days of a job's time zone.
 //!
-//! Days partition time: the end of one is the start of the next, also where clocks change at
+//! Days partition time: the end of one is the start of the next, even where clocks change at
 //! midnight or a date is skipped.
 
 use std::ops::Range;
 
 use chrono::{DateTime, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
+use tidetable_layout::time::{DAY, SECOND};
 
-const MICROS_PER_SECOND: i64 = 1_000_000;
-/// Of a day of UTC.
-pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-
-/// The moments of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
+/// The instants of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
 /// clocks change, and none for a date that the zone skipped.
 pub fn day_bounds(tz: Tz, day: NaiveDate) -> Range<i64> {
     let start = day_start(tz, day);
@@ -20,7 +17,7 @@ pub fn day_bounds(tz: Tz, day: NaiveDate) -> Range<i64> {
     start..end.max(start)
 }
 
-/// The day that the moment `micros` (microseconds since the epoch) belongs to; `None` outside the
+/// The day that the instant `micros` (microseconds since the epoch) belongs to; `None` outside the
 /// calendar's range.
 pub fn day_of(tz: Tz, micros: i64) -> Option<NaiveDate> {
     let local = local_date(tz, micros)?;
@@ -28,7 +25,7 @@ pub fn day_of(tz: Tz, micros: i64) -> Option<NaiveDate> {
     if micros < day_start(tz, local) { local.pred_opt() } else { Some(local) }
 }
 
-/// The days of `tz` that hold a moment of `range` (microseconds since the epoch), in order. Empty for
+/// The days of `tz` that overlap `range` (microseconds since the epoch), in order. Empty for
 /// an empty range or one outside the calendar.
 pub fn days_touched(tz: Tz, range: Range<i64>) -> impl Iterator<Item = NaiveDate> {
     let ends = if range.is_empty() { None } else { day_of(tz, range.start).zip(day_of(tz, range.end - 1)) };
@@ -37,11 +34,17 @@ pub fn days_touched(tz: Tz, range: Range<i64>) -> impl Iterator<Item = NaiveDate
         .filter(move |day| !day_bounds(tz, *day).is_empty())
 }
 
+/// A UTC day, given in days since the epoch.
+pub(crate) fn utc_day(day: i32) -> Range<i64> {
+    let start = i64::from(day) * DAY;
+    start..start + DAY
+}
+
 fn local_date(tz: Tz, micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|utc| utc.with_timezone(&tz).date_naive())
 }
 
-/// The moment from which on the local date is `day` or later for good.
+/// The first instant from which the local date stays at `day` or later.
 fn day_start(tz: Tz, day: NaiveDate) -> i64 {
     let midnight = day.and_time(NaiveTime::MIN);
     match tz.from_local_datetime(&midnight) {
@@ -58,12 +61,12 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
             let (mut before, mut after) = (around - span, around + span);
             while before + 1 < after {
                 let middle = before + (after - before) / 2;
-                match local_date(tz, middle * MICROS_PER_SECOND) {
+                match local_date(tz, middle * SECOND) {
                     Some(date) if date < day => before = middle,
                     _ => after = middle,
                 }
             }
-            after * MICROS_PER_SECOND
+            after * SECOND
         }
     }
 }
@@ -72,9 +75,9 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
 mod tests {
     use chrono_tz::{America, Europe, Pacific};
 
-    use super::*;
+    use tidetable_layout::time::HOUR;
 
-    const HOUR: i64 = 3600 * MICROS_PER_SECOND;
+    use super::*;
 
     fn date(text: &str) -> NaiveDate {
         text.parse().unwrap()

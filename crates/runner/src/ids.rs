@@ -1,4 +1,4 @@
-//! Names for runs, files and commits: ULIDs, so that they sort by the time they were made.
+//! Names of runs, files and commits: ULIDs, which sort by time of creation.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,18 +1,18 @@
-//! Job files, and running them.
+//! Jobs: job files, plans, runs, schedules and reports.
 //!
-//! - [`Project`] finds the project's folder, its store and its jobs.
-//! - [`Job`] is a job file that was read and found right; [`JobError`] says all that is wrong with one.
-//! - [`day_bounds`], [`day_of`] and [`days_touched`] say what a day is in a job's time zone, and
-//!   [`TimeTemplate`] names things after days.
-//! - [`plan_job`] says what a run would do, as a [`Plan`].
-//! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
-//!   past runs, and [`holder`] says who runs a job now.
-//! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
-//! - [`moments`], [`missed`] and [`to_run`] say when a job runs, and [`job_schema`] what its file may hold.
-//! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away,
-//!   and a [`Diagnosis`] what is damaged.
-//! - [`Vault`] is a folder of backups of a store.
-//! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
+//! - [`Project`] finds the project directory, its store and its jobs.
+//! - [`Job`] is a validated job file; [`JobError`] lists everything that is wrong with one.
+//! - [`day_bounds`], [`day_of`] and [`days_touched`] compute the days of a job's time zone, and
+//!   [`TimeTemplate`] renders names with dates in them.
+//! - [`plan_job`] computes what a run would do, as a [`Plan`].
+//! - [`run`] runs a job, reports progress to an [`Observer`], and returns its [`RunRecord`]; [`Runs`] reads the records
+//!   of past runs, and [`holder`] names the process that runs a job now.
+//! - [`propose`] makes a [`Proposal`] of a job for a data file.
+//! - [`moments`], [`missed`] and [`to_run`] evaluate schedules; [`job_schema`] is the JSON Schema of job files.
+//! - [`statuses`] reports the state of jobs, [`Lineage`] what was made from what, [`CleanPlan`] which records and files
+//!   may be removed, and [`Diagnosis`] what is damaged.
+//! - [`Vault`] is a directory of backups of a store.
+//! - [`compact`] compacts a table; [`run`] does so after a load, where compaction is due.
 
 mod backup;
 mod compact;
@@ -37,9 +37,9 @@ pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NamesMeet, Per, Problem,
-    ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
-    names_that_meet, nearest,
+    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NameConflict, Per, Problem,
+    ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema, name_conflict,
+    nearest,
 };
 pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};

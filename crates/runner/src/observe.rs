@@ -1,65 +1,65 @@
-//! What a run tells of itself while it goes on.
+//! Events of a run in progress, and the observer that receives them.
 
 use crate::plan::Plan;
 
-/// Something a run did or is about to do.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// What the run is going to do.
+    /// The plan of the run.
     Plan(Plan),
     /// A stage began.
     Stage {
         /// What it does.
         name: String,
-        /// What it counts.
+        /// What its progress counts.
         unit: Unit,
-        /// How much of that there is to do.
+        /// The total to be counted.
         total: u64,
     },
-    /// Inputs were read, since the last such event.
+    /// Inputs were read since the last event of this kind.
     Read {
         /// Bytes as stored.
         bytes: u64,
         /// Rows accepted.
         rows: u64,
     },
-    /// Rows were laid out for a table, since the last such event.
+    /// Rows were encoded as cells of a table since the last event of this kind.
     Laid {
         /// How many.
         rows: u64,
     },
-    /// Rows that were laid out were sorted and written.
+    /// Encoded rows were sorted and written.
     Wrote {
         /// How many.
         rows: u64,
     },
-    /// A part of an export was published, or found to be as it was.
+    /// A part of an export was published, or found unchanged.
     Published {
-        /// Its folder.
+        /// Its directory.
         name: String,
         /// Its rows.
         rows: u64,
         /// Whether its file changed.
         changed: bool,
     },
-    /// A part of an export could not be published, or was not.
+    /// A part of an export failed, or was left out.
     Missed {
-        /// Its folder.
+        /// Its directory.
         name: String,
         /// Why.
         reason: String,
     },
-    /// Files that several parts of an export are made from were read once for all of them.
+    /// Files from which several parts of an export are made were read by a shared scan.
     ReadTogether {
         /// The export.
         export: String,
-        /// Parts that were read so.
+        /// Parts made by it.
         parts: u64,
-        /// How often files were read for that.
+        /// Number of scans.
         reads: u64,
     },
-    /// A sentence for the user.
+    /// A note for the user.
     Note(String),
 }
 
@@ -76,11 +76,11 @@ pub enum Unit {
 
 /// Watches a run. Called from several threads.
 pub trait Observer: Sync {
-    /// Takes note of an event.
+    /// Receives an event.
     fn event(&self, event: Event);
 }
 
-/// Watches nothing.
+/// Ignores all events.
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 

@@ -1,11 +1,11 @@
-//! In which order the jobs of a project run.
+//! Dependency order of the jobs of a project.
 
 use tidetable_sql::{Declared, read_by};
 
 use crate::job::Job;
 
-/// For each job its name and those of the jobs that it depends on: that it names in `after`, or whose tables or exports
-/// its queries read. A query that is wrong depends on nothing: its own run says so.
+/// For each job, its name and the jobs it depends on: those named in `after`, and those whose tables or exports its
+/// queries read. A query that cannot be planned adds none: its own run reports the error.
 pub fn dependencies(jobs: &[Job]) -> Vec<(String, Vec<String>)> {
     let tables: Vec<Declared> =
         jobs.iter().flat_map(|job| &job.tables).map(|table| Declared::new(&table.spec.name, &table.layout)).collect();
@@ -24,11 +24,10 @@ pub fn dependencies(jobs: &[Job]) -> Vec<(String, Vec<String>)> {
     jobs.iter().map(|job| (job.name.clone(), before(job))).collect()
 }
 
-/// Places of `jobs`, each a name and the names it depends on, so that each comes after those. As far as that leaves a
-/// choice, the order stays.
+/// Topological order: indexes into `jobs` (name, dependencies), dependencies first. Otherwise the given order is kept.
 ///
 /// # Errors
-/// The names of jobs that depend on each other in a circle.
+/// The names of jobs that form a cycle.
 pub fn in_dependency_order(jobs: &[(String, Vec<String>)]) -> Result<Vec<usize>, Vec<String>> {
     let place = |name: &String| jobs.iter().position(|(job, _)| job == name);
     let mut order: Vec<usize> = Vec::with_capacity(jobs.len());

@@ -1,30 +1,29 @@
-//! What one part of an export covers: a day or month of the job's time zone, an hour of UTC, or everything.
+//! Period of a part: a day or month of the job's time zone, an hour of UTC, or all times.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use chrono_tz::Tz;
 
 use crate::day::{day_bounds, day_of, days_touched};
 use crate::job::Per;
+use tidetable_layout::time::HOUR;
 
-const MICROS_PER_HOUR: i64 = 3_600_000_000;
-
-/// The label of the only part of an export of everything.
+/// The label of the only part of an export with `per = "query"`.
 pub(crate) const ALL: &str = "all";
 
-/// What one part covers. Periods of one kind do not overlap, and sort by time.
+/// The time that a part covers. Periods of one kind do not overlap, and sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Period {
-    /// When it begins, as its name says it: local, but of UTC for an hour.
+    /// Its start as its name shows it: local time, but UTC for an hour.
     pub(crate) start: NaiveDateTime,
     /// Its kind.
     pub(crate) per: Per,
 }
 
 impl Period {
-    /// Everything there is.
+    /// All times.
     pub(crate) fn all() -> Self {
         Self { start: NaiveDateTime::default(), per: Per::Query }
     }
@@ -34,7 +33,7 @@ impl Period {
         Self { start: day.and_time(NaiveTime::MIN), per: Per::Day }
     }
 
-    /// The period that a label names; `None` if it names none of this kind.
+    /// Parses a label; `None` if it is not one of this kind.
     pub(crate) fn of_label(per: Per, label: &str) -> Option<Self> {
         let start = match per {
             Per::Day => label.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN),
@@ -48,7 +47,7 @@ impl Period {
         (period.label() == label).then_some(period)
     }
 
-    /// The periods of this kind that a day of `tz` overlaps.
+    /// The periods of this kind that overlap a day of `tz`.
     pub(crate) fn of_day(per: Per, tz: Tz, day: NaiveDate) -> Vec<Self> {
         match per {
             Per::Day => vec![Self::day(day)],
@@ -56,28 +55,23 @@ impl Period {
                 day.with_day(1).map(|first| Self { start: first.and_time(NaiveTime::MIN), per }).into_iter().collect()
             }
             Per::Query => vec![Self::all()],
-            Per::Hour => {
-                let bounds = day_bounds(tz, day);
-                let hours = bounds.start.div_euclid(MICROS_PER_HOUR)..=(bounds.end - 1).div_euclid(MICROS_PER_HOUR);
-                let start = |hour: i64| DateTime::from_timestamp_micros(hour * MICROS_PER_HOUR);
-                hours.filter_map(start).map(|start| Self { start: start.naive_utc(), per }).collect()
-            }
+            Per::Hour => Self::touched(per, tz, day_bounds(tz, day)).into_iter().collect(),
         }
     }
 
-    /// The periods of this kind that hold a moment of `range`, microseconds since the epoch.
+    /// The periods of this kind that overlap `range`, microseconds since the epoch.
     pub(crate) fn touched(per: Per, tz: Tz, range: Range<i64>) -> BTreeSet<Self> {
         match per {
             Per::Hour => {
-                let hours = range.start.div_euclid(MICROS_PER_HOUR)..=(range.end - 1).div_euclid(MICROS_PER_HOUR);
-                let start = |hour: i64| DateTime::from_timestamp_micros(hour * MICROS_PER_HOUR);
+                let hours = range.start.div_euclid(HOUR)..=(range.end - 1).div_euclid(HOUR);
+                let start = |hour: i64| DateTime::from_timestamp_micros(hour * HOUR);
                 hours.filter_map(start).map(|start| Self { start: start.naive_utc(), per }).collect()
             }
             _ => days_touched(tz, range).flat_map(|day| Self::of_day(per, tz, day)).collect(),
         }
     }
 
-    /// How lists name it: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
+    /// Its name in lists: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
     pub(crate) fn label(&self) -> String {
         match self.per {
             Per::Day => self.start.format("%Y-%m-%d").to_string(),
@@ -87,7 +81,7 @@ impl Period {
         }
     }
 
-    /// Its moments, microseconds since the epoch.
+    /// Start and end, microseconds since the epoch.
     pub(crate) fn bounds(&self, tz: Tz) -> Range<i64> {
         let day = self.start.date();
         match self.per {
@@ -98,13 +92,13 @@ impl Period {
             }
             Per::Hour => {
                 let start = self.start.with_minute(0).unwrap_or(self.start).and_utc().timestamp_micros();
-                start..start + MICROS_PER_HOUR
+                start..start + HOUR
             }
             Per::Query => i64::MIN..i64::MAX,
         }
     }
 
-    /// The days of `tz` that it overlaps, the first and the last.
+    /// The first and the last day of `tz` that it overlaps.
     pub(crate) fn days(&self, tz: Tz) -> (NaiveDate, NaiveDate) {
         let day = self.start.date();
         match self.per {
@@ -119,6 +113,12 @@ impl Period {
             }
             Per::Query => (NaiveDate::MIN, NaiveDate::MAX),
         }
+    }
+
+    /// Whether it overlaps one of `days` of `tz`.
+    pub(crate) fn overlaps(&self, tz: Tz, days: &RangeInclusive<NaiveDate>) -> bool {
+        let (first, last) = self.days(tz);
+        *days.start() <= last && first <= *days.end()
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     fn a_day_has_as_many_hours_as_its_zone_says() {
         assert_eq!(labels(Per::Hour, Europe::Paris, "2026-03-29").len(), 23);
         assert_eq!(labels(Per::Hour, Europe::Paris, "2026-10-25").len(), 25);
-        // Half an hour apart from UTC: the hours at both ends are shared with the days beside it.
+        // 30 minutes off UTC: the hours at both ends are shared with the neighbouring days.
         assert_eq!(labels(Per::Hour, Asia::Kolkata, "2026-10-25").len(), 25);
         assert_eq!(labels(Per::Month, America::Sao_Paulo, "2024-02-29"), ["2024-02"]);
     }

@@ -1,29 +1,29 @@
-//! The project: the folder with a tidetable.toml, its store root and its jobs.
+//! The project: the directory with a tidetable.toml, its store root and its jobs.
 
 use std::path::{Component, Path, PathBuf, absolute};
 
 use crate::job::{Fields, JobError, JobFileError, Mistake, PROJECT, ProjectError, Reader, nearest};
 
-/// The file that marks a project's folder.
+/// The file that marks the project directory.
 const MARK: &str = "tidetable.toml";
 
-/// A folder with a tidetable.toml, where jobs, sources and (by default) the store are.
+/// A directory with a tidetable.toml, which holds jobs, sources and, by default, the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Its folder, absolute.
+    /// Its directory, absolute.
     pub dir: PathBuf,
-    /// The store: an absolute path, or a URL such as `s3://bucket/prefix` as it was written.
+    /// The store: an absolute path, or a URL such as `s3://bucket/prefix` as given.
     pub root: String,
-    /// Where the person is, absolute: what paths of the command line are relative to.
+    /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
 }
 
 impl Project {
-    /// Finds the project of the folder `start`: the nearest folder, upwards from it, with a
-    /// tidetable.toml, which says where the store is (`root`, by default `data` beside it).
+    /// Finds the project: the nearest directory, from `start` upwards, with a
+    /// tidetable.toml, which names the store (`root`, by default `data` beside it).
     ///
     /// # Errors
-    /// If there is none, or it cannot be read or has mistakes.
+    /// If there is none, or it cannot be read or is invalid.
     pub fn find(start: &Path) -> Result<Self, ProjectError> {
         let start = absolute(start).map_err(|source| ProjectError::Read { path: start.to_owned(), source })?;
         let dir = start
@@ -47,14 +47,14 @@ impl Project {
         Ok(Self { dir, root, start })
     }
 
-    /// A project of a store alone, for commands that need no job: `root` is relative to `start`, which is absolute.
+    /// A project with a store only, for commands that need no job: `root` is relative to the absolute path `start`.
     pub fn of_store(start: &Path, root: &str) -> Self {
         let bare = Self { dir: start.to_owned(), root: String::new(), start: start.to_owned() };
         bare.with_root(Some(root), None)
     }
 
-    /// With the store root of the command line (`--root`) or else of the environment (`TIDETABLE_ROOT`)
-    /// if one of them is given and not empty. Paths are relative to where [`Project::find`] started.
+    /// Overrides the store root by the option `--root`, or else by the environment variable `TIDETABLE_ROOT`,
+    /// if given and not empty. Paths are relative to where [`Project::find`] started.
     #[must_use]
     pub fn with_root(mut self, flag: Option<&str>, environment: Option<&str>) -> Self {
         if let Some(root) = [flag, environment].into_iter().flatten().find(|root| !root.is_empty()) {
@@ -63,19 +63,19 @@ impl Project {
         self
     }
 
-    /// Whether the store root is a URL and no path.
+    /// Whether the store root is a URL.
     pub fn root_is_url(&self) -> bool {
         is_url(&self.root)
     }
 
-    /// `path` of a job file as the project means it: absolute paths and URLs as they are, others
-    /// relative to the project's folder.
+    /// Resolves a `path` of a job file: absolute paths and URLs stay, others are relative to the project
+    /// directory.
     pub fn resolve(&self, path: &str) -> String {
         resolve(path, &self.dir)
     }
 
-    /// `path` of the command line as a job file of the project says it: relative to the project's folder if it is below
-    /// that, absolute otherwise. URLs stay.
+    /// Converts a `path` of the command line to the form of job files: relative if it is below the project directory,
+    /// absolute otherwise. URLs stay.
     pub fn given(&self, path: &str) -> String {
         if is_url(path) {
             return path.to_owned();
@@ -84,8 +84,8 @@ impl Project {
         whole.strip_prefix(&self.dir).unwrap_or(&whole).to_string_lossy().into_owned()
     }
 
-    /// The names of the jobs in `jobs/`, sorted: folders with a job.toml, and files NAME.toml. None if
-    /// there is no such folder.
+    /// The names of the jobs in `jobs/`, sorted: directories with a job.toml, and files NAME.toml. Empty
+    /// without that directory.
     pub fn jobs(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.jobs_dir()) else { return Vec::new() };
         let mut names: Vec<_> = entries
@@ -104,12 +104,11 @@ impl Project {
         names
     }
 
-    /// Where jobs are.
     fn jobs_dir(&self) -> PathBuf {
         self.dir.join("jobs")
     }
 
-    /// The job file that `asked` means: a job's name, or a path to a file or folder.
+    /// The job file for `asked`: the name of a job, or the path of a file or directory.
     pub(crate) fn locate(&self, asked: &str) -> Result<PathBuf, JobError> {
         let is_path = asked.contains(['/', '\\']) || asked.ends_with(".toml") || matches!(asked, "." | "..");
         if is_path {
@@ -134,7 +133,7 @@ impl Project {
         }
     }
 
-    /// `path` as messages show it: relative to where the person is, if it is below.
+    /// `path` for messages: relative to the current directory if it is below.
     pub(crate) fn shown(&self, path: &Path) -> PathBuf {
         shown(path, &self.start)
     }
@@ -156,7 +155,7 @@ fn read_root(reader: &mut Reader<'_>) -> Option<String> {
     Some(root.owned())
 }
 
-/// `path` without `..`, which would hide the name of its folder.
+/// `path` without `..`, which would hide the name of its directory.
 fn plain(path: &Path) -> std::io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) { path.canonicalize() } else { absolute(path) }
 }

@@ -1,4 +1,4 @@
-//! The tables that the queries of a job may read: its own, as its file declares them, and those of other jobs, as they are
+//! The tables that queries of a job may read: its own, as the job file declares them, and those of other jobs, as
 //! stored.
 
 use tidetable_sql::Declared;
@@ -9,9 +9,9 @@ use crate::run::RunError;
 
 /// Tables that queries may read.
 pub struct ReadableTables {
-    /// Those that can be read.
+    /// Readable tables.
     pub tables: Vec<Declared>,
-    /// Those of other jobs that are damaged.
+    /// Damaged tables of other jobs.
     damaged: Vec<(String, StoreError)>,
 }
 
@@ -35,7 +35,7 @@ impl ReadableTables {
         Ok(Self { tables, damaged })
     }
 
-    /// Why `sql` cannot be planned, if that is for a damaged table that it names.
+    /// Why `sql` cannot be planned, if the cause is a damaged table that it names.
     pub fn blame(&mut self, sql: &str) -> Option<RunError> {
         let at = self.damaged.iter().position(|(name, _)| sql.contains(name.as_str()))?;
         Some(self.damaged.swap_remove(at).1.into())

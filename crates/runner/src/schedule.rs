@@ -1,42 +1,42 @@
-//! When jobs run: the moments of a schedule, those that were missed, and those that are to be run now. Decides, and
-//! touches nothing; [`done_until`] reads the records that it is decided from.
+//! Schedule evaluation: the scheduled times of a job, the missed ones, and those to run now. Pure functions;
+//! [`done_until`] reads the run records for them.
 //!
-//! A local time that a clock change skips is taken as much later as the clocks go forward. Of a local time that comes
-//! twice the first is meant; a schedule that goes round (`*/5 * * * *`, `30 * * * *`) takes both.
+//! A local time that a clock change skips moves forward by the length of the gap. Of a local time that occurs
+//! twice the first is meant; a periodic schedule (`*/5 * * * *`, `30 * * * *`) takes both.
 
 pub(crate) mod done;
 
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::{CatchUp, Cron, Job};
 pub use done::done_until;
+use tidetable_layout::time::{DAY, MINUTE};
 
-/// Days that are looked through for the next moment: 29 February may be eight years away.
+/// Days searched for the next scheduled time: 29 February may be eight years away.
 const FAR: u64 = 366 * 9;
-/// Moments that are listed, at most: a week of minutes.
+/// Most times that are listed: a week of minutes.
 const MOST: usize = 7 * 24 * 60;
 
 impl Job {
-    /// Its schedule, if it has one.
+    /// The parsed schedule, if the job has one.
     pub fn cron(&self) -> Option<Cron> {
         self.schedule.as_deref().and_then(Cron::parse)
     }
 }
 
-/// The moments of `cron` in `zone` after `after` and up to `to`, both microseconds since the epoch; the first
+/// The times of `cron` in `zone` after `after` and up to `to`, both microseconds since the epoch; the first
 /// 10,080 of them.
 pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
     let mut found = Vec::new();
     let Some(start) = DateTime::from_timestamp_micros(after) else { return found };
-    // A clock change may move a moment over midnight.
+    // A clock change may move a time over midnight.
     let Some(first) = start.with_timezone(&zone).date_naive().checked_sub_days(Days::new(1)) else { return found };
     for date in first.iter_days().take(usize::try_from(FAR).unwrap_or(0)) {
         let weekday = date.weekday().num_days_from_sunday();
         let Some(begin) = date.and_hms_opt(0, 0, 0) else { break };
-        // No zone is further from UTC than a day.
-        if begin.and_utc().timestamp_micros().saturating_sub(86_400_000_000) > to || found.len() >= MOST {
+        // No offset from UTC exceeds a day.
+        if begin.and_utc().timestamp_micros().saturating_sub(DAY) > to || found.len() >= MOST {
             break;
         }
         if !cron.takes_day(date.month(), date.day(), weekday) {
@@ -56,15 +56,15 @@ pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
     found
 }
 
-/// The scheduled moments since the run of logical time `last`, none from before the last `window` microseconds. The newest
-/// may be `now` itself. A job that never ran has missed nothing.
+/// The scheduled times since the run of logical time `last`, at most `window` microseconds ago. The newest
+/// may be `now`. A job that never ran has missed nothing.
 pub fn missed(cron: &Cron, zone: Tz, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
     last.map(|last| moments(cron, zone, last.max(now.saturating_sub(window)), now)).unwrap_or_default()
 }
 
-/// The scheduled moments for which a job is to be run at `now`, in order: the missed ones that `catch_up` makes up for,
-/// and the present minute if it is due. `last` and `window` are those of [`missed`]; what the run of `last` took in is not
-/// due again.
+/// The scheduled times for which a job is to run at `now`, in order: the missed ones that `catch_up` selects, and the
+/// current minute if it is due. `last` and `window` as for [`missed`]; the run of `last` is not
+/// repeated.
 pub fn to_run(cron: &Cron, zone: Tz, catch_up: CatchUp, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
     let minute = minute_of(now);
     let since = match (catch_up, last) {
@@ -77,12 +77,12 @@ pub fn to_run(cron: &Cron, zone: Tz, catch_up: CatchUp, window: i64, last: Optio
     }
 }
 
-/// The last of the moments of `cron` after `after` and up to `to`.
+/// The last time of `cron` after `after` and up to `to`.
 fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
     let mut end = to;
     while end > after {
-        // A day at a time: the moments of a longer time may be too many to list.
-        let start = after.max(end.saturating_sub(MICROS_PER_DAY));
+        // A day at a time: a longer range may hold too many times to list.
+        let start = after.max(end.saturating_sub(DAY));
         if let Some(last) = moments(cron, zone, start, end).last() {
             return Some(*last);
         }
@@ -91,33 +91,33 @@ fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
     None
 }
 
-/// Whether `now`, microseconds since the epoch, lies in a minute of the schedule.
+/// Whether `now`, microseconds since the epoch, lies in a scheduled minute.
 pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
     let minute = minute_of(now);
     !moments(cron, zone, minute - 1, minute).is_empty()
 }
 
-/// When the minute of `now` began.
+/// The start of the minute of `now`.
 pub fn minute_of(now: i64) -> i64 {
-    now - now.rem_euclid(60_000_000)
+    now - now.rem_euclid(MINUTE)
 }
 
-/// The moments that a local time means.
+/// The instants that a local time denotes.
 fn instants(local: NaiveDateTime, zone: Tz, both: bool) -> Vec<i64> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(moment) => vec![moment.timestamp_micros()],
         LocalResult::Ambiguous(first, second) if both => vec![first.timestamp_micros(), second.timestamp_micros()],
         LocalResult::Ambiguous(first, _) => vec![first.timestamp_micros()],
         LocalResult::None => {
-            // By the clock as it went before the change.
+            // With the offset before the change.
             let before = zone.offset_from_utc_datetime(&(local - TimeDelta::days(2))).fix().local_minus_utc();
             vec![(local.and_utc() - TimeDelta::seconds(i64::from(before))).timestamp_micros()]
         }
     }
 }
 
-/// The minutes of an hour in which a clock of `other` shows when the schedule means a moment in `zone`: clocks of
-/// different zones differ by half hours too, and not always by as much. Looks a year ahead of `now`.
+/// The minutes of the hour at which clocks in `other` show a scheduled time of `zone`: offsets of zones differ by half
+/// hours too, and change over the year. Looks a year ahead of `now`.
 pub fn minutes_elsewhere(cron: &Cron, zone: Tz, other: Tz, now: i64) -> Vec<u32> {
     let start = DateTime::from_timestamp_micros(now).unwrap_or(DateTime::<Utc>::UNIX_EPOCH);
     let offset =

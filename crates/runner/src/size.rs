@@ -1,6 +1,6 @@
-//! Sizes as people write them.
+//! Parsing of sizes such as `512MiB`.
 
-/// Units: powers of 1024 by their own names and by a letter, powers of 1000 by those that disks are sold by.
+/// Units: powers of 1024 by their IEC names or a letter, powers of 1000 by their SI names.
 const UNITS: [(&str, u64); 13] = [
     ("", 1),
     ("k", 1 << 10),
@@ -17,10 +17,10 @@ const UNITS: [(&str, u64); 13] = [
     ("tb", 1_000_000_000_000),
 ];
 
-/// Bytes with an optional unit: KiB, MiB, GiB, TiB, or K, M, G, T for the same; KB, MB, GB, TB are powers of 1000.
+/// Bytes with an optional unit: KiB, MiB, GiB, TiB, or K, M, G, T (the same); KB, MB, GB, TB are powers of 1000.
 ///
 /// # Errors
-/// What to write instead.
+/// Advice on what to write instead.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -28,7 +28,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let advice = || "write a number and a unit, as in 512MiB, 1GiB or 2GB".to_owned();
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(advice)?;
     let number: u64 = number.parse().map_err(|_| advice())?;
-    number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
+    number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that size is out of range".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names made of days, hours and months.
+//! Name templates with days, hours and months.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -8,7 +8,7 @@ use chrono::format::{Item, StrftimeItems};
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use thiserror::Error;
 
-/// A word that stands in braces for a time.
+/// A placeholder for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// `{day}`, or `{day:%Y%m%d}`.
@@ -30,7 +30,7 @@ impl Word {
         }
     }
 
-    /// What the word alone means.
+    /// Its default strftime format.
     fn usual(self) -> &'static str {
         match self {
             Self::Day => "%Y-%m-%d",
@@ -40,43 +40,43 @@ impl Word {
     }
 }
 
-/// A text with times in it: `SENSOR_{day:%Y%m%d}`; `{day}` alone is `{day:%Y-%m-%d}`. Other braces are text, as globs
-/// use them.
+/// A text with time placeholders: `SENSOR_{day:%Y%m%d}`; `{day}` alone is `{day:%Y-%m-%d}`. Other braces are literal,
+/// for globs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Time(Word, Vec<Item<'static>>),
 }
 
-/// Why a text is not a [`TimeTemplate`]. Ranges are bytes of the text.
+/// Why a text is not a [`TimeTemplate`]. Ranges are byte ranges of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimeTemplateError {
-    /// A word without its `}`.
+    /// A placeholder without its `}`.
     #[error("`{word}` is not closed: write `{word}:%Y%m%d}}`")]
     Open {
-        /// The word with its brace.
+        /// The placeholder with its brace.
         word: &'static str,
         /// The rest of the text.
         at: Range<usize>,
     },
-    /// A format that strftime does not know, or that needs more than the word says.
+    /// A format that strftime does not know, or that needs a finer time than the placeholder has.
     #[error("`{format}` is not the strftime format of a date: write for example `%Y%m%d`")]
     Format {
         /// The format as written.
         format: String,
-        /// Where it stands.
+        /// Its byte range.
         at: Range<usize>,
     },
 }
 
 impl TimeTemplateError {
-    /// Bytes of the text that are wrong.
+    /// The byte range that is wrong.
     pub fn at(&self) -> Range<usize> {
         match self {
             Self::Open { at, .. } | Self::Format { at, .. } => at.clone(),
@@ -85,10 +85,10 @@ impl TimeTemplateError {
 }
 
 impl TimeTemplate {
-    /// Reads a template in which `words` stand for times.
+    /// Parses a template with the placeholders `words`.
     ///
     /// # Errors
-    /// If a word is not closed, or its format is not one of its times.
+    /// If a placeholder is not closed, or its format is invalid.
     pub fn parse(text: &str, words: &[Word]) -> Result<Self, TimeTemplateError> {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -108,13 +108,13 @@ impl TimeTemplate {
             let items = items(word, format)
                 .ok_or_else(|| TimeTemplateError::Format { format: format.to_owned(), at: from..start + close })?;
             if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
+                parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(Part::Time(word, items));
+            parts.push(TemplatePart::Time(word, items));
             at = start + close + 1;
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(TemplatePart::Literal(literal));
         }
         Ok(Self { text: text.to_owned(), parts })
     }
@@ -124,12 +124,12 @@ impl TimeTemplate {
         &self.text
     }
 
-    /// Whether `word` stands in it.
+    /// Whether it contains `word`.
     pub fn has(&self, word: Word) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Time(found, _) if *found == word))
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Time(found, _) if *found == word))
     }
 
-    /// Whether any word stands in it.
+    /// Whether it contains any placeholder.
     pub fn has_time(&self) -> bool {
         Word::ALL.iter().any(|word| self.has(*word))
     }
@@ -139,53 +139,53 @@ impl TimeTemplate {
         self.render_at(day.and_time(NaiveTime::MIN))
     }
 
-    /// The text for the period that begins at `time`.
+    /// The text for the period that starts at `time`.
     pub fn render_at(&self, time: NaiveDateTime) -> String {
         let mut out = String::with_capacity(self.text.len() + 8);
         for part in &self.parts {
             match part {
-                Part::Literal(text) => out.push_str(text),
-                // Every item was tried on a time when the template was read.
-                Part::Time(_, items) => drop(write!(out, "{}", time.format_with_items(items.iter()))),
+                TemplatePart::Literal(text) => out.push_str(text),
+                // `parse` rendered every item once.
+                TemplatePart::Time(_, items) => drop(write!(out, "{}", time.format_with_items(items.iter()))),
             }
         }
         out
     }
 }
 
-/// Values of a piece of a template, as [`TimeTemplate::pieces`] counts them, beyond which it may be any text.
+/// Most distinct values of a piece (see [`TimeTemplate::pieces`]); with more it is taken for any text.
 const MOST_VALUES: usize = 512;
 
 impl TimeTemplate {
-    /// The text before the first time, in small letters.
+    /// The text before the first placeholder, in lower case.
     pub(crate) fn literal_prefix(&self) -> String {
         match self.parts.first() {
-            Some(Part::Literal(text)) => text.to_ascii_lowercase(),
+            Some(TemplatePart::Literal(text)) => text.to_ascii_lowercase(),
             _ => String::new(),
         }
     }
 
-    /// What each piece of the name can be at `times`, in small letters: its texts, or `None` if those are too many to tell.
-    /// A format such as `%Y%m%d` is as many pieces as it has fields.
+    /// The possible values of each piece of the name at `times`, in lower case; `None` for a piece with too many.
+    /// Each field of a format such as `%Y%m%d` is a piece.
     pub(crate) fn pieces(&self, times: &[NaiveDateTime]) -> Vec<Option<BTreeSet<String>>> {
         let mut pieces = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
-                Part::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
+                TemplatePart::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
+                TemplatePart::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
             }
         }
         pieces
     }
 }
 
-/// What an item is at `times`.
+/// The values of an item at `times`.
 fn values(item: &Item<'static>, times: &[NaiveDateTime]) -> Option<BTreeSet<String>> {
     let mut values = BTreeSet::new();
     let mut text = String::new();
     for time in times {
         text.clear();
-        // Every item was tried on a time when the template was read.
+        // `parse` rendered every item once.
         let _ = write!(text, "{}", time.format_with_items(std::iter::once(item)));
         if !values.contains(text.as_str()) {
             values.insert(text.to_ascii_lowercase());
@@ -203,7 +203,7 @@ impl fmt::Display for TimeTemplate {
     }
 }
 
-/// A word and what follows it, if `rest` starts with a placeholder.
+/// Splits a placeholder off the start of `rest`.
 fn placeholder<'a>(rest: &'a str, words: &[Word]) -> Option<(Word, &'a str)> {
     words.iter().find_map(|word| {
         let after = rest.strip_prefix(word.open())?;

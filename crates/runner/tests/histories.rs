@@ -1,9 +1,9 @@
-//! Random histories of a job with exports: inputs that grow, change and lose rows, rows that are dropped, queries and settings
-//! that change, compactions, and published files that are damaged or lost. After each run what is published equals, to the
-//! byte, what a store with the same tables publishes that never published anything; and without drops, what the inputs give
-//! that are there. What accumulates over runs equals a model of it.
+//! Random histories of a job with exports: inputs that grow, change and lose rows, deleted rows, changing queries and
+//! settings, compactions, damaged and lost published files. After each run the published files equal, to the
+//! byte, what a fresh store with the same tables publishes; and without deletes, what the existing inputs
+//! give. Accumulating exports equal a model.
 //!
-//! `TIDETABLE_HISTORIES` says how many are tried; a finding names the one it was, and `TIDETABLE_HISTORY` tries that alone.
+//! `TIDETABLE_HISTORIES` sets their number; a failure names its history, and `TIDETABLE_HISTORY` repeats it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use tidetable_runner::{
 use tidetable_sql::{Session, SessionOptions, first_rows};
 use tidetable_store::{CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Ids, ulid_text};
 
-/// Where nothing else is asked for.
+/// Default number of histories.
 const USUAL: u64 = 1;
 const STEPS: usize = 4;
 /// Of the usual ones.
@@ -27,7 +27,7 @@ const FILES: usize = 3;
 const ZONES: [&str; 3] = ["UTC", "Europe/Paris", "America/Sao_Paulo"];
 const NOW: i64 = 1_790_000_000_000_000;
 
-/// Numbers that are the same on every machine (splitmix64).
+/// Deterministic random numbers (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// A row of an input: id, hour since the first day, value. Ids are of one file only.
+/// A row of an input: id, hour since the first day, value. An id occurs in one file only.
 type Reading = (String, usize, usize);
 
 struct World {
@@ -48,7 +48,7 @@ struct World {
     least: usize,
     files: Vec<Vec<Reading>>,
     dropped: bool,
-    /// What the upserted query of everything holds, by id.
+    /// Rows of the upserted export with `per = "query"`, by id.
     kept: BTreeMap<String, String>,
     ids: UlidIds,
 }
@@ -100,11 +100,11 @@ fn options(ids: &UlidIds) -> RunOptions {
         fail_fast: false,
         if_locked: IfLocked::Fail,
         stop: Stop::default(),
-        looks_only: false,
+        plan_only: false,
     }
 }
 
-/// Parts and their bytes, of all exports but the one that accumulates.
+/// Parts and their bytes, of all exports except the accumulating one.
 fn published(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.join("data/exports")];
@@ -164,7 +164,7 @@ impl World {
                     .replace("2026-04-31", "2026-05-01")
                     .replace("2026-04-32", "2026-05-02")
             };
-            // A row of its own, so that no two files are of one content and none is empty.
+            // A unique row, so that no two files have the same content and none is empty.
             let own = format!("own{at},2026-06-{:02}T12:00:00Z,7\n", at + 1);
             let text = format!("Id,ts,v\n{own}{}", rows.iter().map(line).collect::<String>());
             let path = root.join(format!("in/{at}.csv"));
@@ -234,7 +234,7 @@ impl World {
         Some("compacted".to_owned())
     }
 
-    /// Damages, cuts or removes a published file that can be made again.
+    /// Damages, truncates or removes a published file that can be made again.
     fn harm(&self, random: &mut Random) -> String {
         let files: Vec<PathBuf> = published(&self.root()).into_keys().collect();
         if files.is_empty() {
@@ -243,7 +243,7 @@ impl World {
         let file = &files[random.below(files.len())];
         let path = self.root().join("data/exports").join(file);
         let mut bytes = fs::read(&path).unwrap();
-        // A clock of files may be no finer than this.
+        // Clocks of file systems may be no finer than this.
         std::thread::sleep(Duration::from_millis(20));
         match random.below(3) {
             0 => fs::remove_file(path).unwrap(),
@@ -272,7 +272,7 @@ impl World {
         runtime.block_on(first_rows(&session, query, &[], 10_000)).unwrap()
     }
 
-    /// Runs the job, and compares.
+    /// Runs the job and compares.
     fn check(&mut self, said: &str) {
         self.write(&self.root());
         let done = self.run(&self.root());
@@ -294,7 +294,7 @@ impl World {
             self.run(fresh.path());
             compare(fresh.path(), "the same inputs");
         }
-        // What accumulates: rows of the query take the place of those with their keys.
+        // Accumulation: rows of the query replace those with their keys.
         if done.iter().any(|(export, _)| export == "U") {
             for row in self.rows("SELECT * FROM exports.\"Q\" ORDER BY \"Id\"") {
                 self.kept.insert(row.split("\"v\"").next().unwrap().to_owned(), row);

@@ -1,7 +1,7 @@
-//! Job files with random mistakes: each is a job, or an error whose every mistake has its place in the text.
+//! Job files with random mistakes: each loads, or gives an error that places every mistake in the text.
 //!
-//! The files of `jobs/` are changed by bytes, by tokens and by lines, from a fixed seed. `TIDETABLE_MUTATIONS` says how many
-//! files are tried of each; a finding names the one it was, and `TIDETABLE_MUTATION=job:number` tries that alone.
+//! Mutates the files of `jobs/` by bytes, by tokens and by lines, from a fixed seed. `TIDETABLE_MUTATIONS` sets their
+//! number for each; a failure names its mutation, and `TIDETABLE_MUTATION=job:number` repeats it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use tidetable_runner::{Job, JobError, Project};
 
-/// Of each job, where nothing else is asked for.
+/// Default number for each job.
 const USUAL: u64 = 40;
 
-/// What people and programs write where something else is meant.
+/// Texts that people and programs write by mistake.
 const ODD: [&str; 28] = [
     "",
     "0",
@@ -46,7 +46,7 @@ const ODD: [&str; 28] = [
     "#",
 ];
 
-/// Numbers that are the same on every machine (splitmix64).
+/// Deterministic random numbers (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -80,7 +80,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../jobs")
 }
 
-/// Words, numbers and strings without their blanks, and all that is between them, so that they join to the text again.
+/// Words, numbers and strings without their blanks, and the text between them; concatenated, they are the input.
 fn tokens(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -96,7 +96,7 @@ fn tokens(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Takes, doubles, exchanges or replaces one of `parts`; `others` are what may take its place.
+/// Removes, duplicates, swaps or replaces one of `parts`; `others` are candidates for replacement.
 fn change<'t>(parts: &mut Vec<&'t str>, others: &[&'t str], random: &mut Random) {
     let (at, other) = (random.below(parts.len()), random.below(parts.len()));
     match random.below(5) {
@@ -110,7 +110,7 @@ fn change<'t>(parts: &mut Vec<&'t str>, others: &[&'t str], random: &mut Random)
     }
 }
 
-/// A job file with a few mistakes; it may be no text any more.
+/// A job file with a few mistakes; it may not be valid UTF-8.
 fn mutated(text: &str, all: &[(String, String)], random: &mut Random) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {
@@ -146,13 +146,13 @@ fn mutated(text: &str, all: &[(String, String)], random: &mut Random) -> Vec<u8>
     bytes
 }
 
-/// Loads a job file; how many mistakes it has.
+/// Loads a job file; returns the number of mistakes.
 fn check(project: &Project, name: &str, path: &Path, bytes: &[u8]) -> Result<usize, String> {
     fs::write(path, bytes).unwrap();
     let error = match Job::load(project, name) {
         Ok(_) => return Ok(0),
         Err(JobError::File(error)) => error,
-        // What is no text cannot have a place in it.
+        // A file that is not UTF-8 has no places.
         Err(JobError::Read { .. }) if std::str::from_utf8(bytes).is_err() => return Ok(1),
         Err(error) => return Err(format!("another error: {error}")),
     };

@@ -101,7 +101,7 @@ fn recreated_table_is_published_again() {
     fs::remove_dir_all(project.path("data/tables")).unwrap();
     project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-02T23:30:00Z,77\n");
     let said = project.fails(2, &["run", "j"]);
-    assert!(said.contains("table T, which is not there any more") && said.contains("--rebuild"), "{said}");
+    assert!(said.contains("table T, which does not exist any more") && said.contains("--rebuild"), "{said}");
     project.ok(&["run", "j", "--rebuild"]);
     assert_eq!(project.sql("select kwh from exports.E"), [serde_json::json!({ "kwh": 77.0 })]);
 }

@@ -64,7 +64,7 @@ fn grown_input_does_not_overwrite_a_later_input() {
     assert_eq!(project.files("data/tables"), before);
     rename(&project, "gone.csv", "in/b.csv");
     let said = project.messages(&["run", "j"]);
-    assert!(said.contains("in/a.csv changed: the windows it touches are built anew"), "{said}");
+    assert!(said.contains("in/a.csv changed: the windows it touches are rebuilt"), "{said}");
     assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=1");
     assert_same_as_fresh(&project);
     // The same value makes no difference.

@@ -107,7 +107,7 @@ time_hour = "timestamp"
 
 # origin first (3 in the file), then the time: a reading of one is near its others, and writes spread over all of
 # them. No salt is needed for that.
-# One row an entity and moment: tall and narrow, so that no row grows without end.
+# One row per entity and time: tall and narrow, so that no row grows without end.
 # {..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.
 [tables.WEATHER]
 from = "readings"

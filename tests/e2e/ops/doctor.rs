@@ -151,7 +151,7 @@ fn damaged_record_stops_no_command() {
     let (code, found) = doctor(&project, &[]);
     assert_eq!(code, 1);
     assert_eq!(found.iter().map(|finding| finding["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["record", "record"]);
-    assert!(project.run(&["doctor"]).stdout.contains("--fix    sets it aside"));
+    assert!(project.run(&["doctor"]).stdout.contains("--fix    moves it to quarantine"));
     for finding in fix(&project) {
         let aside = project.path(&format!("data/{}", finding["set_aside"].as_str().unwrap()));
         assert!(aside.is_file(), "{finding}");
@@ -382,4 +382,32 @@ fn file_in_the_place_of_a_store_directory_is_found() {
         assert_eq!((&found[0]["path"], &found[0]["fixable"]), (&folder.into(), &false.into()));
         fs::remove_file(&whole).unwrap();
     }
+}
+
+#[test]
+fn a_file_where_the_log_of_a_delta_table_belongs_stops_that_log_alone() {
+    let delta = EXPORT.replace("[exports.E]", "[exports.D]\ndelta = true").replace("E_{day:%Y%m%d}", "D/dt={day}");
+    let delta = delta.replace("meter, ts, kwh", "ts, kwh");
+    let project = Project::new("j", &format!("{}{delta}{EXPORT}", readings_job!("in/*.csv", "", "")));
+    write_day(&project, "in", 1, 1);
+    project.run_job("j");
+    fs::remove_dir_all(project.path("data/exports/D/_delta_log")).unwrap();
+    project.write("data/exports/D/_delta_log", "in the way");
+    write_day(&project, "in", 2, 2);
+    for _ in 0..2 {
+        let said = project.fails(4, &["run", "j"]);
+        assert!(said.contains("exports/D/_delta_log is a file") && said.contains("move it away"), "{said}");
+        for export in ["exports.E", "exports.D"] {
+            assert_eq!(kwh(&project, export), [1.0, 2.0], "the days are published");
+        }
+    }
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!((code, found.len(), &found[0]["kind"]), (1, 1, &"in_the_way".into()), "{found:?}");
+    assert_eq!(found[0]["path"], "exports/D/_delta_log");
+    fix(&project);
+    // The run that failed, again.
+    project.ok(&["retry", "last"]);
+    let log = project.read("data/exports/D/_delta_log/00000000000000000000.json");
+    assert_eq!(log.matches("\"add\"").count(), 2, "{log}");
+    assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
 }

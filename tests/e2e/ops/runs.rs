@@ -83,7 +83,7 @@ fn plan_lists_days_and_reasons_and_writes_nothing() {
     assert_eq!(done, ["E_20200102", "E_20200105"]);
     assert_eq!(
         (&record["outcome"], &record["notes"][0]),
-        (&json!("ok"), &json!("in/2020-01-02.csv changed: the windows it touches are built anew"))
+        (&json!("ok"), &json!("in/2020-01-02.csv changed: the windows it touches are rebuilt"))
     );
 }
 
@@ -300,7 +300,7 @@ fn second_run_of_a_job_is_refused_or_skipped() {
     project.write("jobs/j/job.toml", JOB);
     let ran = project.run(&["run", "j", "--output", "json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("did not come to its end"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("did not finish"), "{}", ran.stderr);
     let killed = &records(&project)[0];
     assert_eq!((&killed["outcome"], &killed["finished"]), (&json!("running"), &Value::Null));
     assert_eq!(json_lines(&ran.stdout)[0]["continues"], killed["run"]);

@@ -51,7 +51,7 @@ fn each_missed_run_has_its_scheduled_time() {
     // It never ran, so it has missed nothing; and nothing is written.
     let none = catch_up(&project, "2026-03-27T01:16:00Z");
     assert_eq!(none.code, Some(0), "{}", none.stderr);
-    let told = " j is not due, and has no missed moment to make up for; next is 2026-03-28T01:15:00Z\n";
+    let told = " j is not due, and has no missed run to make up for; next is 2026-03-28T01:15:00Z\n";
     assert!(none.stderr.ends_with(told), "{}", none.stderr);
     assert!(none.stdout.is_empty() && !project.path("data/runs").exists());
     // Cron is a second late.
@@ -136,7 +136,7 @@ fn failed_missed_run_stops_later_ones() {
     project.write("in/2.csv", "ts,v\nnever,1\n");
     let failed = catch_up(&project, "2026-03-30T12:00:00Z");
     assert_eq!(failed.code, Some(1), "{}", failed.stderr);
-    let left = "not run after that: 2 moments, 2026-03-29T01:15:00Z to 2026-03-30T01:15:00Z; run --catch-up again";
+    let left = "not run after that: 2 scheduled times, 2026-03-29T01:15:00Z to 2026-03-30T01:15:00Z; run --catch-up again";
     assert!(failed.stderr.contains(left), "{}", failed.stderr);
     let mut expected = vec![
         run("2026-03-27T01:15:00Z", "failed"),

@@ -1,10 +1,10 @@
-//! What `--help` says beside options: commands in groups, and examples of each.
+//! The parts of `--help` beside options: groups of commands, and examples.
 
 use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// Commands by what they are for, in the order in which a person meets them.
+/// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Looking back", &["status", "history", "lineage", "rejects"]),
@@ -14,10 +14,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Shell", &["completions", "man", "help"]),
 ];
 
-/// A line to type, and what it does.
+/// A command line and what it does.
 type Example = (&'static str, &'static str);
 
-/// Examples of each command.
+/// Examples for each command.
 const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "run",
@@ -30,7 +30,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "plan",
         [
             ("tidetable plan smart-meters", "what a run would do now"),
-            ("tidetable plan smart-meters --rebuild", "what building all tables anew would do"),
+            ("tidetable plan smart-meters --rebuild", "what rebuilding all tables would do"),
         ],
     ),
     (
@@ -57,7 +57,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "lineage",
         [
-            ("tidetable lineage SENSOR 2018-01-31", "what a day of a table came from"),
+            ("tidetable lineage SENSOR 2018-01-31", "what a day of a table was made from"),
             ("tidetable lineage --input meters/2018-01-31.csv", "what a file went into"),
         ],
     ),
@@ -65,7 +65,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "rejects",
         [
             ("tidetable rejects smart-meters", "the rows that the last run rejected, and why"),
-            ("tidetable rejects smart-meters --output csv > mend.csv", "as they stand in their files"),
+            ("tidetable rejects smart-meters --output csv > rejected.csv", "as they stand in their files"),
         ],
     ),
     (
@@ -134,7 +134,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "check",
         [
-            ("tidetable check smart-meters", "a job file, its SQL, and what its layouts lose"),
+            ("tidetable check smart-meters", "a job file, its SQL and its layouts"),
             ("tidetable check --all", "all jobs of the project, as before a commit"),
         ],
     ),
@@ -191,14 +191,14 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "compact",
         [
             ("tidetable compact SENSOR --dry-run", "what is due"),
-            ("tidetable compact SENSOR --full", "make all of it dense, and take out what was deleted"),
+            ("tidetable compact SENSOR --full", "make all of it dense, and remove deleted cells"),
         ],
     ),
     (
         "repair",
         [
             ("tidetable repair SENSOR", "which files are damaged, and what is lost with them"),
-            ("tidetable repair SENSOR --yes", "take them out, so that the next run loads them again"),
+            ("tidetable repair SENSOR --yes", "remove them, so that the next run loads their inputs again"),
         ],
     ),
     (
@@ -226,7 +226,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "doctor",
         [
             ("tidetable doctor", "what is damaged, and what that costs"),
-            ("tidetable doctor --fix", "set it aside, so that all else works again"),
+            ("tidetable doctor --fix", "move it to quarantine, so that everything else works again"),
         ],
     ),
     (
@@ -238,10 +238,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     ),
 ];
 
-/// The commands that `tidetable --help` shows, and what stands around them.
+/// The template of `tidetable --help`.
 const TEMPLATE: &str = "{about}\n\n{usage-heading} {usage}\n";
 
-/// The command line with its help.
+/// The command line parser with its help.
 pub fn command() -> Command {
     let mut command = Cli::command();
     let list = groups(&command);
@@ -260,13 +260,13 @@ fn shown(examples: &[Example]) -> String {
     format!("Examples:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a command does, in a line: the rest is said by its own help.
+/// The first clause of a command's description, for the list of commands.
 fn first_clause(about: &str) -> String {
     let end = ["; ", ": ", ", and ", ", after "].iter().filter_map(|mark| about.find(mark)).min();
     about.get(..end.unwrap_or(about.len())).unwrap_or(about).to_owned()
 }
 
-/// Commands by group; those of no group at the end.
+/// Commands by group; those without a group at the end.
 fn groups(command: &Command) -> String {
     let all: Vec<(&str, String)> = command
         .get_subcommands()
@@ -313,7 +313,7 @@ mod tests {
         for (name, examples) in EXAMPLES {
             assert!(commands.iter().any(|known| known == name), "there is no {name}");
             for (line, _) in examples {
-                // What a shell does after the command is its own.
+                // Redirections and pipes belong to the shell.
                 let own = line.split(" > ").next().unwrap_or(line).split(" | ").next().unwrap_or(line);
                 let words = words(own);
                 assert_eq!(words[1], *name, "{line}");
@@ -327,7 +327,7 @@ mod tests {
         groups(&command()).lines().all(|line| line.chars().count() <= 80)
     }
 
-    /// The words of a line, as a shell would part them.
+    /// The words of a line, split as by a shell.
     fn words(line: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (at, part) in line.split('\'').enumerate() {

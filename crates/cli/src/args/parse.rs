@@ -1,15 +1,14 @@
-//! Values of options.
+//! Parsers for values of options.
 
 use std::str::FromStr;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
 use regex::bytes::Regex;
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
 use tidetable_runner::{IfLocked, Selected};
 
-use super::{Column, Columns};
-
-/// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
+/// What to do if the job is locked: `fail`, `skip`, `wait` or `wait=10m`.
 pub(crate) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
     match text.split_once('=') {
         None if text == "fail" => Ok(IfLocked::Fail),
@@ -32,7 +31,7 @@ pub(crate) fn parse_selected(text: &str) -> Result<Selected, String> {
     }
 }
 
-/// A version, of a table or of the only one.
+/// A version: a number, with a table unless the query reads only one.
 pub(crate) fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
     let (table, number) = match text.rsplit_once('=') {
         Some((table, number)) => (Some(table.to_owned()), number),
@@ -42,16 +41,16 @@ pub(crate) fn parse_version(text: &str) -> Result<(Option<String>, u64), String>
     number.map(|number| (table, number)).ok_or_else(|| "write a number, or TABLE=NUMBER".to_owned())
 }
 
-/// What a record of a run says that it was limited to.
+/// The selection in a run record.
 pub fn selected_of(record: &[String]) -> Vec<Selected> {
     record.iter().filter_map(|selected| parse_selected(selected).ok()).collect()
 }
 
-/// What to write for a time.
+/// Advice on times.
 const TIMES: &str =
     "write a time as 2018-01-31T01:15:00Z, a day of UTC as 2018-01-31, today or yesterday, or an age as -3d";
 
-/// A time, in microseconds since the epoch: of RFC 3339, the beginning of a day of UTC, or so long ago.
+/// Parses a time into microseconds since the epoch: RFC 3339, a UTC day (its start), or an age.
 pub fn parse_time(text: &str) -> Result<i64, String> {
     time_at(text, chrono::Utc::now().timestamp_micros()).ok_or_else(|| TIMES.to_owned())
 }
@@ -66,24 +65,24 @@ fn time_at(text: &str, now: i64) -> Option<i64> {
     if let Some(age) = text.strip_prefix('-').and_then(|age| parse_age(age).ok()) {
         return now.checked_sub(age);
     }
-    // Without an offset it is a time of UTC, as in queries.
+    // Without an offset a time is in UTC, as in queries.
     let forms = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
     let naive = forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
     let day = || text.parse::<Day>().ok()?.at(chrono_tz::UTC, now)?.and_hms_opt(0, 0, 0);
     Some(naive.or_else(day)?.and_utc().timestamp_micros())
 }
 
-/// A day: of the calendar, or so many before today.
+/// A day: a date, or a number of days before today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Day {
-    /// Of the calendar.
+    /// A date.
     On(NaiveDate),
-    /// Before today, in days.
+    /// Days before today.
     Ago(u64),
 }
 
 impl Day {
-    /// The day, in a zone, at a time.
+    /// The date, in a zone, at a time.
     pub fn at(self, zone: Tz, now: i64) -> Option<NaiveDate> {
         match self {
             Self::On(day) => Some(day),
@@ -114,10 +113,10 @@ impl FromStr for Day {
     }
 }
 
-/// What to write for a day.
+/// Advice on days.
 const DAYS: &str = "write a day as 2018-01-31, today, yesterday, or -3d";
 
-/// Memory, with a unit: a bare number would be bytes, which nobody means.
+/// Parses a memory size; the unit is required, as nobody means bytes.
 pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("write a unit, as in {text}MiB or {text}GB: {text} would be bytes"));
@@ -125,12 +124,12 @@ pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     tidetable_runner::parse_size(text)
 }
 
-/// A regular expression that must match all of a key.
+/// A regular expression that must match a whole key.
 pub(crate) fn parse_regex(text: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())
 }
 
-/// Families and columns, parted by commas. `\,` is a comma and `\\` a backslash of a name.
+/// Families and columns, separated by commas. In a name, `\,` is a comma and `\\` a backslash.
 pub(crate) fn parse_columns(text: &str) -> Result<Columns, String> {
     let (mut names, mut name) = (Vec::new(), String::new());
     let mut letters = text.chars().peekable();
@@ -157,15 +156,30 @@ fn parse_column(text: &str) -> Result<Column, String> {
     Ok(Column { family: (!family.is_empty()).then(|| family.to_owned()), qualifier })
 }
 
-/// A number of days, hours, minutes or seconds, as microseconds.
+/// Parses a number of days, hours, minutes or seconds into microseconds.
 pub(crate) fn parse_age(text: &str) -> Result<i64, String> {
-    let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
-    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)));
-    let age = found.and_then(|(number, seconds)| {
-        let number = i64::from(number.parse::<u32>().ok()?);
-        number.checked_mul(seconds)?.checked_mul(1_000_000)
-    });
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE), ('s', SECOND)];
+    let found = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)));
+    let age = found.and_then(|(number, micros)| i64::from(number.parse::<u32>().ok()?).checked_mul(micros));
     age.ok_or_else(|| "write a number and d, h, m or s, as in 7d".to_owned())
+}
+
+/// The columns of one option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns(pub Vec<Column>);
+
+/// A column, or all columns of a family, or a column of all families.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// The family; any if `None`.
+    pub family: Option<String>,
+    /// The qualifier; any if `None`.
+    pub qualifier: Option<String>,
+}
+
+/// Parses the name of a time zone.
+pub fn parse_zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| "write a name such as Europe/Paris".to_owned())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Options of the commands that run jobs, or say what that would do.
+//! Options of the commands that run or plan jobs.
 
 use clap::{Args, ValueEnum};
 use tidetable_runner::{IfLocked, Selected};
 
-use crate::args::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
+use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]
@@ -15,11 +15,11 @@ pub struct Run {
     /// All jobs of the project, each after those that it depends on
     #[arg(long)]
     pub all: bool,
-    /// Run what the schedule asked for since the last run: one run for each moment that `catch_up` of the job file makes
-    /// up for, at its logical time, and for this minute if the job is due. If nothing is due, nothing is run
+    /// Run what the schedule asked for since the last run: one run for each missed time that `catch_up` of the job file
+    /// selects, at that logical time, and one for this minute if the job is due
     #[arg(long, conflicts_with_all = ["all", "day", "from", "to", "only", "select", "force", "rebuild", "adopt"])]
     pub catch_up: bool,
-    /// Only say what would be done, as `tidetable plan` does; with --catch-up, for which moments
+    /// Only show what would be done, as `tidetable plan` does; with --catch-up, for which times
     #[arg(long)]
     pub dry_run: bool,
     /// Which days, and what is done with them.
@@ -30,8 +30,8 @@ pub struct Run {
     pub how: RunHow,
 }
 
-/// Which days a run looks at, and what it does with them.
-#[derive(Debug, Args)]
+/// The days of a run, and what it does with them.
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Days")]
 pub struct RunDays {
     /// Only this day: 2018-01-31, today, yesterday, or -3d
@@ -49,16 +49,16 @@ pub struct RunDays {
     /// Only this export (export:NAME) or table (table:NAME), and the tables that it needs; may be given more than once
     #[arg(long, value_name = "KIND:NAME", value_delimiter = ',', value_parser = parse_selected)]
     pub select: Vec<Selected>,
-    /// Publish the days though nothing changed
+    /// Publish the days even if nothing changed
     #[arg(long)]
     pub force: bool,
-    /// Build the job's tables anew from all their inputs (needed after a change of layout)
+    /// Rebuild the job's tables from all their inputs (needed after a change of layout)
     #[arg(long)]
     pub rebuild: bool,
-    /// Take an input that is gone out of the table for good; may be given more than once
+    /// Remove the rows of a missing input for good; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
-    /// Take published files whose list is gone for those of this job, as they are
+    /// Adopt published files whose list is missing, as they are
     #[arg(long)]
     pub adopt: bool,
     /// The logical time of the run [default: the clock]
@@ -66,20 +66,20 @@ pub struct RunDays {
     pub now: Option<i64>,
 }
 
-/// How a run does what it does.
+/// Options on how a run works.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How it runs")]
 pub struct RunHow {
-    /// Days that are published side by side [default: one for each core]
+    /// Days to publish at the same time [default: one for each core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Try no other day after one that failed
+    /// Stop publishing after the first day that failed
     #[arg(long)]
     pub fail_fast: bool,
-    /// If another run of the job goes on: fail, skip, wait, or wait=10m at most
+    /// If another run of the job is active: fail, skip, wait, or wait=10m at most
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
     pub if_locked: IfLocked,
-    /// Memory that loading may take, about, such as 1GiB
+    /// Approximate memory budget of a load, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_memory)]
     pub memory: u64,
 }
@@ -87,9 +87,9 @@ pub struct RunHow {
 /// States of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnlyDays {
-    /// Those that could not be published when last tried.
+    /// Days whose last attempt failed.
     Failed,
-    /// Those that were never published.
+    /// Days never published.
     Missing,
 }
 
@@ -111,7 +111,7 @@ pub struct Plan {
 /// `tidetable retry`
 #[derive(Debug, Args)]
 pub struct Retry {
-    /// The run, as `tidetable history` names it: its name, the beginning of it, `last`, or a job for its last run
+    /// The run, as `tidetable history` names it: its name, a prefix of it, `last`, or a job for its last run
     pub run: String,
     /// How.
     #[command(flatten)]

@@ -1,36 +1,35 @@
-//! `tidetable check`: a job file, its SQL, and what its layouts give back, which writes nothing; with `--data` its checks on
-//! what is there.
+//! `tidetable check`: validates a job file, its SQL and its layouts, without writing; with `--data` evaluates its
+//! checks on the existing data.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
 use chrono::NaiveDate;
-use serde_json::json;
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_runner::{
-    DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
-    check_queries, names_that_meet, open_store, probe_params, runtime, tables_read,
+    DataChecks, Job, NameConflict, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
+    check_queries, name_conflict, open_store, probe_params, runtime, tables_read,
 };
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
-use super::project;
+use super::{clock, project};
 use crate::args::{Check, Global, Output};
-use crate::commands::run::clock;
+use crate::diagnostics::print_error;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::count;
+use crate::output::values::count;
+use crate::output::{ResultRows, row, stdout};
 
-/// Columns named before they are only counted.
+/// Most columns that are named; the rest is counted.
 const SHOWN: usize = 8;
-/// Tables that an instance of Bigtable holds.
+/// Most tables of a Bigtable instance.
 const MOST_TABLES: usize = 1000;
 
-/// Checks the job, or all of them: then each mistake is told, and the exit code is that of the first.
+/// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
-    // Those with mistakes tell them when they are checked themselves.
+    // Invalid ones are reported when they are checked themselves.
     let jobs = || project.jobs().iter().filter_map(|name| Job::load(&project, name).ok()).collect();
     let jobs: Vec<Job> = if args.data { Vec::new() } else { jobs() };
     let check_one = |name: &str| match args.data {
@@ -49,12 +48,12 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
             Err(error) if error.is_closed_pipe() => return Err(error),
             Err(error) => {
                 failed.push(error.exit_code());
-                crate::tell(global, error);
+                print_error(global, error);
             }
         }
     }
     check_count(global, tables.len())?;
-    // Circles, and jobs that are not there.
+    // Reports cycles and unknown jobs.
     if failed.is_empty() {
         crate::commands::reports::jobs::in_order(&project)?;
     }
@@ -64,41 +63,30 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
 }
 
-/// Warns of more tables than Bigtable takes.
+/// Warns of more tables than Bigtable allows.
 fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     if tables <= MOST_TABLES {
         return Ok(());
     }
-    let mut rows = Rows::of(objects::FINDINGS);
+    let mut rows = ResultRows::of(objects::FINDINGS);
     let finding = format!(
         "{tables} tables in the store and the jobs: an instance of Bigtable holds {MOST_TABLES} at most; put what is read \
          together into one table"
     );
-    rows.push(vec![json!("warning"), json!("tables"), json!(finding)]);
-    let mut out = stdout();
-    rows.write(global.output, &mut out)?;
-    out.flush()?;
-    Ok(())
+    rows.push(row!["warning", "tables", finding]);
+    rows.print(global.output)
 }
 
-/// Measures the checks of a job on what is there.
+/// Evaluates the checks of a job on the existing data.
 fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate>) -> Result<(), CliError> {
     let job = Job::load(project, name)?;
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
-    let mut rows = Rows::of(objects::MEASURED);
+    let mut rows = ResultRows::of(objects::MEASURED);
     for check in &found {
         let severity = if check.severity == Severity::Error { "error" } else { "warn" };
-        rows.push(vec![
-            json!(check.check),
-            json!(check.on),
-            json!(check.label),
-            json!(check.rule),
-            json!(severity),
-            json!(check.measured),
-            json!(check.passed),
-        ]);
+        rows.push(row![check.check, check.on, check.label, check.rule, severity, check.measured, check.passed]);
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;
@@ -117,7 +105,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     }
 }
 
-/// Checks one job beside the others. Returns the tables of the store and of the job.
+/// Checks one job together with the others. Returns the tables of the store and of the job.
 fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Result<BTreeSet<String>, CliError> {
     let job = Job::load(project, name)?;
     let store = open_store(project)?;
@@ -142,40 +130,40 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         }
     }
     for other in jobs.iter().filter(|other| other.name != job.name) {
-        if let Some(NamesMeet { name, other: theirs, both }) = names_that_meet(&job, other) {
-            return Err(RunError::NamesMeet { name, both, other: theirs, job: other.name.clone() }.into());
+        if let Some(NameConflict { name, other: theirs, both }) = name_conflict(&job, other) {
+            return Err(RunError::NameConflict { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
-    let mut rows = Rows::of(objects::FINDINGS);
+    let mut rows = ResultRows::of(objects::FINDINGS);
     let mut not_stored = Vec::new();
     for table in &job.tables {
         let name = &table.spec.name;
         let read_back: Vec<String> =
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
         let finding = format!("reads back {}", listed(&read_back));
-        rows.push(vec![json!("table"), json!(name), json!(finding)]);
+        rows.push(row!["table", name, finding]);
         let mut absent = Vec::new();
         for warning in table.layout.warnings() {
             match &warning.advice {
                 Advice::Lost { column, why: LostReason::Absent } => absent.push(column.clone()),
-                advice => rows.push(vec![json!("warning"), json!(name), json!(advice.to_string())]),
+                advice => rows.push(row!["warning", name, advice.to_string()]),
             }
         }
         if !absent.is_empty() {
             not_stored.push(format!("{} of {name}", listed(&absent)));
         }
     }
-    // One line: tables that take a part of a wide source lack most of it.
+    // One line: tables with a part of a wide source omit most of its columns.
     if !not_stored.is_empty() {
         let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
-        rows.push(vec![json!("warning"), json!("columns"), json!(finding)]);
+        rows.push(row!["warning", "columns", finding]);
     }
     for export in &job.exports {
-        rows.push(vec![json!("export"), json!(export.name), json!(format!("as {}", export.name_template.as_str()))]);
+        rows.push(row!["export", export.name, format!("as {}", export.name_template.as_str())]);
     }
     for check in &job.checks {
         let rules: Vec<String> = check.rules.iter().map(ToString::to_string).collect();
-        rows.push(vec![json!("check"), json!(check.name), json!(format!("{}: {}", check.on, rules.join("; ")))]);
+        rows.push(row!["check", check.name, format!("{}: {}", check.on, rules.join("; "))]);
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;
@@ -186,7 +174,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     Ok(all)
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of the others.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

@@ -1,47 +1,16 @@
-//! `tidetable completions`: what makes a shell ask this command for completions, job and table names among them; and
-//! `tidetable complete`, which answers.
+//! `tidetable completions`: shell scripts that call `tidetable complete`, which returns candidates, including names of
+//! jobs and tables.
 
 use std::io::Write;
 
-use clap::{Arg, ArgAction, Args, Command, ValueEnum};
+use clap::{Arg, ArgAction, Command};
 use tidetable_runner::{Project, open_store};
 
+use crate::args::{self, Complete, Completions, Man, Shell};
 use crate::error::CliError;
 use crate::output::stdout;
 
-/// `tidetable completions`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-To have them in every shell:
-  bash  echo 'source <(tidetable completions bash)' >> ~/.bashrc
-  zsh   echo 'source <(tidetable completions zsh)' >> ~/.zshrc
-  fish  tidetable completions fish > ~/.config/fish/completions/tidetable.fish")]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
-
-/// A shell that asks for completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    /// Bash.
-    Bash,
-    /// Zsh.
-    Zsh,
-    /// Fish.
-    Fish,
-}
-
-/// `tidetable complete`: the words of a line after the command's name, the last of them unfinished.
-#[derive(Debug, Args)]
-pub struct Complete {
-    /// The words
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub words: Vec<String>,
-}
-
-// Where nothing is offered, each shell offers files.
+// Without candidates, each shell completes file names.
 const BASH: &str = r#"_tidetable() {
     local words=("${COMP_WORDS[@]:1:COMP_CWORD}")
     local IFS=$'\n'
@@ -65,8 +34,8 @@ complete -c tidetable -a '(__tidetable_complete)'
 "#;
 
 /// Prints the script for a shell.
-pub fn completions(args: &Completions) -> Result<(), CliError> {
-    let script = match args.shell {
+pub fn completions(asked: &Completions) -> Result<(), CliError> {
+    let script = match asked.shell {
         Shell::Bash => BASH,
         Shell::Zsh => ZSH,
         Shell::Fish => FISH,
@@ -77,11 +46,11 @@ pub fn completions(args: &Completions) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints what the last word may become, a line each.
-pub fn complete(args: &Complete) -> Result<(), CliError> {
-    let mut command = crate::args::command();
+/// Prints the candidates for the last word, one per line.
+pub fn complete(asked: &Complete) -> Result<(), CliError> {
+    let mut command = args::command();
     command.build();
-    let (typed, before) = args.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
+    let (typed, before) = asked.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
     let mut out = stdout();
     for candidate in candidates(&command, before, typed) {
         writeln!(out, "{candidate}")?;
@@ -90,7 +59,7 @@ pub fn complete(args: &Complete) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What `typed` may become after the words `before`.
+/// The candidates for `typed` after the words `before`.
 fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
     let mut command = root;
     let mut places = 0;
@@ -117,7 +86,7 @@ fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
         visible.map(|sub| sub.get_name().to_owned()).collect()
     } else {
         match command.get_positionals().nth(places) {
-            // The name of a new job is nobody's yet.
+            // The name of a new job has no candidates.
             Some(arg) if command.get_name() != "new" => values(arg),
             _ => Vec::new(),
         }
@@ -125,7 +94,7 @@ fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
     all.into_iter().filter(|candidate| candidate.starts_with(typed)).collect()
 }
 
-/// The option that a word such as `--from` or `-c` names.
+/// The option for a word such as `--from` or `-c`.
 fn option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     let name = word.split('=').next().unwrap_or(word);
     command.get_arguments().find(|arg| {
@@ -139,7 +108,7 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// The words that an argument takes, or the names there are; nothing for files and all else.
+/// The values or names that an argument takes; empty for files and others.
 fn values(arg: &Arg) -> Vec<String> {
     let words: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     match arg.get_id().as_str() {
@@ -153,25 +122,18 @@ fn values(arg: &Arg) -> Vec<String> {
     }
 }
 
-/// The project around the current folder; without one there is nothing to offer, and nobody to tell.
+/// The project of the current directory. Errors are ignored: there are no candidates then.
 fn here() -> Option<Project> {
     let folder = std::env::current_dir().ok()?;
     let root = std::env::var("TIDETABLE_ROOT").ok();
     Some(Project::find(&folder).ok()?.with_root(None, root.as_deref()))
 }
 
-/// `tidetable man`
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Write all pages into this folder, as tidetable.1, tidetable-run.1 and so on
-    pub dir: Option<std::path::PathBuf>,
-}
-
 /// Prints the manual page of the whole command, or writes those of all commands.
-pub fn man(args: &Man) -> Result<(), CliError> {
-    let command = crate::args::command().disable_help_subcommand(true);
+pub fn man(asked: &Man) -> Result<(), CliError> {
+    let command = args::command().disable_help_subcommand(true);
     let mut out = stdout();
-    match &args.dir {
+    match &asked.dir {
         None => clap_mangen::Man::new(command).render(&mut out)?,
         Some(dir) => {
             let failed = |source| CliError::Folder { path: dir.display().to_string(), source };

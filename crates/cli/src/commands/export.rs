@@ -1,9 +1,8 @@
-//! `tidetable export`: cells of a table or rows of a query in a file, for other programs.
+//! `tidetable export`: writes the cells of a table or the rows of a query to a file.
 
 use std::io::Write;
 
 use arrow::error::ArrowError;
-use serde_json::json;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, name};
@@ -11,12 +10,13 @@ use tidetable_store::BlobWriter;
 
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, Rows, Screen, form_of, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, ResultRows, Screen, form_of, row, stdout};
 
-/// Writes the file and tells what is in it.
+/// Writes the file and reports its contents.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     let destination = Destination::of(&args.to, "--to")?;
     let form = match args.format {
@@ -26,13 +26,13 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     if matches!(form, Form::File(_)) && destination.is_terminal() {
         return Err(CliError::Usage("that is no text for a terminal: give --to a file, or add --format csv"));
     }
-    // A query may read files alone.
+    // A query may read only files.
     let store = if args.query.is_some() { store_if_any(global)? } else { store(global)? };
     let sql = match (&args.query, &args.table) {
         (Some(query), _) => query.clone(),
         (None, table) => {
             let table = table.as_deref().unwrap_or_default();
-            // Says which there are.
+            // Fails with a list of the tables.
             store.snapshot(table)?;
             format!("SELECT * FROM cells.{}", name(table))
         }
@@ -52,7 +52,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     tell(global, args, &destination, rows, size)
 }
 
-/// Writes rows as text: how many, and how many bytes.
+/// Writes rows as text. Returns the number of rows and of bytes.
 fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Result<(u64, u64), CliError> {
     let mut writer = BatchWriter::new(Counting { out, bytes: 0 }, output, Screen::of_file(None));
     let runtime = runtime()?;
@@ -66,7 +66,7 @@ fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Resu
             ArrowError::ExternalError(said.into())
         })
     }));
-    // The sink's own error says more than what carried it.
+    // The error of the sink is the cause of the other.
     let rows = match (done, failed) {
         (Err(ExportError::Write { .. }), Some(error)) => return Err(error),
         (done, _) => done?,
@@ -76,7 +76,7 @@ fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Resu
     Ok((rows, bytes))
 }
 
-/// Counts what it passes on.
+/// Counts the bytes that pass through.
 struct Counting {
     out: Box<dyn BlobWriter>,
     bytes: u64,
@@ -97,16 +97,16 @@ impl Write for Counting {
 fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, size: u64) -> Result<(), CliError> {
     let said = || format!("wrote {} to {}, {}", count(rows, noun(args)), destination.shown(), bytes(size));
     if destination.is_stdout() {
-        // There the data are.
-        crate::tell_line(global, &said());
+        // Standard output holds the data.
+        print_message(global, &said());
         return Ok(());
     }
     let mut out = stdout();
     match global.output {
         Output::Table => writeln!(out, "{}", said())?,
         output => {
-            let mut written = Rows::of(objects::WRITTEN);
-            written.push(vec![json!(destination.shown()), json!(rows), json!(size)]);
+            let mut written = ResultRows::of(objects::WRITTEN);
+            written.push(row![destination.shown(), rows, size]);
             written.write(output, &mut out)?;
         }
     }

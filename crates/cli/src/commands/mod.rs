@@ -1,4 +1,4 @@
-//! One module a command.
+//! One module per command.
 
 pub mod check;
 pub mod completions;
@@ -15,39 +15,39 @@ pub mod schedule;
 pub mod schema;
 pub mod sql;
 
-use chrono::NaiveDate;
 use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};
 use tidetable_store::Store;
 
 use crate::args::Global;
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 
-/// The project around the current folder, with the root the command line asks for.
+/// The project of the current directory, with the root of the command line.
 fn project(global: &Global) -> Result<Project, CliError> {
     let here =
         std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
-    // clap has put TIDETABLE_ROOT where --root would be.
+    // clap reads TIDETABLE_ROOT as the default of --root.
     Ok(Project::find(&here)?.with_root(global.root.as_deref(), None))
 }
 
-/// The store: of the project, or of `--root` alone where there is no project. It must be there.
+/// The store of the project, or of `--root` without a project. It must exist.
 fn store(global: &Global) -> Result<Store, CliError> {
     let project = project_of_store(global)?;
     root::is_there(global, &project)?;
     Ok(open_store(&project)?)
 }
 
-/// The same, for commands that have something to say of a project that never ran: that it did not is told.
+/// Like [`store`], for commands that also work on a project without runs; a note says so.
 fn store_if_any(global: &Global) -> Result<Store, CliError> {
     let project = project_of_store(global)?;
     match root::is_there(global, &project) {
-        Err(error @ CliError::NothingRan { .. }) => crate::tell_line(global, &error.to_string()),
+        Err(error @ CliError::NothingRan { .. }) => print_message(global, &error.to_string()),
         is_there => is_there?,
     }
     Ok(open_store(&project)?)
 }
 
-/// The project, or one of the root alone.
+/// The project, or one with a root only.
 fn project_of_store(global: &Global) -> Result<Project, CliError> {
     match (project(global), &global.root) {
         (Err(CliError::Project(ProjectError::NotFound { .. })), Some(root)) => {
@@ -59,7 +59,7 @@ fn project_of_store(global: &Global) -> Result<Project, CliError> {
     }
 }
 
-/// Refuses a root that was named and is not there: no command but those that make one takes it for empty.
+/// Refuses a missing root given by option: only commands that create a root take it for empty.
 pub fn named_root_is_there(global: &Global) -> Result<(), CliError> {
     match &global.root {
         Some(root) if !root.is_empty() => root::is_there(global, &project_of_store(global)?),
@@ -67,7 +67,7 @@ pub fn named_root_is_there(global: &Global) -> Result<(), CliError> {
     }
 }
 
-/// The project, if there is one: `--root` alone is enough to look back.
+/// The project, if there is one; reports need only `--root`.
 fn project_if_any(global: &Global) -> Result<Option<Project>, CliError> {
     match project(global) {
         Ok(project) => Ok(Some(project)),
@@ -76,7 +76,7 @@ fn project_if_any(global: &Global) -> Result<Option<Project>, CliError> {
     }
 }
 
-/// The record of the run that `asked` means: its name, the beginning of that if no other run has it, `last`, or a job for its
+/// The record of the run `asked`: its name, a unique prefix of it, `last`, or a job for its
 /// last run.
 fn find_run(store: &Store, asked: &str) -> Result<RunRecord, CliError> {
     let runs = Runs::of(store.blobs().as_ref());
@@ -88,7 +88,7 @@ fn find_run(store: &Store, asked: &str) -> Result<RunRecord, CliError> {
     record.ok_or_else(|| CliError::NoRun { run: asked.to_owned() })
 }
 
-/// Says how much of the name of a run tells it from the others.
+/// The error for an ambiguous prefix, with a sufficient one.
 fn several(asked: &str, names: &[String]) -> CliError {
     let newest = names.last().map(String::as_str).unwrap_or_default();
     let before = names.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
@@ -97,24 +97,18 @@ fn several(asked: &str, names: &[String]) -> CliError {
     CliError::SeveralRuns { run: asked.to_owned(), number: names.len(), such }
 }
 
-/// A UTC day as results show it, days since the epoch.
-pub fn day(days: i32) -> Option<String> {
-    NaiveDate::from_epoch_days(days).map(|day| day.to_string())
-}
-
-/// A moment as results show it, microseconds since the epoch.
-pub fn time(micros: i64) -> Option<String> {
-    let time = chrono::DateTime::from_timestamp_micros(micros);
-    time.map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
-}
-
-/// The names of the tables a command is about: the one that is given, which must be there though it may not be whole, or
+/// The tables of a command: the given one, which must exist but may be damaged, or
 /// all.
 fn table_or_all(store: &Store, given: Option<&str>) -> Result<Vec<String>, CliError> {
     let Some(name) = given else { return Ok(store.tables()?) };
     if store.table(name).version_numbers()?.is_empty() {
-        // Says which there are.
+        // Fails with a list of the tables.
         store.snapshot(name)?;
     }
     Ok(vec![name.to_owned()])
+}
+
+/// The clock, microseconds since the epoch.
+pub fn clock() -> i64 {
+    chrono::Utc::now().timestamp_micros()
 }

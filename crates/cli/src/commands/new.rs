@@ -1,44 +1,19 @@
-//! `tidetable new`: proposes a job for a file, and writes it.
+//! `tidetable new`: proposes a job for a data file, and writes it.
 
 use std::io::Write;
 
-use chrono_tz::Tz;
-use clap::Args;
 use serde_json::{Value, json};
 use tidetable_runner::{Job, propose, runtime};
 use tidetable_source::Storage;
 
 use super::project;
-use crate::args::{Global, Output};
+use crate::args::{Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, stdout};
 
-/// `tidetable new`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Looks at the first 32 MiB of the file: how it is written, the types of its columns, which of them is the time and which
-name what the readings are of. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of what is published: a
-table a day, a month, or one of all rows. A file without times becomes a reference table.")]
-pub struct New {
-    /// Name of the new job
-    pub job: String,
-    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL
-    #[arg(long, value_name = "FILE")]
-    pub from: String,
-    /// Time zone of times that are written without an offset, and of days [default: UTC]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
-    pub timezone: Option<Tz>,
-    /// Write over a job that is there
-    #[arg(long)]
-    pub force: bool,
-    /// Only show what would be written
-    #[arg(long, conflicts_with = "force")]
-    pub stdout: bool,
-}
-
-/// Proposes the job, writes it, and says what to do next.
+/// Proposes the job, writes it, and shows the next steps.
 pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     let project = project(global)?;
     let runtime = runtime()?;
@@ -61,7 +36,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         return Ok(());
     }
     let files = proposal.write(&project, args.force)?;
-    // What was written is read as every job file is.
+    // Validates the written file.
     Job::load(&project, &proposal.job)?;
     let files: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
     if global.output == Output::Table {
@@ -75,16 +50,11 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         writeln!(out, "\nTry next:\n  tidetable run {}", proposal.job)?;
         writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", proposal.table)?;
     } else {
-        let mut rows = Rows::of(objects::NEW);
+        let mut rows = ResultRows::of(objects::NEW);
         let job = [&proposal.job, &proposal.table, &proposal.row_key].map(|text| json!(text));
         rows.push(job.into_iter().chain([json!(files), json!(proposal.notes)]).collect());
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
     Ok(())
-}
-
-/// The time zone of this name.
-pub fn parse_zone(text: &str) -> Result<Tz, String> {
-    text.parse().map_err(|_| "write a name such as Europe/Paris".to_owned())
 }

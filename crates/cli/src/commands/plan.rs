@@ -1,24 +1,21 @@
 //! `tidetable plan`: what a run would do, and why.
 
-use std::io::Write;
-
 use chrono_tz::Tz;
-use serde_json::{Value, json};
-use tidetable_runner::{InputState, Job, Plan, RunOptions, UlidIds, plan_job};
+use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
 
-use super::project;
-use crate::commands::run::{How, options, run_all};
+use super::run::all::run_all;
+use super::run::dry_run::show;
+use super::run::options::{How, options};
+use super::{clock, project};
+use crate::args::{Global, Plan};
 use crate::error::CliError;
-use crate::output::{Rows, stdout};
-use crate::progress::bytes;
-use crate::{args, objects};
 
 /// Shows the plan of a job.
-pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
+pub fn plan(global: &Global, args: &Plan) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
     let Some(name) = &args.job else {
-        let now = args.days.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+        let now = args.days.now.unwrap_or_else(clock);
         let of_job = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &How::default(), &ids)? });
         let unread = options(&args.days, Tz::UTC, &How::default(), &ids)?;
         return run_all(global, &project, (&unread, &of_job), true, &ids);
@@ -26,56 +23,4 @@ pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
     let job = Job::load(&project, name)?;
     let options = options(&args.days, job.timezone, &How::default(), &ids)?;
     show(global, &plan_job(&project, &job, &options, &ids)?)
-}
-
-/// Writes a plan to standard output.
-pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
-    let mut out = stdout();
-    rows(plan, global.output).write(global.output, &mut out)?;
-    if global.output == args::Output::Table && plan.is_empty() {
-        writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
-    }
-    out.flush()?;
-    Ok(())
-}
-
-/// A row for each table, input that is not as it was, and part to publish.
-fn rows(plan: &Plan, output: args::Output) -> Rows {
-    let mut rows = Rows::of(objects::PLAN);
-    let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
-        let size = match output {
-            _ if size == 0 => Value::Null,
-            args::Output::Json | args::Output::Csv => json!(size),
-            _ => json!(bytes(size)),
-        };
-        rows.push(vec![json!(kind), json!(name), json!(of), json!(why), json!(days), size]);
-    };
-    for table in &plan.tables {
-        let why = table.reason.map_or("up to date", |reason| reason.name());
-        let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
-        row("table", &table.table, &plan.job, why, days, table.bytes);
-        for input in &table.inputs {
-            let touches = !matches!(input.state, InputState::SameContent | InputState::Gone);
-            let days = if touches { input.days.to_string() } else { String::new() };
-            row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
-        }
-    }
-    for export in &plan.exports {
-        for part in &export.parts {
-            row("publish", &part.part, &export.export, &part.reason, part.label.clone(), 0);
-        }
-        for part in &export.sealed {
-            row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
-        }
-        if export.unknown {
-            let why = "days of inputs not yet read";
-            row("publish", &export.export, &plan.job, why, "unknown until read".to_owned(), 0);
-        }
-    }
-    for checks in &plan.checks {
-        for day in &checks.days {
-            row("check", &checks.table, &plan.job, "its checks failed", day.clone(), 0);
-        }
-    }
-    rows
 }

@@ -1,4 +1,4 @@
-//! `tidetable proto`: a `.proto` with which any program reads the protobuf cells of a table.
+//! `tidetable proto`: the `.proto` for the protobuf cells of a table.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `tidetable read`: rows of a table, cell by cell, as Bigtable would return them.
+//! `tidetable read`: rows of a table, cell by cell, as Bigtable returns them.
 
 use std::io::Write;
 
@@ -8,12 +8,13 @@ use tidetable_layout::{KeyRange, Projection};
 use tidetable_sql::{CellRef, cells_of_block};
 use tidetable_store::Snapshot;
 
-use super::{store, time};
+use super::store;
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
+use crate::output::values::time;
 use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
-/// Rows that are held at a time when they are read from the last to the first.
+/// Rows held in memory at a time for `--reverse`.
 const HELD: usize = 256;
 
 /// Reads the rows.
@@ -24,7 +25,7 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
     };
-    let rows = Rows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
+    let rows = SelectedRows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
     let mut out = stdout();
     if global.output == Output::Json {
         rows.each(|key, cells| {
@@ -68,12 +69,12 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether a row's cells decide if it is shown.
+/// Whether a row is shown only if it has matching cells.
 fn wants_cells(args: &Read) -> bool {
     !args.columns.is_empty() || args.from.is_some() || args.to.is_some()
 }
 
-/// A cell that is shown.
+/// A cell to show.
 #[derive(Debug, Clone)]
 struct Cell {
     family: String,
@@ -102,23 +103,23 @@ impl Cell {
     }
 }
 
-/// The rows that are asked for.
-struct Rows<'a> {
+/// The selected rows.
+struct SelectedRows<'a> {
     snapshot: &'a Snapshot,
     args: &'a Read,
     pattern: Option<&'a Regex>,
-    /// Whether a row without any of the cells asked for is left out.
+    /// Whether rows without a matching cell are left out.
     wants_cells: bool,
 }
 
-/// Takes a row with its cells; `false`: it wants no more.
+/// Receives a row with its cells; returns `false` to stop.
 type Show<'a> = dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError> + 'a;
 
 /// A row with its cells.
 type Row = (Vec<u8>, Vec<Cell>);
 
-impl Rows<'_> {
-    /// Calls `show` with each row in order, until it wants no more or there are as many as were asked for.
+impl SelectedRows<'_> {
+    /// Calls `show` with each row in order, until it returns `false` or the limit is reached.
     fn each(&self, mut show: impl FnMut(&[u8], &[Cell]) -> Result<bool, CliError>) -> Result<(), CliError> {
         let mut left = self.args.limit.unwrap_or(u64::MAX);
         let mut counted = |key: &[u8], cells: &[Cell]| {
@@ -141,7 +142,7 @@ impl Rows<'_> {
         self.forward(&range, &mut counted).map(drop)
     }
 
-    /// The rows of `range` by key. `false`: `show` wants no more.
+    /// The rows of `range` by key. Returns `false` if `show` stopped.
     fn forward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<bool, CliError> {
         let needs_values = !self.args.keys_only || self.wants_cells;
         let Some(slice) = self.snapshot.whole(range) else { return Ok(true) };
@@ -167,8 +168,8 @@ impl Rows<'_> {
         Ok(true)
     }
 
-    /// The rows of `range` from the last to the first: files are read forward, so they come in pieces, of which the keys are
-    /// looked up first.
+    /// The rows of `range` in descending order: files are read forward, so rows are read in chunks, whose keys are
+    /// found first.
     fn backward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<(), CliError> {
         let Some(slice) = self.snapshot.whole(range) else { return Ok(()) };
         let mut starts = Vec::new();
@@ -219,7 +220,7 @@ impl Rows<'_> {
         in_time && (args.columns.is_empty() || args.columns.iter().flat_map(|list| &list.0).any(wanted))
     }
 
-    /// Adds a cell to those of its row, unless there are as many of its column; the newest comes first.
+    /// Adds a cell to its row, up to the limit per column; the newest comes first.
     fn add(&self, cells: &mut Vec<Cell>, cell: &CellRef<'_>) {
         let of_column = |seen: &&Cell| seen.family == cell.family && seen.qualifier == cell.qualifier;
         let seen = || cells.iter().rev().take_while(of_column).count() as u64;

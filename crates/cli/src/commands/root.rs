@@ -1,5 +1,5 @@
-//! Whether the root of the store is there: an empty answer about a root that was mistyped, or whose disk is not mounted,
-//! would read like a sound one.
+//! Checks that the root of the store exists: for a mistyped root, or one whose disk is not mounted, empty results
+//! would be misleading.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,13 +9,13 @@ use tidetable_runner::Project;
 use crate::args::Global;
 use crate::error::CliError;
 
-/// Folders of which every store has one as soon as a job has run.
+/// Directories of which a store has at least one after its first run.
 const FOLDERS: [&str; 5] = ["locks", "runs", "tables", "exports", "rejected"];
 
-/// Refuses a root that is not there, is no folder, or holds nothing of a store.
+/// Refuses a root that does not exist, is no directory, or holds nothing of a store.
 pub(crate) fn is_there(global: &Global, project: &Project) -> Result<(), CliError> {
     if project.root_is_url() {
-        // Refused where it is opened.
+        // Opening the store refuses a URL.
         return Ok(());
     }
     let root = project.root.clone();

@@ -1,7 +1,7 @@
-//! What a table's manifest and an SST say.
+//! Keys of table manifests and SSTs.
 
-use super::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// A version of a table: `describe`.
 pub const MANIFEST: &[Key] = &[
@@ -135,7 +135,7 @@ const TIMES: &[Key] = &[
     key("end", OrNull(&Time), "the one after the last; null if there is no bound"),
 ];
 
-/// Where the bytes of an SST are: `inspect`.
+/// The layout of an SST: `inspect`.
 pub const INSPECTION: &[Key] = &[
     key("version", Integer, "version of the format"),
     key("uid", Text, "identity, hexadecimal"),

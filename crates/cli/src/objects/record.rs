@@ -1,7 +1,7 @@
-//! What a run did.
+//! Keys of run records.
 
-use super::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// A run: `run`, `retry`, `replay` and `history --run`.
 pub const RUN: &[Key] = &[
@@ -14,7 +14,7 @@ pub const RUN: &[Key] = &[
     key("outcome", Text, "`ok`, `partial`, `checks`, `failed`, `interrupted`, `running`, or `killed`"),
     key("error", OrNull(&Text), "why it failed"),
     key("asked", Object(ASKED), "what it was asked to do"),
-    key("continues", OrNull(&Text), "the run that it goes on from, which did not come to its end"),
+    key("continues", OrNull(&Text), "the unfinished run that it continues"),
     key("notes", List(&Text), "what a person must know"),
     key("loads", List(&Object(LOAD)), "what became of each table, in the order of the job file"),
     key("compactions", List(&Object(COMPACTION)), "compactions of tables that were loaded"),

@@ -1,7 +1,7 @@
-//! Objects without much in them, most of them rows of a table for people, too.
+//! Keys of flat objects; most are also the rows of a table.
 
-use super::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// `plan`, and `run --dry-run`.
 pub const PLAN: &[Key] = &[
@@ -16,7 +16,7 @@ pub const PLAN: &[Key] = &[
 /// `run --catch-up --dry-run`.
 pub const MOMENTS: &[Key] = &[
     key("job", Text, "the job"),
-    key("time", Time, "the scheduled moment, which is the logical time of its run"),
+    key("time", Time, "the scheduled time, which is the logical time of its run"),
     key("why", Text, "`due` or `missed`"),
 ];
 
@@ -183,7 +183,7 @@ const QUERY: &[Key] = &[key("file", Text, "name of the file"), key("sql", Text, 
 /// `schedule --check`.
 pub const SCHEDULED: &[Key] = &[
     key("job", Text, "the job"),
-    key("time", Time, "the moment"),
+    key("time", Time, "the scheduled time"),
     key("what", Text, "`to run`, `due now`, `missed`, `missed, to be made up`, or `last run: ` with its outcome"),
 ];
 

@@ -1,12 +1,16 @@
-//! The reference of what is printed as JSON, and what the lists must be for it.
+//! The reference of JSON output, and the consistency of its lists.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::json;
+
+use super::key::{Key, Kind, key};
+use super::shape::shaped;
 use super::*;
 
-/// What prints objects, and with which keys.
+/// Commands with the keys of the objects they print.
 const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["new"], NEW),
     (&["new --stdout"], PROPOSAL),
@@ -39,7 +43,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["repair"], LOST_SSTS),
 ];
 
-/// Commands that print text of another form, whatever `--output` says.
+/// Commands that print other text, whatever `--output` says.
 const OF_ANOTHER_FORM: &[&str] = &["proto", "schema", "completions", "complete", "man"];
 
 const ABOUT: &str = "\
@@ -65,7 +69,7 @@ scale. `proto`, `schema`, `completions` and `man` print text of their own form.
 ";
 
 impl Kind {
-    /// How the reference calls it.
+    /// Its name in the reference.
     fn word(&self) -> String {
         match self {
             Self::Text => "string".to_owned(),
@@ -82,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The keys inside, and what stands between them and the key.
+    /// The keys inside, and the separator from the key.
     fn inside(&self) -> Option<(String, &'static [Key])> {
         match self {
             Self::Object(keys) => Some((String::new(), keys)),

@@ -1,18 +1,18 @@
-//! What a column's values look like in a table or in CSV.
+//! Values of a column as text, for tables and CSV.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use crate::progress::count;
+use crate::output::values::count;
 
-/// Bytes that are no text are shortened if there are more.
+/// Longest binary value that is shown whole.
 const LONGEST: usize = 24;
-/// So many of them are shown.
+/// Bytes shown of a longer one.
 const SHOWN: usize = 8;
 
-/// Writes values as text. Bytes are text where they are UTF-8, else escaped; maps and structs are
+/// Formats values. Bytes are text if they are UTF-8, otherwise escaped; maps and structs are
 /// `{key: value}`, lists `[a, b]`, and nulls in them `null`.
 pub enum CellText<'a> {
     Bytes(&'a BinaryArray, Length),
@@ -24,21 +24,21 @@ pub enum CellText<'a> {
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
-/// How much is shown of bytes that are no text.
+/// How much is shown of binary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Length {
     /// All.
     #[default]
     Whole,
-    /// The first of them, and how many there are: sketches and images tell a person nothing.
+    /// The first bytes and the length, since sketches and images are unreadable.
     Short,
 }
 
 impl<'a> CellText<'a> {
-    /// The texts of a column.
+    /// Prepares a column.
     ///
     /// # Errors
-    /// If it has a type that cannot be shown.
+    /// If its type cannot be shown.
     pub fn new(column: &'a dyn Array, options: &FormatOptions<'a>, length: Length) -> Result<Self, ArrowError> {
         Ok(match column.data_type() {
             DataType::Binary => Self::Bytes(column.as_binary(), length),
@@ -64,7 +64,7 @@ impl<'a> CellText<'a> {
         })
     }
 
-    /// The text of a row; nothing for a null.
+    /// The text of a row; empty for null.
     pub fn value(&self, row: usize) -> String {
         let mut out = String::new();
         if !self.is_null(row) {
@@ -131,7 +131,7 @@ fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
-/// Bytes as text, escaped where they are none.
+/// Bytes as text, escaped if they are not UTF-8.
 pub fn write_bytes(bytes: &[u8], length: Length, out: &mut String) {
     match (std::str::from_utf8(bytes), length) {
         (Ok(text), _) => out.push_str(text),

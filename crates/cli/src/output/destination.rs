@@ -1,5 +1,5 @@
-//! Where a result goes: standard output, a file that appears when it is whole, or what a path leads to that is no file to be
-//! replaced: a pipe, a device, a descriptor that another program has opened.
+//! The destination of a result: standard output, a file that appears when complete, or a special file that is written
+//! in place: a pipe, a device, an inherited descriptor.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -12,75 +12,75 @@ use tidetable_store::{BlobWriter, Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
 
-/// Links that are followed, one after the other.
+/// Most symbolic links that are followed.
 const MOST_LINKS: usize = 40;
-/// Folders whose files stand for the descriptors of this process.
+/// Directories with the descriptors of this process.
 const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
 
-/// A place for a result.
+/// A destination of a result.
 #[derive(Debug, Clone)]
 pub struct Destination {
-    place: Place,
+    place: ResultPlace,
     shown: String,
-    /// Whether the reader of it went away.
+    /// Whether its reader is gone.
     closed: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum ResultPlace {
     Stdout,
-    /// Written as it is: a pipe, a device, a descriptor.
+    /// Written in place: a pipe, a device, a descriptor.
     Stream(PathBuf),
-    /// Replaced when all is written: a file, or where none is yet.
+    /// Replaced when complete: a file, existing or not.
     File(PathBuf),
 }
 
 impl Destination {
-    /// What `path` stands for; `-` is standard output. `option` is how messages call it.
+    /// The destination `path`; `-` is standard output. `option` is its name in messages.
     ///
     /// # Errors
-    /// If it names no file, or is in a folder that is not there.
+    /// If it names no file, or is in a missing directory.
     pub fn of(path: &Path, option: &'static str) -> Result<Self, CliError> {
         let shown = path.display().to_string();
-        let place = if path == Path::new("-") { Place::Stdout } else { place_of(path, option)? };
-        let shown = if place == Place::Stdout { "standard output".to_owned() } else { shown };
+        let place = if path == Path::new("-") { ResultPlace::Stdout } else { place_of(path, option)? };
+        let shown = if place == ResultPlace::Stdout { "standard output".to_owned() } else { shown };
         Ok(Self { place, shown, closed: Arc::default() })
     }
 
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { place: Place::Stdout, shown: "standard output".to_owned(), closed: Arc::default() }
+        Self { place: ResultPlace::Stdout, shown: "standard output".to_owned(), closed: Arc::default() }
     }
 
-    /// How messages call it.
+    /// Its name in messages.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Whether it is standard output, which then has no room for messages.
+    /// Whether it is standard output, which then cannot have messages.
     pub fn is_stdout(&self) -> bool {
-        self.place == Place::Stdout
+        self.place == ResultPlace::Stdout
     }
 
-    /// Whether it is a file, whose name says its form.
+    /// Whether it is a file, whose name gives the format.
     pub fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, ResultPlace::File(_))
     }
 
-    /// Whether a person sees what is written.
+    /// Whether it is a terminal.
     pub fn is_terminal(&self) -> bool {
         match &self.place {
-            Place::Stdout => io::stdout().is_terminal(),
-            // A pipe must not be opened to be looked at: its writer would see a reader come and go.
-            Place::Stream(path) => {
+            ResultPlace::Stdout => io::stdout().is_terminal(),
+            // Opening a pipe to test it would show its writer a reader that leaves.
+            ResultPlace::Stream(path) => {
                 let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device());
                 is_device && File::open(path).is_ok_and(|file| file.is_terminal())
             }
-            Place::File(_) => false,
+            ResultPlace::File(_) => false,
         }
     }
 
-    /// Whether the reader went away before all was written, which is no failure.
+    /// Whether the reader has gone before the end, which is no failure.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -95,14 +95,14 @@ impl Destination {
             Box::new(Stream { out: BufWriter::new(out), shown, closed })
         };
         Ok(match &self.place {
-            Place::Stdout => stream(Box::new(io::stdout())),
-            Place::Stream(path) => {
+            ResultPlace::Stdout => stream(Box::new(io::stdout())),
+            ResultPlace::Stream(path) => {
                 let failed = |source| CliError::Folder { path: self.shown.clone(), source };
-                // What a shell does for `> PATH`; it waits for the reader of a pipe.
+                // As a shell does for `> PATH`; waits for the reader of a pipe.
                 let file = OpenOptions::new().write(true).truncate(true).open(path).map_err(failed)?;
                 stream(Box::new(file))
             }
-            Place::File(path) => {
+            ResultPlace::File(path) => {
                 let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
                 else {
                     return Err(CliError::NoFileName { path: self.shown.clone() });
@@ -113,23 +113,23 @@ impl Destination {
     }
 }
 
-/// Follows the links of a path to what is to be written: the target of a link is, and the link stays.
-fn place_of(path: &Path, option: &'static str) -> Result<Place, CliError> {
+/// Follows symbolic links: the target is replaced, and the links stay.
+fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> {
     let shown = || path.display().to_string();
     let failed = |source| CliError::Folder { path: shown(), source };
     let mut at = std::path::absolute(path).map_err(failed)?;
     for _ in 0..MOST_LINKS {
         let folder = at.parent().unwrap_or(Path::new("/"));
         let Ok(folder) = fs::canonicalize(folder) else { return Err(CliError::NoFolder { option, path: shown() }) };
-        // `x/` and `..` are folders.
+        // `x/` and `..` are directories.
         let Some(name) = at.file_name() else { return Err(CliError::NoFileName { path: shown() }) };
         let here = folder.join(name);
         if let Some(descriptor) = descriptor(&folder, name) {
-            return Ok(if descriptor == Some(1) { Place::Stdout } else { Place::Stream(here) });
+            return Ok(if descriptor == Some(1) { ResultPlace::Stdout } else { ResultPlace::Stream(here) });
         }
         let found = match fs::symlink_metadata(&here) {
             Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::File(here)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ResultPlace::File(here)),
             Err(error) => return Err(failed(error)),
         };
         let kind = found.file_type();
@@ -138,19 +138,19 @@ fn place_of(path: &Path, option: &'static str) -> Result<Place, CliError> {
         } else if kind.is_dir() {
             return Err(CliError::NoFileName { path: shown() });
         } else if kind.is_file() {
-            return Ok(Place::File(here));
+            return Ok(ResultPlace::File(here));
         } else {
-            return Ok(Place::Stream(here));
+            return Ok(ResultPlace::Stream(here));
         }
     }
     Err(failed(io::Error::other("its links lead in a circle")))
 }
 
-/// Whether a name in a folder stands for a descriptor, which has no file to be replaced; which it is, if it is one of this
+/// Whether a name in a directory is that of a descriptor, which cannot be replaced; its number, if it belongs to this
 /// process.
 fn descriptor(folder: &Path, name: &std::ffi::OsStr) -> Option<Option<u32>> {
     let number = name.to_str()?.parse::<u32>().ok()?;
-    // They lead to the folder of the process, or of a thread.
+    // Links to the directory of the process, or of a thread.
     let is_own = OWN_DESCRIPTORS.iter().any(|own| {
         let own = Path::new(own);
         own == folder || fs::canonicalize(own).is_ok_and(|own| own == folder)
@@ -161,7 +161,7 @@ fn descriptor(folder: &Path, name: &std::ffi::OsStr) -> Option<Option<u32>> {
     (folder.starts_with("/proc") && folder.file_name().is_some_and(|name| name == "fd")).then_some(None)
 }
 
-/// What is written through.
+/// A file written in place.
 struct Stream {
     out: BufWriter<Box<dyn Write + Send>>,
     shown: String,
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn place(path: &Path) -> Place {
+    fn place(path: &Path) -> ResultPlace {
         Destination::of(path, "--to").unwrap().place
     }
 
@@ -212,21 +212,21 @@ mod tests {
         let folder = fs::canonicalize(made.path()).unwrap();
         fs::create_dir(folder.join("inside")).unwrap();
         let at = |name: &str| folder.join(name);
-        assert_eq!(place(Path::new("-")), Place::Stdout);
-        assert_eq!(place(&at("new.csv")), Place::File(at("new.csv")));
+        assert_eq!(place(Path::new("-")), ResultPlace::Stdout);
+        assert_eq!(place(&at("new.csv")), ResultPlace::File(at("new.csv")));
         fs::write(at("inside/old.csv"), "x").unwrap();
         symlink("inside/old.csv", at("link.csv")).unwrap();
         symlink("link.csv", at("second.csv")).unwrap();
-        assert_eq!(place(&at("second.csv")), Place::File(at("inside/old.csv")));
+        assert_eq!(place(&at("second.csv")), ResultPlace::File(at("inside/old.csv")));
         symlink("inside/none.csv", at("open.csv")).unwrap();
-        assert_eq!(place(&at("open.csv")), Place::File(at("inside/none.csv")));
+        assert_eq!(place(&at("open.csv")), ResultPlace::File(at("inside/none.csv")));
         // As /dev/stdout is made.
         symlink("/proc/self/fd/1", at("stdout")).unwrap();
-        assert_eq!(place(&at("stdout")), Place::Stdout);
+        assert_eq!(place(&at("stdout")), ResultPlace::Stdout);
         symlink("/dev/fd/2", at("stderr")).unwrap();
-        assert!(matches!(place(&at("stderr")), Place::Stream(_)));
+        assert!(matches!(place(&at("stderr")), ResultPlace::Stream(_)));
         symlink("/dev/null", at("null")).unwrap();
-        assert_eq!(place(&at("null")), Place::Stream(PathBuf::from("/dev/null")));
+        assert_eq!(place(&at("null")), ResultPlace::Stream(PathBuf::from("/dev/null")));
         symlink("circle", at("circle")).unwrap();
         for wrong in ["circle", "inside", "nowhere/x.csv", "inside/.."] {
             assert!(Destination::of(&at(wrong), "--to").is_err(), "{wrong}");

@@ -1,4 +1,4 @@
-//! Forms of files, by the endings of their names.
+//! File formats by the endings of file names.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::args::Output;
 use crate::error::CliError;
 use crate::output::destination::Destination;
 
-/// The form of a file.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// What is written of a query as it is on standard output.
+    /// Text, as on standard output.
     Text(Output),
-    /// Of a library.
+    /// A binary format.
     File(FileFormat),
 }
 
-/// Endings of names, and what they say.
+/// Endings with their formats.
 pub type Endings = [(&'static str, Form)];
 
 /// Files of rows: `sql -O`.
@@ -48,11 +48,11 @@ pub const OF_EXPORTS: &Endings = &[
     (".feather", Form::File(FileFormat::Arrow)),
 ];
 
-/// The form that the name of a file says; `usual` for what is no file, and has a name for other reasons. `option` would say
-/// it, too.
+/// The format for the name of a file; `usual` for what is not a file. `option` is an alternative, for the
+/// message.
 ///
 /// # Errors
-/// If a file has another ending than those that are known, or none.
+/// If the file has no ending or an unknown one.
 pub fn form_of(
     path: &Path,
     destination: &Destination,
@@ -61,7 +61,7 @@ pub fn form_of(
     option: &'static str,
 ) -> Result<Form, CliError> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    // Of two that end alike the longer ending is meant.
+    // If two endings match, the longer one counts.
     let found = endings.iter().filter(|(ending, _)| name.ends_with(ending)).max_by_key(|(ending, _)| ending.len());
     match found {
         Some((_, form)) => Ok(*form),

@@ -1,5 +1,5 @@
 //! Rows of batches as JSON objects. Decimals keep their scale; times are RFC 3339; bytes are text
-//! where they are UTF-8, else `{"base64": ".."}`.
+//! if they are UTF-8, otherwise `{"base64": ".."}`.
 
 use std::io::Write;
 
@@ -20,10 +20,10 @@ pub fn bytes_value(bytes: &[u8]) -> Value {
     }
 }
 
-/// Writes one row as an object on a line of its own.
+/// Writes one row as an object on a line.
 ///
 /// # Errors
-/// If `out` cannot be written, or a column has a type that cannot be shown.
+/// If `out` cannot be written, or a column has an unsupported type.
 pub fn write_row(out: &mut impl Write, batch: &RecordBatch, row: usize) -> Result<(), CliError> {
     out.write_all(b"{")?;
     for (at, (field, column)) in batch.schema_ref().fields().iter().zip(batch.columns()).enumerate() {
@@ -56,7 +56,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
             let entries = array.as_map().value(row);
             let (keys, values) = (entries.column(0), entries.column(1));
             let options = FormatOptions::new();
-            // A name must be text: what is no UTF-8 is escaped, as in a table.
+            // Names must be text: others are escaped, as in a table.
             let names = CellText::new(keys.as_ref(), &options, Length::Whole)?;
             let pairs = (0..entries.len()).map(|at| (names.value(at), values.as_ref(), at));
             write_object(out, pairs)
@@ -81,7 +81,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
     }
 }
 
-/// JSON has no NaN and no infinities: they are text.
+/// JSON has no NaN and no infinities: they become strings.
 fn float(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or_else(|| Value::from(value.to_string()), Value::Number)
 }

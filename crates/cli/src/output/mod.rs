@@ -1,4 +1,4 @@
-//! Results: a table for people, JSON a line, CSV and others, on standard output or in a file.
+//! Output of results: tables, JSON lines, CSV and others, on standard output or in a file.
 
 pub(crate) mod cell_text;
 pub(crate) mod destination;
@@ -8,6 +8,7 @@ pub(crate) mod rows;
 pub(crate) mod screen;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod values;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
-use crate::objects::Key;
+use crate::objects::key::Key;
 pub use cell_text::write_bytes;
 use cell_text::{CellText, Length};
 pub use destination::Destination;
@@ -35,33 +36,43 @@ pub fn stdout() -> BufWriter<StdoutLock<'static>> {
 
 /// A small result: named columns and rows of JSON values.
 #[derive(Debug)]
-pub struct Rows {
+pub struct ResultRows {
     columns: Vec<&'static str>,
     rows: Vec<Vec<Value>>,
 }
 
-impl Rows {
-    /// No rows yet.
+impl ResultRows {
+    /// An empty result.
     pub fn new(columns: &[&'static str]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// No rows yet, of objects with these keys.
+    /// An empty result with the names of these keys as columns.
     pub fn of(keys: &[Key]) -> Self {
         Self::new(&keys.iter().map(|key| key.name).collect::<Vec<_>>())
     }
 
-    /// Adds a row, a value for each column.
+    /// Adds a row with a value for each column.
     pub fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Writes all rows as `output` asks.
+    /// Writes all rows to standard output.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn print(&self, output: Output) -> Result<(), CliError> {
+        let mut out = stdout();
+        self.write(output, &mut out)?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes all rows in the format `output`.
     ///
     /// # Errors
     /// If standard output cannot be written.
@@ -87,12 +98,18 @@ impl Rows {
     }
 }
 
-/// What programs call a column.
+/// A row of a small result, from values that convert to JSON.
+macro_rules! row {
+    ($($value:expr),* $(,)?) => { vec![$(serde_json::json!($value)),*] };
+}
+pub(crate) use row;
+
+/// The JSON key of a column.
 pub fn key_of(column: &str) -> String {
     column.replace(' ', "_").to_lowercase()
 }
 
-/// Said to whoever asks for a file where there is none to write.
+/// The error for a binary format without a file.
 pub const FILES_OF_SQL: &str =
     "parquet and arrow are for the rows of `tidetable sql`: write --output table, json, csv, markdown or line";
 
@@ -105,7 +122,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value as a table shows it; `None` for a null.
+/// A value as text; `None` for null.
 pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliError> {
     if column.is_null(row) {
         return Ok(None);
@@ -114,7 +131,7 @@ pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliE
     Ok(Some(CellText::new(column, &options, Length::Short)?.value(row)))
 }
 
-/// How values are written.
+/// Format options of values.
 fn options() -> FormatOptions<'static> {
     FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"))
 }
@@ -129,12 +146,12 @@ pub struct BatchWriter<W: Write> {
 }
 
 impl<W: Write> BatchWriter<W> {
-    /// Writes to `out` as `output` asks.
+    /// Writes to `out` in the format `output`.
     pub fn new(out: W, output: Output, screen: Screen) -> Self {
         Self { out, output, screen, writer: None, rows: 0 }
     }
 
-    /// Writes a batch. `false`: as many rows are written as are to be shown, and there are more.
+    /// Writes a batch. Returns `false` if the limit of rows is reached and more follow.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -159,7 +176,7 @@ impl<W: Write> BatchWriter<W> {
         Ok(true)
     }
 
-    /// Writes the header, once: also for a result without rows.
+    /// Writes the header once, also for a result without rows.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -176,7 +193,7 @@ impl<W: Write> BatchWriter<W> {
         Ok(())
     }
 
-    /// Writes what was held back; where it was written to, and how many rows.
+    /// Writes what is buffered. Returns the writer and the number of rows.
     ///
     /// # Errors
     /// If it cannot be written.

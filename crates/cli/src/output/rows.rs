@@ -1,4 +1,4 @@
-//! Rows of text in every form that is text, but for JSON.
+//! Rows in text formats, except JSON.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use crate::error::CliError;
 use crate::output::screen::Screen;
 use crate::output::table::{Fit, Heading, TableWriter};
 use crate::output::text::{lines, markdown_header, markdown_row};
-use crate::progress::count;
+use crate::output::values::count;
 
 /// Writes rows one after the other.
 #[derive(Debug)]
 pub struct RowWriter {
     form: Form,
     headings: Vec<Heading>,
-    /// Rows that a person is shown at most.
+    /// Most rows to show.
     most: Option<u64>,
     rows: u64,
     more: bool,
@@ -30,10 +30,10 @@ enum Form {
 }
 
 impl RowWriter {
-    /// Writes to `out` what comes before the first row.
+    /// Writes what precedes the first row.
     ///
     /// # Errors
-    /// If `output` is no text, or `out` cannot be written.
+    /// If `output` is not a text format, or `out` cannot be written.
     pub fn start(
         out: &mut impl Write,
         output: Output,
@@ -54,12 +54,12 @@ impl RowWriter {
             }
             Output::Json | Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         };
-        // CSV is for programs.
+        // CSV is for programs, and has no limit.
         let most = screen.rows.filter(|_| output != Output::Csv);
         Ok(Self { form, headings, most, rows: 0, more: false })
     }
 
-    /// Writes a row. `false`: there are as many as are to be shown, and this one was left out.
+    /// Writes a row. Returns `false` if the limit is reached and the row was left out.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -84,7 +84,7 @@ impl RowWriter {
         Ok(true)
     }
 
-    /// Writes what comes after the last row.
+    /// Writes what follows the last row.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -100,7 +100,7 @@ impl RowWriter {
     }
 }
 
-/// Control characters of data must not steer the terminal. Line breaks stay: plans have them.
+/// Escapes control characters, which could steer the terminal. Line breaks stay: plans have them.
 fn make_printable(text: &mut String) {
     let steers = |c: char| c.is_control() && c != '\n';
     if text.contains(steers) {
@@ -109,7 +109,7 @@ fn make_printable(text: &mut String) {
     }
 }
 
-/// One line of CSV, quoted where it must be.
+/// One line of CSV, quoted where needed.
 fn write_csv_line<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> io::Result<()> {
     for (at, cell) in cells.enumerate() {
         if at > 0 {

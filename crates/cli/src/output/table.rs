@@ -1,5 +1,5 @@
-//! Tables for people. Their columns are as wide as the first rows ask for, and no wider than the terminal has room for; later
-//! rows are written as they come, so a table takes the same memory whatever its length.
+//! Text tables. The first rows decide the widths of columns, within the width of the terminal; later
+//! rows are written as they come, so memory does not grow with the table.
 
 use std::io::Write;
 
@@ -7,23 +7,23 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::error::CliError;
 use crate::output::screen::Screen;
-use crate::progress::count;
+use crate::output::values::count;
 
-/// Rows that are held back to find the widths of columns.
+/// Rows buffered to find the widths of columns.
 const SAMPLE: usize = 1_000;
-/// Bytes of those rows.
+/// Most bytes of those rows.
 const SAMPLE_BYTES: usize = 4 << 20;
-/// A column is not made narrower than this as long as others can be left out.
+/// Columns are left out before any becomes narrower than this.
 const NARROW: usize = 8;
-/// Stands for what was cut off.
+/// The mark of truncated values.
 const CUT: char = '…';
 
-/// What becomes of values that are wider than there is room for.
+/// How values that are too wide are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// They go on in the next line: what a command says must be read as a whole.
+    /// Wrapped: messages of commands must be readable in full.
     Wrap,
-    /// They are cut, and columns in the middle are left out: a row of data is a line.
+    /// Truncated, and columns in the middle are left out: a row is one line.
     Cut,
 }
 
@@ -32,11 +32,11 @@ pub enum Fit {
 pub struct Heading {
     /// Its name.
     pub name: String,
-    /// Whether its values stand at the right.
+    /// Whether its values are right-aligned.
     pub right: bool,
 }
 
-/// A table under way.
+/// A table in progress.
 #[derive(Debug)]
 pub struct TableWriter {
     headings: Vec<Heading>,
@@ -45,7 +45,7 @@ pub struct TableWriter {
     held: Vec<Vec<String>>,
     held_bytes: usize,
     rows: u64,
-    /// Rows that were left out: that there is one is all that is known.
+    /// Whether rows were left out.
     more: bool,
     layout: Option<Layout>,
 }
@@ -53,9 +53,9 @@ pub struct TableWriter {
 /// Which columns are shown, and how wide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Layout {
-    /// Columns with their width; `None` stands for those that are left out.
+    /// Columns with their width; `None` for left-out columns.
     shown: Vec<Option<(usize, usize)>>,
-    /// Whether values are cut to their width or wrapped; else a wide one makes its line longer.
+    /// Whether values are limited to the width; otherwise a wide one makes its line longer.
     bounded: bool,
 }
 
@@ -66,7 +66,7 @@ impl TableWriter {
         Self { headings, screen, fit, held, held_bytes: 0, rows, more: false, layout: None }
     }
 
-    /// Adds a row. `false`: the table has as many as it may, and takes no more.
+    /// Adds a row. Returns `false` if the limit is reached.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -88,7 +88,7 @@ impl TableWriter {
         Ok(true)
     }
 
-    /// Ends the table, and says what was left out of it.
+    /// Ends the table, and says what was left out.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -111,7 +111,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Decides on the widths and writes what was held back.
+    /// Decides the widths and writes the buffered rows.
     fn begin(&mut self, out: &mut impl Write) -> Result<(), CliError> {
         if self.layout.is_some() {
             return Ok(());
@@ -139,7 +139,7 @@ impl TableWriter {
             bounded: self.screen.width.is_some(),
         };
         let Some(room) = self.screen.width else { return whole(&widths) };
-        // A border and two spaces a column, and the last border.
+        // A border and two spaces per column, and the last border.
         let frame = |columns: usize| 3 * columns + 1;
         let inner = room.saturating_sub(frame(widths.len()));
         let least =
@@ -151,7 +151,7 @@ impl TableWriter {
         if self.fit == Fit::Wrap {
             return Layout { bounded: false, ..whole(&widths) };
         }
-        // The first and the last columns in turn, as long as there is room, and a mark where others are left out.
+        // First and last columns in turn, while there is room, and a mark for left-out ones.
         let order = (0..widths.len().div_ceil(2)).flat_map(|at| [at, widths.len() - 1 - at]);
         let mut left = room.saturating_sub(frame(1) + 1);
         let mut kept = Vec::new();
@@ -164,7 +164,7 @@ impl TableWriter {
             kept.push((at, width));
         }
         if kept.is_empty() {
-            // Too narrow for any: the first one takes what there is.
+            // Too narrow for any: the first column takes all.
             kept.extend(widths.first().map(|width| (0, (*width).min(room.saturating_sub(frame(2) + 1).max(1)))));
         }
         kept.sort_unstable();
@@ -175,7 +175,7 @@ impl TableWriter {
     }
 }
 
-/// The largest width that no column has to exceed for all to fit into `room`.
+/// The largest common limit of widths with which all columns fit into `room`.
 fn common_width(widths: &[usize], room: usize) -> Option<usize> {
     let fits = |most: usize| widths.iter().map(|width| (*width).min(most)).sum::<usize>() <= room;
     let widest = widths.iter().copied().max().unwrap_or_default();
@@ -241,14 +241,14 @@ fn lines_of(column: &Option<(usize, usize)>, row: &[String], bounded: bool, fit:
     if !bounded || (!has_lines && text.width() <= width) {
         return text.split('\n').map(str::to_owned).collect();
     }
-    // What has lines of its own, as a plan of a query has, is text.
+    // Values with line breaks, such as query plans, are text.
     if fit == Fit::Wrap || has_lines {
         return text.split('\n').flat_map(|line| wrapped(line, width)).collect();
     }
     vec![cut(text, width)]
 }
 
-/// A text cut to a width.
+/// Truncates a text to a width.
 fn cut(text: &str, width: usize) -> String {
     let mut shown = String::new();
     let mut left = width.saturating_sub(1);
@@ -264,7 +264,7 @@ fn cut(text: &str, width: usize) -> String {
     shown
 }
 
-/// A line as lines of a width, broken after spaces where there are some.
+/// Wraps a line to a width, at spaces where possible.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut current, mut taken) = (Vec::new(), String::new(), 0);
@@ -332,7 +332,7 @@ mod tests {
         table.finish(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count(), 100_004);
-        // A value that is wider than those of the first rows is whole all the same.
+        // A value wider than those of the first rows is shown whole.
         assert!(text.contains("│ 99999 │\n"));
     }
 
@@ -359,12 +359,12 @@ mod tests {
                 for fit in [Fit::Cut, Fit::Wrap] {
                     let text = shown(screen, fit, &names[..columns], &rows);
                     let fits = text.lines().filter(|line| line.contains(['│', '─'])).all(|line| line.width() <= width);
-                    // Columns of a command are never left out, however narrow they become.
+                    // Columns of commands are never left out, however narrow they become.
                     assert!(fits || (fit == Fit::Wrap && columns * 6 >= width), "{columns} in {width}:\n{text}");
                 }
             }
         }
-        // What fits is as it would be without a limit, however narrow its columns are.
+        // What fits is as without a limit, however narrow its columns are.
         for names in [&["n"][..], &["a", "b", "n"]] {
             let row = [vec!["7".to_owned(); names.len()]];
             let screen = Screen { width: Some(4 * names.len() + 1), ..Screen::default() };

@@ -1,4 +1,4 @@
-//! Results as Markdown, and a value a line.
+//! Results as Markdown, or as a line per value.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::error::CliError;
 use crate::output::table::Heading;
 
-/// The first lines of a table in Markdown.
+/// The header of a Markdown table.
 pub fn markdown_header(out: &mut impl Write, headings: &[Heading]) -> Result<(), CliError> {
     markdown_row(out, headings.iter().map(|heading| heading.name.as_str()))?;
     let rules = headings.iter().map(|heading| if heading.right { "--:" } else { "---" });
@@ -15,14 +15,14 @@ pub fn markdown_header(out: &mut impl Write, headings: &[Heading]) -> Result<(),
     Ok(())
 }
 
-/// A row of a table in Markdown.
+/// A row of a Markdown table.
 pub fn markdown_row<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> Result<(), CliError> {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', "<br>");
     writeln!(out, "| {} |", cells.map(escaped).collect::<Vec<_>>().join(" | "))?;
     Ok(())
 }
 
-/// A row with a line for each of its values. Rows are numbered from 1.
+/// A row with a line for each value. Rows are numbered from 1.
 pub fn lines(out: &mut impl Write, number: u64, headings: &[Heading], cells: &[String]) -> Result<(), CliError> {
     let width = headings.iter().map(|heading| heading.name.width()).max().unwrap_or_default();
     writeln!(out, "── row {number} {}", "─".repeat(width.max(12)))?;

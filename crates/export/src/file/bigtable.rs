@@ -1,4 +1,4 @@
-//! The Parquet that Dataflow's "Parquet to Bigtable" template reads: a record a row, with a list of its cells.
+//! Parquet for Dataflow's "Parquet to Bigtable" template: one record per row, with a list of its cells.
 //!
 //! ```text
 //! message root {
@@ -13,7 +13,7 @@
 //!   }
 //! }
 //! ```
-//! The list has two levels, as Avro writes it, which the Arrow writer does not; so the columns are written one by one.
+//! The list has two levels, as Avro writes it. The Arrow writer cannot, so the columns are written directly.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -27,26 +27,26 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::file::cells::Cells;
-use crate::file::writer::{FileSpec, named};
+use crate::file::spec::{FileSpec, parquet_properties};
 
 const MESSAGE: &str = "message root { required binary key; required group cells (LIST) { repeated group array { \
     required binary family (STRING); required binary qualifier; required int64 timestamp; required binary value; } } }";
 
-/// Cells of one row that the template takes, unless it is told to split rows.
+/// Most cells of a row that the template accepts, unless it splits rows.
 const MOST_CELLS: usize = 100_000;
 
-/// Cells after which a group of rows ends.
+/// Cells per row group, at least.
 const GROUP: usize = 1 << 18;
 
-/// Writes rows of cells, which come sorted by key.
+/// Writes cells sorted by row key.
 pub(crate) struct BigtableParquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    rows: Rows,
+    rows: RowBuffer,
 }
 
-/// Rows that wait to be written, all but the last of them whole.
+/// Buffered rows, all but the last of them complete.
 #[derive(Default)]
-struct Rows {
+struct RowBuffer {
     keys: Vec<ByteArray>,
     families: Vec<ByteArray>,
     qualifiers: Vec<ByteArray>,
@@ -54,15 +54,15 @@ struct Rows {
     values: Vec<ByteArray>,
     /// 0 for the first cell of a row, 1 for the others.
     repetition: Vec<i16>,
-    /// Cells of the last row.
+    /// Number of cells of the last row.
     last: usize,
 }
 
 impl<W: Write + Send> BigtableParquet<W> {
     pub(crate) fn new(out: W, spec: &FileSpec<'_>) -> Result<Self, ArrowError> {
         let schema = Arc::new(parse_message_type(MESSAGE)?);
-        let properties = Arc::new(named(spec.metadata).set_compression(Compression::SNAPPY).build());
-        Ok(Self { writer: SerializedFileWriter::new(out, schema, properties)?, rows: Rows::default() })
+        let properties = Arc::new(parquet_properties(spec.metadata).set_compression(Compression::SNAPPY).build());
+        Ok(Self { writer: SerializedFileWriter::new(out, schema, properties)?, rows: RowBuffer::default() })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
@@ -114,7 +114,7 @@ impl<W: Write + Send> BigtableParquet<W> {
     }
 }
 
-/// Writes the next column of a group; `levels` are those of definition and repetition.
+/// Writes the next column of a row group, with its definition and repetition `levels`.
 fn column<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

@@ -1,11 +1,11 @@
-//! The CSV that `cbt import` reads.
+//! CSV for `cbt import`.
 //!
 //! ```text
 //! ,METER,,                      family of each column; an empty one repeats the one before
 //! ,0000,0100,0200               qualifier of each column
 //! 0000987654#20170726,28.90@1501027200000000,..
 //! ```
-//! With `timestamp=value-encoded` a value carries its timestamp. Older cells of a column are further lines of its row.
+//! With `timestamp=value-encoded` a value carries its timestamp. Older cells of a column go to further lines.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -18,17 +18,17 @@ use crate::file::cells::Cells;
 /// Family and qualifier of a column.
 pub(crate) type CellColumn = (String, Vec<u8>);
 
-/// Writes rows of cells, which come sorted by key.
+/// Writes cells sorted by row key.
 pub(crate) struct CbtCsv<W: Write> {
     out: W,
     columns: HashMap<CellColumn, usize>,
     key: Option<String>,
-    /// Lines of the row under way: for each a value a column.
+    /// Lines of the current row: for each, a value per column.
     lines: Vec<Vec<Option<String>>>,
 }
 
 impl<W: Write> CbtCsv<W> {
-    /// A file of these columns, ascending.
+    /// Starts a file with these columns, in ascending order.
     pub(crate) fn new(mut out: W, columns: Vec<CellColumn>) -> Result<Self, ArrowError> {
         let mut families = Vec::with_capacity(columns.len());
         let mut before = None;
@@ -90,7 +90,7 @@ impl<W: Write> CbtCsv<W> {
     }
 }
 
-/// Bytes as text, which is all that the form can carry.
+/// Converts bytes to text, the only thing that the format can hold.
 fn text(bytes: &[u8], what: &str) -> Result<String, ArrowError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),

@@ -1,11 +1,11 @@
-//! Cells of a query, as files for Bigtable take them.
+//! Typed access to the cells of a query.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
-/// The columns of a query of cells, as `cells.T` has them.
+/// The columns of a query of cells, as in `cells.T`.
 pub(crate) const COLUMNS: [&str; 5] = ["row_key", "family", "qualifier", "timestamp", "value"];
 
 /// A batch of cells.
@@ -21,7 +21,7 @@ impl Cells {
     /// The cells of `batch`, by the names of its columns.
     ///
     /// # Errors
-    /// If one is missing, of another kind, or null.
+    /// If a column is missing, of another type, or has a null.
     pub(crate) fn of(batch: &RecordBatch) -> Result<Self, ArrowError> {
         let column = |name: &str, kind: &DataType| -> Result<ArrayRef, ArrowError> {
             let column = batch.column_by_name(name).ok_or_else(|| lacks(&batch.schema()))?;
@@ -46,7 +46,7 @@ impl Cells {
     }
 }
 
-/// Whether a query gives cells.
+/// Checks that a query returns cells.
 pub(crate) fn are_cells(schema: &Schema) -> Result<(), ArrowError> {
     if COLUMNS.iter().all(|name| schema.column_with_name(name).is_some()) { Ok(()) } else { Err(lacks(schema)) }
 }

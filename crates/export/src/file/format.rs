@@ -1,6 +1,6 @@
-//! The forms of published files.
+//! File formats.
 
-/// The form of a file.
+/// The format of a published file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileFormat {
     /// Parquet.
@@ -8,21 +8,21 @@ pub enum FileFormat {
     Parquet,
     /// CSV with a header.
     Csv,
-    /// Arrow IPC, the file form.
+    /// Arrow IPC file.
     Arrow,
-    /// The Parquet that Dataflow's template loads into Bigtable: a row with its cells.
+    /// Parquet for Dataflow's "Parquet to Bigtable" template: a record per row with its cells.
     BigtableParquet,
-    /// The CSV that `cbt import` reads: a row with a value a column, `value@micros`.
+    /// CSV for `cbt import`: a line per row with a value per column, `value@micros`.
     CbtCsv,
 }
 
-/// Letters of the name of a run, at least.
+/// Shortest name of a run.
 const SHORTEST_RUN: usize = 5;
 
 impl FileFormat {
     const ALL: [Self; 5] = [Self::Parquet, Self::BigtableParquet, Self::Csv, Self::CbtCsv, Self::Arrow];
 
-    /// The name of the one file of a part, which a restated part replaces.
+    /// The name of the file of a part with one file; replacing the part replaces it.
     pub fn file_name(self) -> &'static str {
         match self {
             Self::Parquet => "part-0.parquet",
@@ -33,46 +33,46 @@ impl FileFormat {
         }
     }
 
-    /// The form of a file of this name.
+    /// The format of a file of this name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        // Of two that end alike the longer ending is meant.
+        // If two endings match, the longer one counts.
         Self::ALL
             .into_iter()
             .filter(|format| name.ends_with(format.ending()))
             .max_by_key(|format| format.ending().len())
     }
 
-    /// What its file names end with.
+    /// The ending of its file names.
     pub(crate) fn ending(self) -> &'static str {
         self.file_name().trim_start_matches("part-0")
     }
 
-    /// The name of the file at this place of a part of several, as a run wrote it. By name they are in the order of their rows.
+    /// The name of file number `at` of a part with several, written by `run`. Names sort in the order of rows.
     pub(crate) fn file_of_several(self, run: &str, at: usize) -> String {
         format!("part-{run}-{at:05}{}", self.ending())
     }
 
-    /// The run that wrote the file of this name, if it is the one at this place of several.
+    /// The run that wrote the file of this name, if it is number `at` of several.
     pub(crate) fn run_of_several(self, name: &str, at: usize) -> Option<&str> {
         let (run, place) = self.of_several(name)?;
         (place == at).then_some(run)
     }
 
-    /// The run of a file of several, and its place among them.
+    /// The run and the number of a file of several.
     fn of_several(self, name: &str) -> Option<(&str, usize)> {
         let (run, place) = name.strip_prefix("part-")?.strip_suffix(self.ending())?.rsplit_once('-')?;
-        // Other programs number their parts, too: `part-r-00001`.
+        // Other programs number files too: `part-r-00001`.
         let is_run = run.len() >= SHORTEST_RUN && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let is_place = place.len() >= 5 && place.bytes().all(|byte| byte.is_ascii_digit());
         if is_run && is_place { Some((run, place.parse().ok()?)) } else { None }
     }
 
-    /// Whether a file is called as the files of parts are, which take each other's place.
+    /// Whether a file has a name of files of parts, which replace each other.
     pub(crate) fn is_of_part(name: &str) -> bool {
         Self::ALL.iter().any(|format| name == format.file_name() || format.of_several(name).is_some())
     }
 
-    /// Whether its rows are those of the query, and not cells brought together.
+    /// Whether the file holds rows of the query, and not assembled cells.
     pub fn holds_rows(self) -> bool {
         matches!(self, Self::Parquet | Self::Csv | Self::Arrow)
     }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(parquet.run_of_several(&name, 2), None);
         assert_eq!(FileFormat::Csv.run_of_several(&name, 3), None);
         assert_eq!(parquet.run_of_several("part-0.parquet", 0), None);
-        // The cells of a Bigtable are another form.
+        // Cells for Bigtable have another ending.
         assert_eq!(parquet.run_of_several(&FileFormat::BigtableParquet.file_of_several("run-1", 0), 0), None);
         assert!(FileFormat::is_of_part(&name) && FileFormat::is_of_part("part-0.cbt.csv"));
         for other in [

@@ -1,12 +1,12 @@
-//! The order of a file's rows, as far as the plan of its query promises it.
+//! The sort order of a file's rows, derived from the plan of its query.
 
 use arrow::datatypes::Schema;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use parquet::file::metadata::SortingColumn;
 
-/// The columns by which the rows of `plan` ascend or descend, the most significant first. Empty if
-/// it promises none, or if a column of the file is nested (Parquet counts leaves).
+/// The columns by which the rows of `plan` are sorted, the most significant first. Empty if
+/// the plan guarantees none, or if a column of the file is nested (Parquet counts leaves).
 pub(crate) fn sorting_columns(plan: &dyn ExecutionPlan, file: &Schema) -> Vec<SortingColumn> {
     if file.fields().iter().any(|field| field.data_type().is_nested()) {
         return Vec::new();

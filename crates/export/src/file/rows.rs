@@ -1,4 +1,4 @@
-//! The rows of a query on their way into a file: planned, put in order, and written one batch after the other.
+//! Plans a query and writes its rows in order, batch by batch.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::file::ordering::sorting_columns;
 use crate::file::shape::{duplicate, file_schema, to_file};
 use crate::file::writer::FileWriter;
 
-/// Takes the rows of a file.
-pub(crate) trait Rows {
-    /// Takes some.
+/// Receives the rows of a file.
+pub(crate) trait RowSink {
+    /// Writes a batch.
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
 }
 
-impl Rows for FileWriter {
+impl RowSink for FileWriter {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         Self::write(self, batch).map_err(wrap)
     }
 }
 
-/// A query that is about to be run for a file.
+/// A planned query.
 pub(crate) struct Planned {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -39,10 +39,10 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Plans the rows of `frame` for a file of `export`.
+    /// Plans the query `frame` for a file of `export`.
     ///
     /// # Errors
-    /// If the query cannot be planned, or two of its columns have one name.
+    /// If the query cannot be planned, or two of its columns have the same name.
     pub(crate) async fn of(
         frame: DataFrame,
         export: &str,
@@ -57,22 +57,22 @@ impl Planned {
         }
     }
 
-    /// The columns that the rows are in the order of.
+    /// The columns by which the rows are sorted.
     pub(crate) fn sorting(&self) -> Vec<SortingColumn> {
         sorting_columns(self.plan.as_ref(), &self.schema)
     }
 
-    /// Writes all rows; how many there were.
+    /// Writes all rows. Returns their number.
     ///
     /// # Errors
     /// Those of the query and of writing.
-    pub(crate) async fn write<R: Rows>(
+    pub(crate) async fn write<R: RowSink>(
         &self,
         mut to: R,
         (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
     ) -> Result<(R, u64)> {
         let mut rows = 0;
-        // One after the other, so that the same rows come in the same order.
+        // Sequential, so that the same rows come in the same order.
         for part in 0..self.plan.output_partitioning().partition_count() {
             let mut stream = self.plan.execute(part, Arc::clone(&self.context)).map_err(&engine)?;
             while let Some(batch) = stream.try_next().await.map_err(&engine)? {
@@ -87,7 +87,7 @@ impl Planned {
     }
 }
 
-/// The plan as one part where its parts are each in order: a union is in several parts even in a session of one.
+/// Merges sorted partitions into one: a union has several even in a session with one.
 fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;

@@ -1,4 +1,4 @@
-//! The columns of a published file.
+//! The schema of a published file.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 
-/// The columns of a file that holds rows of `query`: times in microseconds, of UTC if they have a zone, whatever the query
-/// computed them in; no metadata, whose order is not fixed; every column may be null, so that parts
-/// differ in their rows only.
+/// The schema of a file with the rows of `query`: timestamps in microseconds, in UTC if they have a zone;
+/// no metadata, whose order is not fixed; all columns nullable, so that parts of an export have
+/// the same schema.
 pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
     let field = |field: &Arc<Field>| Field::new(field.name(), file_type(field.data_type()), true);
     Arc::new(Schema::new(query.fields().iter().map(field).collect::<Vec<_>>()))
@@ -18,16 +18,16 @@ pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
 fn file_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into())),
-        // Views are a form in memory.
+        // View types exist in memory only.
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
-        // A column of nothing but NULL has to be something.
+        // A column of NULL literals needs a type.
         DataType::Null => DataType::Utf8,
         other => other.clone(),
     }
 }
 
-/// The rows of a batch of the query in the columns of the file.
+/// Converts a batch of the query to the schema of the file.
 pub(crate) fn to_file(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let cast_if = |(column, field): (&ArrayRef, &Arc<Field>)| match column {
@@ -37,12 +37,12 @@ pub(crate) fn to_file(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new(Arc::clone(schema), columns.map(cast_if).collect::<Result<_, _>>()?)
 }
 
-/// The columns as a list of what was published names them.
+/// Names and types of the columns for the list of the export.
 pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
     schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
 }
 
-/// A name that two columns have.
+/// The name of two columns.
 pub(crate) fn duplicate(schema: &Schema) -> Option<&str> {
     let names = || schema.fields().iter().map(|field| field.name().as_str());
     names().enumerate().find(|(at, name)| names().take(*at).any(|earlier| earlier == *name)).map(|(_, name)| name)

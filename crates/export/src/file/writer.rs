@@ -1,4 +1,4 @@
-//! Writing one file: the same rows always make the same bytes.
+//! Writes one file, deterministically: the same rows give the same bytes.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,39 +6,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::csv;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::FileWriter as IpcWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use tidetable_store::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;
-use crate::file::cbt::{CbtCsv, CellColumn};
+use crate::file::cbt::CbtCsv;
 use crate::file::format::FileFormat;
+use crate::file::spec::{FileSpec, parquet_properties};
 
-pub(crate) const CREATED_BY: &str = "tidetable";
 const ROW_GROUP: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
-/// What a file is to hold.
-pub(crate) struct FileSpec<'a> {
-    pub(crate) format: FileFormat,
-    pub(crate) schema: SchemaRef,
-    /// How its rows are sorted.
-    pub(crate) sorting: Vec<SortingColumn>,
-    /// Kept in the file as it is, where the form has a place for it.
-    pub(crate) metadata: &'a [(&'a str, &'a str)],
-    /// For [`FileFormat::CbtCsv`]: its columns.
-    pub(crate) columns: Vec<CellColumn>,
-}
-
-/// A file under way.
+/// A file that is being written.
 pub(crate) struct FileWriter {
     inner: Inner,
     /// Bytes written.
@@ -53,7 +41,7 @@ enum Inner {
     Cbt(Box<CbtCsv<Summing>>),
 }
 
-/// A written file that is not visible yet.
+/// A complete file that is not visible yet.
 pub(crate) struct WrittenFile {
     blob: Box<dyn BlobWriter>,
     pub(crate) bytes: u64,
@@ -72,7 +60,7 @@ impl FileWriter {
             }
             FileFormat::Csv => {
                 let mut writer = csv::WriterBuilder::new().with_header(true).build(out);
-                // So that a part without rows has its header too.
+                // A part without rows needs a header too.
                 writer.write(&RecordBatch::new_empty(spec.schema.clone()))?;
                 Inner::Csv(Box::new(writer))
             }
@@ -87,7 +75,7 @@ impl FileWriter {
         Ok(Self { inner, bytes })
     }
 
-    /// Bytes of the file, about: of rows that wait to be compressed it is told what they take now.
+    /// Bytes of the file, approximately: buffered rows count uncompressed.
     pub(crate) fn bytes(&self) -> u64 {
         let waiting = match &self.inner {
             Inner::Parquet(writer) => writer.in_progress_size() as u64,
@@ -106,7 +94,7 @@ impl FileWriter {
         }
     }
 
-    /// Adds to what the file says of itself, where the form has a place for it.
+    /// Adds key-value metadata, if the format has a place for it.
     pub(crate) fn say(&mut self, key: &str, value: &str) {
         match &mut self.inner {
             Inner::Parquet(writer) => {
@@ -117,7 +105,7 @@ impl FileWriter {
         }
     }
 
-    /// Ends the file, which stays invisible until [`WrittenFile::publish`].
+    /// Completes the file, which stays invisible until [`WrittenFile::publish`].
     pub(crate) fn finish(self) -> Result<WrittenFile, ArrowError> {
         let out = match self.inner {
             Inner::Parquet(writer) => writer.into_inner()?,
@@ -132,12 +120,12 @@ impl FileWriter {
 }
 
 fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
-    let properties = named(spec.metadata)
+    let properties = parquet_properties(spec.metadata)
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
         .set_max_row_group_row_count(Some(ROW_GROUP))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_sorting_columns((!spec.sorting.is_empty()).then(|| spec.sorting.clone()));
-    // Readers find a key without reading pages.
+    // Bloom filter: readers find a key without reading pages.
     let key = spec.sorting.first().and_then(|first| usize::try_from(first.column_idx).ok());
     let key = key.and_then(|at| spec.schema.fields().get(at));
     Ok(match key {
@@ -146,19 +134,13 @@ fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
     })
 }
 
-/// Properties of every Parquet file.
-pub(crate) fn named(metadata: &[(&str, &str)]) -> WriterPropertiesBuilder {
-    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
-    WriterProperties::builder().set_created_by(CREATED_BY.to_owned()).set_key_value_metadata(Some(pairs.collect()))
-}
-
 impl WrittenFile {
-    /// Gives the file its name, durably and at once.
+    /// Publishes the file durably and atomically.
     pub(crate) fn publish(self) -> tidetable_store::Result<()> {
         self.blob.finish()
     }
 
-    /// As [`Self::publish`], under another name.
+    /// Like [`Self::publish`], under another name.
     pub(crate) fn publish_as(self, path: &str) -> tidetable_store::Result<()> {
         self.blob.finish_as(path)
     }
@@ -168,7 +150,7 @@ pub(crate) fn hexadecimal(hash: &Xxh3) -> String {
     format!("{:032x}", hash.digest128())
 }
 
-/// Hashes what it passes on.
+/// Hashes the bytes that pass through.
 pub(crate) struct Summing {
     blob: Box<dyn BlobWriter>,
     hash: Xxh3,

@@ -1,4 +1,4 @@
-//! Published files that no list names: what they say of themselves.
+//! Identifies published files that no list names, by their metadata.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::file::shape::columns;
 use crate::part::files::{FILES, part_path};
 use crate::part::settle::{checksum_of, names_in};
 
-/// A part that was published.
+/// A part found without a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adopted {
-    /// Its files. What it was made from is for the caller to say.
+    /// Its files. The caller fills in what it was made from.
     pub part: Part,
     /// Names and types of its columns.
     pub columns: Vec<(String, String)>,
 }
 
-/// The files that were published in `folder` as the part `label` of `export`, `None` if there are none: files that
-/// say they are of another export or part are none.
+/// The files in `folder` that were published as the part `label` of `export`, `None` without any. Files with metadata
+/// of another export or part do not count.
 ///
 /// # Errors
-/// If they are there and cannot be read, or one is none that an export has published.
+/// If they cannot be read, or one was not published by an export.
 pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: FileFormat) -> Result<Option<Adopted>> {
-    let Some(found) = Found::of(store, folder, format)? else { return Ok(None) };
+    let Some(found) = FilesOnDisk::of(store, folder, format)? else { return Ok(None) };
     if let Some(file) = found.files.iter().find(|file| file.says("tidetable.export").is_none()) {
         return Err(ExportError::Stranger { folder: folder.to_owned(), file: file.file.file.clone() });
     }
@@ -40,33 +40,33 @@ pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: Fil
     }
 }
 
-/// The files of a part, if they are what `made` names: rows that were added to them are not added again.
+/// The files of a part, if their metadata names `made`, so that rows are not appended twice.
 ///
 /// # Errors
-/// If they are there and cannot be read.
+/// If they cannot be read.
 pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made: &str) -> Result<Option<Adopted>> {
-    let found = Found::of(store, folder, format)?;
-    let is_made = |found: &Found| found.files.iter().all(|file| file.says(MADE) == Some(made));
+    let found = FilesOnDisk::of(store, folder, format)?;
+    let is_made = |found: &FilesOnDisk| found.files.iter().all(|file| file.says(MADE) == Some(made));
     Ok(found.filter(is_made).map(|found| found.adopted(folder)))
 }
 
-/// Names, in a file that rows were added to, what they were made from.
+/// Metadata key of appended files: the fingerprint of what they were made from.
 pub(crate) const MADE: &str = "tidetable.made";
 
-/// The files that lie where those of `part` are listed, of which none is there: as a run leaves them that is stopped after it
-/// put them in their place and before it listed them. What they were made from is not known. `None`: there are none, or
-/// not all of them.
+/// The files of `part`, if none of the listed ones exists but others do, as a run leaves them that is interrupted after
+/// swapping files and before updating the list. What they were made from is unknown. `None` if there are none, or
+/// not all.
 ///
 /// # Errors
-/// If they are there and cannot be read.
+/// If they cannot be read.
 pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
     let names = names_in(store, &part.folder)?;
     if part.files().iter().any(|file| names.contains(&file.file)) {
         return Ok(None);
     }
     let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
-    let Some(found) = Found::of(store, &part.folder, format)? else { return Ok(None) };
-    // Only Parquet says whose it is.
+    let Some(found) = FilesOnDisk::of(store, &part.folder, format)? else { return Ok(None) };
+    // Only Parquet has the metadata.
     let is_ours = format != FileFormat::Parquet || found.says_it_is(export, label);
     let found = (is_ours && found.is_whole(format)).then(|| found.adopted(&part.folder).part);
     let listed =
@@ -75,46 +75,46 @@ pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) 
 }
 
 /// The files of a part.
-struct Found {
-    files: Vec<FoundFile>,
+struct FilesOnDisk {
+    files: Vec<FileOnDisk>,
 }
 
-struct FoundFile {
+struct FileOnDisk {
     file: PartFile,
     metadata: Option<ArrowReaderMetadata>,
 }
 
-impl Found {
-    /// What lies in `folder`; `None` if that is no part.
+impl FilesOnDisk {
+    /// Reads the names and metadata in `folder`; `None` if they are no part.
     fn of(store: &Store, folder: &str, format: FileFormat) -> Result<Option<Self>> {
         let names = files_of_part(store, folder, format)?;
-        let files = names.into_iter().map(|name| FoundFile::read(store, folder, name, format));
+        let files = names.into_iter().map(|name| FileOnDisk::read(store, folder, name, format));
         let files = files.collect::<Result<Option<Vec<_>>>>()?.unwrap_or_default();
         Ok((!files.is_empty()).then_some(Self { files }))
     }
 
-    /// Whether they say that they are of this part.
+    /// Whether the metadata names this part.
     fn says_it_is(&self, export: &str, label: &str) -> bool {
-        let is_ours = |file: &FoundFile| {
+        let is_ours = |file: &FileOnDisk| {
             file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label)
         };
         self.files.iter().all(is_ours)
     }
 
-    /// Whether they are all of a part, as far as they can tell.
+    /// Whether they are all files of a part, as far as the metadata tells.
     fn is_whole(&self, format: FileFormat) -> bool {
         let number = || self.files.last().and_then(|file| file.says(FILES));
         match (self.files.as_slice(), format) {
             ([one], _) => one.file.file == format.file_name(),
             (several, FileFormat::Parquet) => number() == Some(several.len().to_string().as_str()),
-            // Others do not say it.
+            // Other formats have no metadata.
             _ => true,
         }
     }
 
     fn adopted(&self, folder: &str) -> Adopted {
         let files: Vec<PartFile> = self.files.iter().map(|file| file.file.clone()).collect();
-        let rows = self.files.iter().map(FoundFile::rows).sum();
+        let rows = self.files.iter().map(FileOnDisk::rows).sum();
         let part = Part { folder: folder.to_owned(), rows, ..Part::default() };
         let metadata = self.files.first().and_then(|file| file.metadata.as_ref());
         let columns = metadata.map(|metadata| columns(metadata.schema())).unwrap_or_default();
@@ -122,7 +122,7 @@ impl Found {
     }
 }
 
-/// The names of the files of a part in `folder`: of the only one, or of all that one run wrote.
+/// The names of the files of a part in `folder`: a single file, or all files of one run.
 fn files_of_part(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<String>> {
     let mut names = names_in(store, folder)?;
     let only = format.file_name();
@@ -140,12 +140,12 @@ fn files_of_part(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<
     Ok(several)
 }
 
-impl FoundFile {
+impl FileOnDisk {
     fn read(store: &Store, folder: &str, name: String, format: FileFormat) -> Result<Option<Self>> {
         let path = part_path(folder, &name);
         let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
         let failed = |source: ParquetError| ExportError::Read { path: path.clone(), source };
-        // Only Parquet says whose it is.
+        // Only Parquet has the metadata.
         let metadata = match format {
             FileFormat::Parquet => {
                 Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?)
@@ -168,21 +168,21 @@ impl FoundFile {
     }
 }
 
-/// A published part, found by what its files say of themselves.
+/// A published part, identified by the metadata of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranded {
     /// Paths of its files inside the store.
     pub paths: Vec<String>,
-    /// The export it says it is of.
+    /// The export that the metadata names.
     pub export: String,
 }
 
-/// The files in `folder` that say they were published by an export, whichever that is. `None`: there are none that do.
+/// The files in `folder` whose metadata names an export. `None` without any.
 ///
 /// # Errors
-/// If they are there and cannot be read. What is no Parquet file is none.
+/// If they cannot be read. Only Parquet files count.
 pub fn stranded(store: &Store, folder: &str) -> Result<Option<Stranded>> {
-    let found = match Found::of(store, folder, FileFormat::Parquet) {
+    let found = match FilesOnDisk::of(store, folder, FileFormat::Parquet) {
         Err(ExportError::Read { .. }) => return Ok(None),
         found => found?,
     };

@@ -1,8 +1,8 @@
-//! The files of a part: one, or as many as a limit of their size makes of its rows.
+//! Writes the files of a part: one, or several above a size limit.
 //!
-//! One file is replaced by a rename. Several are written into a folder aside, which then takes the place of the part's, so that
-//! who lists it sees the files before or the new ones. Files that stay for readers of older snapshots ([`keep_old`]) have new
-//! names and lie beside those before; which belong together says the log.
+//! A single file is replaced by a rename. Several are written into a staging directory that is swapped with that of the
+//! part, so that a listing shows either the old files or the new ones. With [`keep_old`], which preserves files for
+//! readers of older snapshots, new files get new names beside the old ones; the Delta log says which belong together.
 //!
 //! [`keep_old`]: PublishRequest::keep_old
 
@@ -12,45 +12,46 @@ use tidetable_store::{PartFile, StagingDirectory};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
-use crate::file::rows::Rows;
-use crate::file::writer::{FileSpec, FileWriter, WrittenFile};
-use crate::part::PublishRequest;
+use crate::file::rows::RowSink;
+use crate::file::spec::FileSpec;
+use crate::file::writer::{FileWriter, WrittenFile};
+use crate::part::request::PublishRequest;
 
-/// The files of a part under way. One is made with its first rows, so that a part without rows leaves no folder behind.
+/// The files of a part in progress. The first row creates the first file: a part without rows leaves no directory.
 pub(crate) struct PartFiles<'a> {
     request: &'a PublishRequest<'a>,
     spec: &'a FileSpec<'a>,
-    /// The first file, as long as there is no other.
+    /// The first file, while there is no other.
     first: String,
     current: Option<FileWriter>,
     done: Vec<PartFile>,
     aside: Option<Box<dyn StagingDirectory>>,
-    /// Whether there can be but one.
+    /// Whether more than one file is impossible.
     single: bool,
 }
 
-/// Says in the last of several files how many there are.
+/// Metadata key of the last of several files: their number.
 pub(crate) const FILES: &str = "tidetable.files";
 
-/// What was written, and nobody sees yet.
-pub(crate) enum Written {
-    /// No rows, and no file.
+/// Written files that are not visible yet.
+pub(crate) enum WrittenPart {
+    /// No rows, so no file.
     Nothing,
     /// One file.
     One(WrittenFile),
-    /// Several: in a folder aside, or where they belong if each has a name that was never used.
+    /// Several: in a staging directory, or in place if all names are new.
     Several(Vec<PartFile>, Option<Box<dyn StagingDirectory>>),
 }
 
 impl<'a> PartFiles<'a> {
-    /// `first` is the name of a part's only file.
+    /// `first` is the file name of a part with one file.
     pub(crate) fn new(request: &'a PublishRequest<'a>, spec: &'a FileSpec<'a>, first: &str) -> Self {
-        // The cells of a row belong into one file.
+        // All cells of a row belong in one file.
         let single = !request.format.holds_rows();
         Self { request, spec, first: first.to_owned(), current: None, done: Vec::new(), aside: None, single }
     }
 
-    /// The file under way, or else the next one.
+    /// The current file, or a new one.
     fn file(&mut self) -> Result<&mut FileWriter> {
         let limit = if self.single { u64::MAX } else { self.request.file_size };
         if let Some(full) = self.current.take_if(|file| file.bytes() >= limit) {
@@ -73,7 +74,7 @@ impl<'a> PartFiles<'a> {
         FileWriter::new(blob, self.spec).map_err(|source| ExportError::Write { path, source })
     }
 
-    /// The name of one of several files: of this run, so that lists of other runs never name it.
+    /// The name of one of several files. It contains the run, so that no list of another run names it.
     fn name(&self, at: usize) -> String {
         if at == 0 && self.request.keep_old {
             return self.first.clone();
@@ -81,7 +82,7 @@ impl<'a> PartFiles<'a> {
         self.request.format.file_of_several(self.request.run, at)
     }
 
-    /// Ends a file that others follow, or that follows others.
+    /// Completes one of several files.
     fn end(&mut self, file: FileWriter) -> Result<()> {
         let at = self.done.len();
         if at == 0 && !self.request.keep_old {
@@ -107,22 +108,22 @@ impl<'a> PartFiles<'a> {
         format!("exports/{}", self.request.folder)
     }
 
-    /// Ends the last file.
-    pub(crate) fn finish(mut self) -> Result<Written> {
-        let Some(mut last) = self.current.take() else { return Ok(Written::Nothing) };
+    /// Completes the last file.
+    pub(crate) fn finish(mut self) -> Result<WrittenPart> {
+        let Some(mut last) = self.current.take() else { return Ok(WrittenPart::Nothing) };
         if self.done.is_empty() {
             let path = part_path(self.request.folder, &self.first);
-            return last.finish().map(Written::One).map_err(|source| ExportError::Write { path, source });
+            return last.finish().map(WrittenPart::One).map_err(|source| ExportError::Write { path, source });
         }
         last.say(FILES, &(self.done.len() + 1).to_string());
         self.end(last)?;
         if let Some(aside) = &self.aside {
             self.all_there(aside.path())?;
         }
-        Ok(Written::Several(std::mem::take(&mut self.done), self.aside.take()))
+        Ok(WrittenPart::Several(std::mem::take(&mut self.done), self.aside.take()))
     }
 
-    /// That nobody has taken files away meanwhile.
+    /// Checks that no file was removed meanwhile.
     fn all_there(&self, folder: &str) -> Result<()> {
         let names = self.request.store.blobs().list(folder)?;
         match self.done.iter().find(|file| !names.contains(&file.file)) {
@@ -137,7 +138,7 @@ impl<'a> PartFiles<'a> {
 }
 
 impl Drop for PartFiles<'_> {
-    /// Files that lie where they belong, and no list will name.
+    /// Removes files written in place, which no list will name.
     fn drop(&mut self) {
         let blobs = self.request.store.blobs();
         for file in self.done.iter().filter(|_| self.aside.is_none()) {
@@ -146,13 +147,13 @@ impl Drop for PartFiles<'_> {
     }
 }
 
-impl Rows for PartFiles<'_> {
+impl RowSink for PartFiles<'_> {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         self.file()?.write(batch).map_err(wrap)
     }
 }
 
-/// Puts files that were written aside in the place of those of a part.
+/// Swaps the staging directory with that of the part.
 pub(crate) fn take_place(aside: Box<dyn StagingDirectory>) -> Result<()> {
     Ok(aside.swap(&FileFormat::is_of_part)?)
 }

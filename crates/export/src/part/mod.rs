@@ -1,17 +1,17 @@
-//! Publishing one part of an export, and listing it.
+//! Publishes one part of an export, and updates the list.
 
 pub(crate) mod adopt;
 pub(crate) mod files;
 pub(crate) mod mode;
+pub(crate) mod request;
 pub(crate) mod settle;
 pub(crate) mod withdraw;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
-use datafusion::scalar::ScalarValue;
-use tidetable_sql::{Session, SqlError};
+use tidetable_sql::SqlError;
 use tidetable_store::{MadeFrom, Part, Published, Store, leave_out};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -19,89 +19,19 @@ use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
 use crate::file::rows::Planned;
 use crate::file::shape::columns;
-use crate::file::writer::FileSpec;
+use crate::file::spec::FileSpec;
 use crate::part::adopt::{MADE, already_made};
 use crate::part::files::{PartFiles, part_path};
-use crate::part::mode::{FileMode, cell_columns, cells_in_order, combined};
+use crate::part::mode::{cell_columns, cells_in_order, combined};
+use crate::part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 use crate::part::settle::settle;
 use crate::part::withdraw::EmptyPart;
 
-/// A part to publish.
-#[derive(Debug, Clone, Copy)]
-pub struct PublishRequest<'a> {
-    /// Where to.
-    pub store: &'a Store,
-    /// What the query sees: a session restricted to the part.
-    pub session: &'a Session,
-    /// Name of the export.
-    pub export: &'a str,
-    /// The job it belongs to.
-    pub job: &'a str,
-    /// Name of the part's folder, such as `SENSOR_20180101`.
-    pub folder: &'a str,
-    /// Label of the part, such as `2018-01-01`.
-    pub label: &'a str,
-    /// The query.
-    pub sql: &'a str,
-    /// Values for its `$name` parameters.
-    pub params: &'a [(&'a str, ScalarValue)],
-    /// Fingerprint of the query and its settings.
-    pub query: &'a str,
-    /// For each table read, the last version that changed what the part shows.
-    pub sources: &'a BTreeMap<String, u64>,
-    /// Logical time of the run, microseconds.
-    pub now: i64,
-    /// The run.
-    pub run: &'a str,
-    /// The part as it was listed before.
-    pub previous: Option<&'a Part>,
-    /// The form of the file.
-    pub format: FileFormat,
-    /// Bytes after which another file begins.
-    pub file_size: u64,
-    /// What becomes of the rows that were published before.
-    pub mode: FileMode<'a>,
-    /// Whether a file that changed gets a new name, and the one before stays for those who read older snapshots.
-    pub keep_old: bool,
-}
-
-/// What publishing did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// There was no such part before.
-    Created,
-    /// What it was before was replaced.
-    Replaced,
-    /// Its files hold these very bytes already, and were not touched.
-    Unchanged,
-    /// The query gave no row and there was no such part: nothing was written.
-    Skipped,
-    /// There are no rows any more: the files of before are gone.
-    Withdrawn,
-}
-
-/// A part after publishing. [`record`] lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublishedPart {
-    /// Label of the part.
-    pub label: String,
-    /// What was done.
-    pub outcome: Outcome,
-    /// What to list; `None` if it has no rows.
-    pub part: Option<Part>,
-    /// What it was made from.
-    pub made_from: MadeFrom,
-    /// Names and types of its columns.
-    pub columns: Vec<(String, String)>,
-    /// Files of the part under former names, which no list names once this part is recorded.
-    pub obsolete: Vec<String>,
-}
-
-/// Runs the query and puts its rows into the part's file, or files. The query runs as one part, so that the same
-/// data makes the same bytes; publish several parts at a time to use all cores.
+/// Runs the query and writes its rows to the files of the part. The query runs in one partition, so that the same
+/// data gives the same bytes; publish several parts at a time to use all cores.
 ///
 /// # Errors
-/// [`ExportError`]; what was published before is still there.
+/// [`ExportError`]; the published part is unchanged.
 pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let failed = |source: SqlError| ExportError::Query {
         export: request.export.to_owned(),
@@ -117,7 +47,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let made_from = request.made_from();
     let made = made_fingerprint(&made_from);
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
-        // A run that was stopped may have added the rows without listing that; and what is forced adds none twice.
+        // An interrupted run may have appended the rows without listing them, and `force` must not append them twice.
         if let Some(found) = already_made(request.store, request.folder, request.format, &made)? {
             let part = Part {
                 query: made_from.query.clone(),
@@ -182,7 +112,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     Ok(published)
 }
 
-/// The part, with how its files are found now.
+/// The part with the current stamps of its files.
 fn stamped(store: &Store, part: Part) -> Result<Part> {
     let mut files = part.files_at();
     for (path, file) in &mut files {
@@ -204,13 +134,13 @@ impl PublishRequest<'_> {
     }
 }
 
-/// Names what a part is made from.
+/// Fingerprint of what a part is made from.
 fn made_fingerprint(made: &MadeFrom) -> String {
     let sources: Vec<String> = made.sources.iter().map(|(table, version)| format!("{table} {version}")).collect();
     format!("{:032x}", xxh3_128(format!("{}\0{}", made.query, sources.join("\0")).as_bytes()))
 }
 
-/// The rows of the part: of its query, and of its file before where those stay.
+/// The rows of the part: those of its query, combined with those published before as the mode says.
 async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, SqlError> {
     let session = request.session.sequential();
     let frame = session.sql_with(request.sql, request.params).await?;
@@ -220,11 +150,11 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
     cells_in_order(frame)
 }
 
-/// Lists `parts` in `published` and saves the list. Call it after each part, or after many: what is published and not
-/// listed is published again. When all are listed, [`sweep`] removes what they left behind.
+/// Adds `parts` to the list `published` and saves it. Call it after each part, or after many: a part that is published
+/// but not listed is published again. When all are listed, [`sweep`] removes obsolete files.
 ///
 /// # Errors
-/// If the list cannot be written; then the list is the old one or the new.
+/// If the list cannot be written; then it is the old one or the new one.
 pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[PublishedPart]) -> Result<()> {
     let Some(last) = parts.last() else { return Ok(()) };
     job.clone_into(&mut published.job);
@@ -244,11 +174,11 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
     Ok(())
 }
 
-/// Removes files under former names, unless a list names them: another part, or another export, may have taken the name.
-/// To be called when nothing is being published that is not listed.
+/// Removes files under former names, unless a list names them: another part or export may have taken the name.
+/// Call it only when every published part is listed.
 ///
 /// # Errors
-/// If a file cannot be removed. If a list cannot be read, nothing is.
+/// If a file cannot be removed. If a list cannot be read, nothing is removed.
 pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     if obsolete.is_empty() {
         return Ok(());
@@ -256,7 +186,7 @@ pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     let blobs = store.blobs().as_ref();
     let (lists, damaged) = Published::readable(blobs)?;
     if !damaged.is_empty() {
-        // What it names nobody knows: `clean` removes what is left over, once it is mended.
+        // The files of a damaged list are unknown: `clean` removes leftovers once it is repaired.
         damaged.iter().for_each(leave_out);
         return Ok(());
     }

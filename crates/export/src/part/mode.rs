@@ -1,4 +1,4 @@
-//! What becomes of the rows that a part held before.
+//! Combines the rows of a query with those published before.
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
@@ -13,22 +13,10 @@ use tidetable_sql::{Session, SqlError, name};
 
 use crate::file::cbt::CellColumn;
 use crate::file::cells::{COLUMNS, are_cells};
-use crate::part::PublishRequest;
+use crate::part::request::{FileMode, PublishRequest};
 
-/// What becomes of the rows that were published before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FileMode<'a> {
-    /// They go.
-    #[default]
-    Replace,
-    /// They stay, before those of the query.
-    Append,
-    /// Those stay that no row of the query has the same of in these columns.
-    Upsert(&'a [String]),
-}
-
-/// The rows of the part: those before that stay, then those of `new`. The columns are those of `new`; one that there was
-/// not before is null in the rows before.
+/// The rows of the part: those kept from before, then those of `new`. The columns are those of `new`; a new column
+/// is null in older rows.
 pub(crate) async fn combined(
     session: &Session,
     new: DataFrame,
@@ -42,7 +30,7 @@ pub(crate) async fn combined(
             let only = keys.iter().zip(&renamed).map(|(key, renamed)| column(key).alias(renamed));
             let restated = new.clone().select(only)?.distinct()?;
             let same = keys.iter().zip(&renamed).map(|(key, renamed)| {
-                // Keys that are null are the same key, as GROUP BY has it.
+                // Null keys are equal, as in GROUP BY.
                 binary_expr(column(key), Operator::IsNotDistinctFrom, column(renamed))
             });
             before.join_on(restated, JoinType::LeftAnti, same)?
@@ -52,7 +40,7 @@ pub(crate) async fn combined(
     Ok(before.union_by_name(new)?)
 }
 
-/// The cells of a query, in the order in which Bigtable has them.
+/// The cells of a query in Bigtable's order.
 pub(crate) fn cells_in_order(frame: DataFrame) -> Result<DataFrame, SqlError> {
     are_cells(frame.schema().as_arrow()).map_err(DataFusionError::from)?;
     let [key, family, qualifier, timestamp, _] = COLUMNS.map(column);
@@ -65,7 +53,7 @@ pub(crate) fn cells_in_order(frame: DataFrame) -> Result<DataFrame, SqlError> {
     Ok(frame.sort(order)?)
 }
 
-/// The columns of cells that the query gives, ascending.
+/// The columns of the cells that the query returns, in ascending order.
 pub(crate) async fn cell_columns(
     session: &Session,
     sql: &str,
@@ -85,7 +73,7 @@ pub(crate) async fn cell_columns(
     Ok(columns)
 }
 
-/// A column by its name as it is written.
+/// A column, by its exact name.
 fn column(name: &str) -> datafusion::prelude::Expr {
     col(datafusion::common::Column::new_unqualified(name))
 }

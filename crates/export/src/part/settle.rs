@@ -1,4 +1,4 @@
-//! From the files that were written to those of the part: which are the same already, which take whose place.
+//! Publishes written files: finds unchanged ones, and replaces the others.
 
 use tidetable_store::{FileState, Part, PartFile, Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
@@ -6,24 +6,24 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
 use crate::file::writer::{WrittenFile, hexadecimal};
-use crate::part::files::{Written, part_path, take_place};
-use crate::part::{Outcome, PublishRequest};
+use crate::part::files::{WrittenPart, part_path, take_place};
+use crate::part::request::{Outcome, PublishRequest};
 
-/// A part whose files are in their place.
+/// A part with its files in place.
 pub(crate) struct Settled {
     pub(crate) outcome: Outcome,
     pub(crate) folder: String,
     pub(crate) files: Vec<PartFile>,
-    /// What no list names once this part is listed.
+    /// Files that no list names once this part is listed.
     pub(crate) obsolete: Vec<String>,
 }
 
-/// Puts what was written where readers see it, unless it is there already. `None` if there is nothing.
-pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str) -> Result<Option<Settled>> {
+/// Makes written files visible, unless the same ones exist already. `None` if there are none.
+pub(crate) fn settle(request: &PublishRequest<'_>, written: WrittenPart, first: &str) -> Result<Option<Settled>> {
     match written {
-        Written::Nothing => Ok(None),
-        Written::One(file) => one(request, file, first).map(Some),
-        Written::Several(files, aside) => {
+        WrittenPart::Nothing => Ok(None),
+        WrittenPart::One(file) => one(request, file, first).map(Some),
+        WrittenPart::Several(files, aside) => {
             let known = request.previous.filter(|previous| same_bytes(&previous.files(), &files));
             let written = || files.iter().map(|file| part_path(request.folder, &file.file)).collect();
             if let Some(previous) = known
@@ -45,7 +45,7 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
     let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
     let known = request.previous.filter(|previous| same_bytes(&previous.files(), std::slice::from_ref(&new)));
     if let Some(previous) = known.filter(|previous| request.keep_old && previous.folder == request.folder) {
-        // The file that is there stays.
+        // The existing file stays.
         return Ok(unchanged(previous, Vec::new()));
     }
     if !request.keep_old && follows_several(request, name)? {
@@ -65,22 +65,22 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
     Ok(changed(request, vec![new]))
 }
 
-/// Whether files of a part of several lie where one file is to be: as listed, or left by a run that stopped before it
-/// listed them.
+/// Whether a single file replaces several: listed ones, or those of a run that was interrupted before
+/// it listed them.
 fn follows_several(request: &PublishRequest<'_>, name: &str) -> Result<bool> {
     let before = request.previous.filter(|previous| previous.more.is_empty()).map(|previous| previous.file.as_str());
     let other = |known: &String| known != name && Some(known.as_str()) != before;
     Ok(part_names(request.store, request.folder)?.iter().any(other))
 }
 
-/// The files in a folder that are called as those of parts are.
+/// The files in a directory that have names of files of parts.
 pub(crate) fn part_names(store: &Store, folder: &str) -> Result<Vec<String>> {
     let mut names = names_in(store, folder)?;
     names.retain(|name| FileFormat::is_of_part(name));
     Ok(names)
 }
 
-/// What lies in the folder of a part. If that is a file nothing does: who writes there says so.
+/// The names in the directory of a part; empty if it is a file, which writing will report.
 pub(crate) fn names_in(store: &Store, folder: &str) -> Result<Vec<String>> {
     match store.blobs().list(&format!("exports/{folder}")) {
         Err(StoreError::InTheWay { .. }) => Ok(Vec::new()),
@@ -100,12 +100,12 @@ fn changed(request: &PublishRequest<'_>, files: Vec<PartFile>) -> Settled {
     Settled { outcome, folder: request.folder.to_owned(), files, obsolete }
 }
 
-/// Whether files hold the same bytes, whatever they are called.
+/// Whether files have the same bytes, whatever their names.
 fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
     one.iter().map(|file| &file.checksum).eq(other.iter().map(|file| &file.checksum))
 }
 
-/// Whether the files of a part are there as listed, and no others.
+/// Whether the directory has exactly the listed files of a part.
 fn all_hold(store: &Store, part: &Part) -> Result<bool> {
     let files = part.files();
     if part_names(store, &part.folder)?.len() != files.len() {
@@ -119,8 +119,8 @@ fn all_hold(store: &Store, part: &Part) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether the file at `path` has the bytes of `file`. Asks the file itself, for a run that stopped may
-/// have replaced it without listing that.
+/// Whether the file at `path` has the bytes of `file`. Reads the file, because an interrupted run may
+/// have replaced it without updating the list.
 fn holds(store: &Store, path: &str, file: &PartFile) -> Result<bool> {
     Ok(matches!(file.verify(store.blobs().as_ref(), path)?, FileState::SameBytes(_)))
 }

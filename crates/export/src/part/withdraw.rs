@@ -1,4 +1,4 @@
-//! Parts without rows: there is no file of them, as if they had never been published.
+//! Withdraws parts without rows: their files are removed.
 
 use std::collections::HashSet;
 
@@ -6,33 +6,33 @@ use tidetable_store::{MadeFrom, Part, Published, Store};
 
 use crate::error::Result;
 use crate::part::files::{part_path, take_place};
+use crate::part::request::{Outcome, PublishedPart};
 use crate::part::settle::part_names;
-use crate::part::{Outcome, PublishedPart};
 
-/// A part that has no rows, or none any more.
+/// A part without rows.
 #[derive(Debug)]
 pub struct EmptyPart<'a> {
-    /// Where it was published.
+    /// The store.
     pub store: &'a Store,
     /// Name of the export.
     pub export: &'a str,
     /// Label of the part.
     pub label: &'a str,
-    /// What it was made from, and the folder that it would have.
+    /// What it was made from, with the directory that it would have.
     pub made_from: MadeFrom,
-    /// The part as it was listed before.
+    /// The part as listed before.
     pub previous: Option<&'a Part>,
-    /// Whether the files of before stay for those who read older snapshots.
+    /// Whether old files stay for readers of older snapshots.
     pub keep_old: bool,
 }
 
 impl EmptyPart<'_> {
-    /// Removes the files of before, all of them at once where the store can do that. [`record`](crate::record) lists the part
-    /// as empty after that: a run that stops in between leaves a list that names files which are not there, and the next run
-    /// looks at the part once more.
+    /// Removes the files, atomically if the store can. [`record`](crate::record) then lists the part
+    /// as empty: if a run is interrupted in between, the list names missing files, and the next run
+    /// withdraws the part again.
     ///
     /// # Errors
-    /// If a list cannot be read or a file not be removed.
+    /// If a list cannot be read or a file cannot be removed.
     pub fn withdraw(self) -> Result<PublishedPart> {
         let mut withdrawn = self.previous.is_some();
         if !self.keep_old {
@@ -53,7 +53,7 @@ impl EmptyPart<'_> {
         })
     }
 
-    /// Removes what is called as files of parts are, unless another part is listed there. Returns whether there was any.
+    /// Removes files with names of files of parts, unless another part is listed there. Returns whether there were any.
     fn remove(&self, folder: &str) -> Result<bool> {
         let names = part_names(self.store, folder)?;
         if names.is_empty() {
@@ -69,7 +69,7 @@ impl EmptyPart<'_> {
         match goes.as_slice() {
             [] => return Ok(false),
             [only] => blobs.delete(only)?,
-            // Who lists the folder sees all files of the part or none.
+            // A listing of the directory shows all files of the part or none.
             several if several.len() == names.len() => match blobs.staging(&format!("exports/{folder}"))? {
                 Some(aside) => take_place(aside)?,
                 None => several.iter().try_for_each(|path| blobs.delete(path))?,

@@ -1,4 +1,4 @@
-//! Days that are more than one file may hold: cut, left alone, replaced as a whole, made one file again, taken back.
+//! Parts with several files: split, unchanged, replaced as a whole, reduced to one file, withdrawn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use super::world::{DAY, START, World};
 
 const METERS: usize = 400;
 const ROWS: usize = METERS * 96;
-/// Of which the day makes several.
+/// A file size that splits the day.
 const SMALL: u64 = 16 << 10;
 const ALL: &str = "SELECT * FROM SENSOR";
 
@@ -93,7 +93,7 @@ fn names(world: &World) -> Vec<String> {
     names
 }
 
-/// Meters of the files of a part, in the order of their names.
+/// The meters in each file of a part, in the order of the file names.
 fn meters(world: &World, part: &Part) -> Vec<u64> {
     let mut meters = Vec::new();
     for path in part.paths() {
@@ -152,7 +152,7 @@ async fn lists_and_sql_know_all_files() {
         let column = |at: usize| batches[0].column(at).as_primitive::<Int64Type>().value(0) as usize;
         assert_eq!((column(0), column(1)), (ROWS, METERS));
     }
-    // As one file the list is one that earlier builds read.
+    // With one file the list is one that earlier builds can read.
     let one = publish_as(&world, ALL, made.part.as_ref(), &How { run: "run-2", file_size: u64::MAX, ..USUAL }).await;
     record(&store, &mut published, "smart-meters", std::slice::from_ref(&one)).unwrap();
     assert_eq!(Published::load(store.blobs().as_ref(), "SENSOR_DAY").unwrap().format, 1);
@@ -175,9 +175,9 @@ fn who_lists_the_folder_sees_one_day_or_the_other() {
                 let Ok(entries) = fs::read_dir(&folder) else { panic!("no folder") };
                 let names: BTreeSet<String> =
                     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-                // The temporary file of the next one lies there too.
+                // The temporary file of the next one is there too.
                 let names = names.into_iter().filter(|name| !name.starts_with('.')).collect::<Vec<_>>();
-                // Whoever has opened a folder that was exchanged since may find its files removed.
+                // After opening a directory that was swapped since, its files may be gone.
                 if names.is_empty() && inode() != before {
                     continue;
                 }
@@ -205,7 +205,7 @@ fn who_lists_the_folder_sees_one_day_or_the_other() {
 #[tokio::test]
 async fn what_a_run_left_that_was_stopped_is_replaced() {
     let world = World::with_csv(&day(1));
-    // Files of several in their place, and no list of them.
+    // Several files in place without a list.
     publish_as(&world, ALL, None, &USUAL).await;
     fs::write(folder(&world).join("_SUCCESS"), "").unwrap();
     let one = publish_as(&world, ALL, None, &How { run: "run-2", file_size: u64::MAX, ..USUAL }).await;
@@ -213,19 +213,19 @@ async fn what_a_run_left_that_was_stopped_is_replaced() {
         (one.outcome, names(&world)),
         (Outcome::Created, vec!["_SUCCESS".to_owned(), "part-0.parquet".to_owned()])
     );
-    // A file of several that is not what the list says.
+    // One of several files differs from the list.
     let part = publish_as(&world, ALL, one.part.as_ref(), &How { run: "run-3", ..USUAL }).await.part.unwrap();
     fs::write(world.root().join(&part.paths()[1]), "other").unwrap();
     let mended = publish_as(&world, ALL, Some(&part), &How { run: "run-4", ..USUAL }).await;
     assert_eq!(mended.outcome, Outcome::Replaced);
     assert_eq!(meters(&world, &mended.part.unwrap()).len(), ROWS);
     assert!(names(&world).contains(&"_SUCCESS".to_owned()));
-    // What is left of a day that no list names goes with its last rows.
+    // Files of a day that no list names are removed with its last rows.
     let none = "SELECT * FROM SENSOR WHERE meter > 1000";
     let emptied = publish_as(&world, none, None, &How { run: "run-5", ..USUAL }).await;
     assert_eq!((emptied.outcome, names(&world)), (Outcome::Withdrawn, vec!["_SUCCESS".to_owned()]));
     let part = publish_as(&world, ALL, emptied.part.as_ref(), &How { run: "run-6", ..USUAL }).await.part.unwrap();
-    // A day without rows is withdrawn with all of its files.
+    // A day without rows is withdrawn with all its files.
     let empty = publish_as(&world, none, Some(&part), &USUAL).await;
     assert_eq!((empty.outcome, names(&world)), (Outcome::Withdrawn, vec!["_SUCCESS".to_owned()]));
 }
@@ -255,7 +255,7 @@ async fn rows_are_added_and_replaced_across_files() {
         (world.store(), Published::load(world.store().blobs().as_ref(), "SENSOR_DAY").unwrap());
     let first = publish_as(&world, ALL, None, &how).await;
     record(&store, &mut published, "smart-meters", std::slice::from_ref(&first)).unwrap();
-    // What is forced, and was listed or not, adds none twice.
+    // With `force`, listed or not, rows are not appended twice.
     let again = publish_as(&world, ALL, first.part.as_ref(), &How { run: "run-2", ..how }).await;
     assert_eq!(
         (again.outcome, again.part.unwrap().paths()),
@@ -273,7 +273,7 @@ async fn rows_are_added_and_replaced_across_files() {
 #[tokio::test]
 async fn files_that_stay_lie_beside_each_other_and_the_log_tells_which_are_meant() {
     let world = World::with_csv(&day(1));
-    // A Delta table has no numbers without a sign.
+    // Delta has no unsigned integers.
     let sql = "SELECT CAST(meter AS BIGINT) AS meter, ts, kwh FROM SENSOR";
     let how = How { keep_old: true, folder: "SENSOR_20180101", ..USUAL };
     let store = world.store();
@@ -315,7 +315,7 @@ async fn files_without_a_list_are_taken_as_one_part() {
     assert_eq!(adopted("OTHER").unwrap(), None);
     let stranded = stranded(&store, "SENSOR_20180101").unwrap().unwrap();
     assert_eq!((stranded.paths, stranded.export.as_str()), (part.paths(), "SENSOR_DAY"));
-    // A day that lacks a file is not taken for one, whichever it is.
+    // A day with any file missing is not adopted.
     let away = world.root().join("away");
     for (at, path) in part.paths().iter().enumerate() {
         fs::rename(world.root().join(path), &away).unwrap();
@@ -344,7 +344,7 @@ async fn a_query_reads_all_of_a_day_or_says_that_it_is_gone() {
         Ok(batches[0].column(0).as_primitive::<Int64Type>().value(0))
     };
     assert_eq!(counted(count).await, Ok(ROWS as i64));
-    // Published again while the session goes on: its list is read anew.
+    // Published again during the session: its list is read again.
     world.load("a.csv", &day(2));
     let again = publish_as(&world, ALL, made.part.as_ref(), &How { run: "run-2", ..USUAL }).await;
     assert!(counted(count).await.unwrap_err().contains("ask again"), "no list of it yet");

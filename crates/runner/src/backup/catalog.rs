@@ -1,4 +1,4 @@
-//! What a backup holds, as its file says it: a JSON object with a checksum over the exact text of what it holds.
+//! The catalog of a backup: a JSON object with a checksum over its exact text.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Format of backups.
+/// Format version of backups.
 const FORMAT: u32 = 1;
-/// Folders of a store that a backup holds files of.
+/// Directories of a store that are backed up.
 pub(crate) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports", "tables"];
 
 /// A backup.
@@ -17,20 +17,20 @@ pub(crate) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports",
 pub struct Backup {
     /// Its name, a ULID: names ascend with time.
     pub id: String,
-    /// When it was begun by the clock of the machine, microseconds since the epoch.
+    /// Clock time of its start, microseconds since the epoch.
     pub taken: i64,
-    /// The root it is of.
+    /// The root it is a copy of.
     pub root: String,
-    /// Versions of the tables.
+    /// The versions of the tables.
     pub tables: BTreeMap<String, u64>,
     /// The files, by path.
     pub files: Vec<Held>,
-    /// What was damaged in the store, and so is not in it.
+    /// Damaged files of the store, which it does not contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
 }
 
-/// A file that a backup holds.
+/// A file of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Held {
     /// Path inside the store.
@@ -50,17 +50,17 @@ struct Envelope<'a> {
 }
 
 impl Held {
-    /// The file of these bytes.
+    /// The entry for a file with these bytes.
     pub(crate) fn of(path: &str, bytes: &[u8]) -> Self {
         Self { path: path.to_owned(), bytes: bytes.len() as u64, checksum: checksum(bytes) }
     }
 
-    /// Where its content lies in the vault.
+    /// Path of its content in the vault.
     pub(crate) fn object(&self) -> String {
         format!("objects/{}/{}-{}", self.checksum.get(..2).unwrap_or("00"), self.checksum, self.bytes)
     }
 
-    /// Whether its path leads to a file of a store, and its checksum to one of a vault: a backup may come from anywhere.
+    /// Whether its path is inside a store and its checksum names an object of a vault: the catalog is untrusted input.
     fn is_inside(&self) -> bool {
         let path = Path::new(&self.path);
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -93,7 +93,7 @@ impl Backup {
         }
         let backup: Self = serde_json::from_str(envelope.backup.get()).map_err(|error| error.to_string())?;
         match backup.files.iter().find(|file| !file.is_inside()) {
-            Some(file) => Err(format!("it names {}, which is no file of a store", file.path)),
+            Some(file) => Err(format!("it names {}, which is not a file of a store", file.path)),
             None => Ok(backup),
         }
     }

@@ -1,4 +1,4 @@
-//! Making a backup.
+//! Makes a backup.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,31 +12,31 @@ use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, Vault, copy, hash};
 use crate::run::Stop;
 
-/// Looks at an export that is being published before its list is taken as it was, without what has changed since.
+/// Attempts to read an export that is being published, before changed parts are left out.
 const ROUNDS: usize = 3;
-/// Between two writings of pins, which hold for an hour.
+/// Interval of renewing pins, which expire after an hour.
 const RENEW: Duration = Duration::from_secs(300);
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackupDone {
     /// The backup.
     pub backup: Backup,
-    /// Files whose content was copied.
+    /// Number of files copied.
     pub copied: u64,
     /// Their bytes.
     pub copied_bytes: u64,
-    /// What a person should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
 impl Vault {
-    /// Copies what `store` holds, and keeps the newest `keep` backups. `id` is the name of the backup, `taken` the clock,
-    /// microseconds since the epoch. Jobs may run meanwhile. What is damaged is left out and told, and then older backups
-    /// all stay.
+    /// Copies the contents of `store`, and keeps the newest `keep` backups. `id` is the name of the backup, `taken` the
+    /// clock in microseconds since the epoch. Jobs may run meanwhile. Damaged files are left out and reported; then no
+    /// older backup is removed.
     ///
     /// # Errors
-    /// If something cannot be read or written. Then there is no new backup, and what was copied need not be copied again.
+    /// If something cannot be read or written. Then there is no new backup, but the next one reuses the copied files.
     pub fn backup(
         &self,
         store: &Store,
@@ -78,7 +78,7 @@ impl Vault {
     }
 }
 
-/// A backup that is being made.
+/// A backup in progress.
 struct Making<'a> {
     vault: &'a Vault,
     store: &'a Store,
@@ -91,7 +91,7 @@ impl Making<'_> {
         self.store.blobs().as_ref()
     }
 
-    /// Records of runs, and the rows that they kept: rejected ones, and those that failed a check.
+    /// Copies run records, rejected rows and rows that failed checks.
     fn runs(&mut self) -> Result<(), BackupError> {
         let mut paths: Vec<String> =
             Runs::of(self.blobs()).names()?.into_iter().map(|run| format!("runs/{run}.json")).collect();
@@ -105,8 +105,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// What was published of an export. A list that changes meanwhile is read again; of one that goes on changing, a part
-    /// whose files are others by now is left out.
+    /// Copies the published files of an export. A list that changes meanwhile is read again; if it keeps changing,
+    /// a part with other files is left out.
     fn export(&mut self, export: &str) -> Result<(), BackupError> {
         let list_path = format!("exports/{export}.json");
         for round in 1..=ROUNDS {
@@ -165,7 +165,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The files of the logs of Delta tables that the parts of a list lie in.
+    /// The files of the Delta logs of the parts of a list.
     fn logs(&mut self, list: &Published) -> Result<Vec<Held>, BackupError> {
         let folders: BTreeSet<&str> = list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
         let mut held = Vec::new();
@@ -180,7 +180,7 @@ impl Making<'_> {
         Ok(held)
     }
 
-    /// The newest versions of the tables.
+    /// Copies the newest versions of the tables.
     fn tables(&mut self, id: &str) -> Result<(), BackupError> {
         let pins = Pins::all(self.store, id)?;
         self.done.backup.damaged.extend(pins.damaged.iter().map(ToString::to_string));
@@ -222,7 +222,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Copies the content of a file of which length and checksum are known.
+    /// Copies the content of a file with known length and checksum.
     fn object(&mut self, file: &Held) -> Result<Copied, BackupError> {
         if let Some(stopped) = self.stop.asked() {
             return Err(crate::run::RunError::from(stopped).into());
@@ -235,9 +235,9 @@ impl Making<'_> {
         Ok(copied)
     }
 
-    /// Copies a file of which nothing is known; one that is gone meanwhile was cleaned away.
+    /// Copies a file with unknown content; one that is gone meanwhile was removed by `clean`.
     fn file(&mut self, path: &str) -> Result<(), BackupError> {
-        // A record may be written anew between the two looks.
+        // A record may be rewritten between hashing and copying.
         for _ in 0..ROUNDS {
             let Some((bytes, checksum)) = hash(self.blobs(), path)? else { return Ok(()) };
             let file = Held { path: path.to_owned(), bytes, checksum };
@@ -254,7 +254,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Adds a file of these bytes.
+    /// Adds a file with these bytes.
     fn bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), BackupError> {
         let held = self.put(path, bytes)?;
         self.done.backup.files.push(held);

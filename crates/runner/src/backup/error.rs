@@ -1,4 +1,4 @@
-//! Why a backup or a restore failed.
+//! Errors of backup and restore.
 
 use std::io;
 
@@ -10,41 +10,41 @@ use crate::run::RunError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// A backup inside of what it is of.
+    /// A backup directory inside the root, or the reverse.
     #[error("{folder} lies in the root {root}, or the root in it: a backup is kept elsewhere, best on another disk")]
     Inside {
-        /// The folder of backups.
+        /// The backup directory.
         folder: String,
         /// The root.
         root: String,
     },
-    /// A folder that holds something else.
+    /// A directory without backups.
     #[error("{folder} holds no backups of tidetable; name the folder that `tidetable backup` was given")]
     NoVault {
-        /// The folder.
+        /// The directory.
         folder: String,
     },
-    /// A folder that is not empty and holds something else.
+    /// A directory that is not empty and has no backups.
     #[error("{folder} is not empty, and holds no backups: name another folder, or one that is not there yet")]
     Taken {
-        /// The folder.
+        /// The directory.
         folder: String,
     },
     /// No such backup.
     #[error("there is no backup {asked} in {folder}; `tidetable backup {folder} --list` shows those there are")]
     NoBackup {
-        /// The folder.
+        /// The directory.
         folder: String,
         /// What was asked for.
         asked: String,
     },
-    /// Another process is at it.
+    /// Another process holds the lock.
     #[error("another backup or restore is using {folder}: wait for its end")]
     Busy {
-        /// The folder.
+        /// The directory.
         folder: String,
     },
-    /// A root that holds something.
+    /// A root that is not empty.
     #[error(
         "the root {root} holds a store already, and nothing is written over it: move it away, or restore into another folder: \
          `tidetable restore {folder} DIR`"
@@ -52,10 +52,10 @@ pub enum BackupError {
     RootTaken {
         /// The root.
         root: String,
-        /// The folder of backups.
+        /// The backup directory.
         folder: String,
     },
-    /// A root into which another backup was being restored.
+    /// A root with an unfinished restore of another backup.
     #[error("backup {id} was being restored into {root}: go on with `--at {id}`, or remove that folder")]
     OtherRestore {
         /// The root.
@@ -63,7 +63,7 @@ pub enum BackupError {
         /// The backup.
         id: String,
     },
-    /// The list of a backup is damaged.
+    /// A damaged catalog.
     #[error("{path} cannot be read: {reason}; take another backup with --at")]
     Catalog {
         /// Path inside the vault.
@@ -74,23 +74,23 @@ pub enum BackupError {
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was being done, as a verb.
+        /// What was attempted, as a verb.
         action: &'static str,
         /// The file.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// The store, or the folder of backups.
+    /// An error of the store or of the vault.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It was asked to stop.
+    /// The request to stop.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
 impl BackupError {
-    /// The exit code of a process that ends with it.
+    /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Busy { .. } => 75,

@@ -1,17 +1,17 @@
-//! Copies of a store that can be relied on, made while jobs run: [`Vault::backup`] and [`Vault::restore`].
+//! Verified backups of a store, made while jobs run: [`Vault::backup`] and [`Vault::restore`].
 //!
 //! ```text
-//! vault.json                     tells that the folder holds backups
+//! vault.json                     marks the directory as a vault
 //! backups/ID.json                a backup: each file of the store by its path, length and checksum
-//! objects/ab/abcd..-LENGTH       what files hold, by checksum and length
+//! objects/ab/abcd..-LENGTH       contents of files, by checksum and length
 //! ```
 //!
-//! Contents are written before the backup that names them, and never changed, so one that is stopped on its way harms no
-//! other, and what one has copied the next need not copy again.
+//! Contents are written before the catalog that names them, and never changed. So an interrupted backup damages no
+//! other, and the next one reuses its contents.
 //!
-//! What is copied later is never older: first the records of runs, then what was published, then the tables, of which the
-//! newest versions of one moment are pinned. So a record of the copy tells of nothing that the copy has not, and no part of
-//! an export was made from a version that its table has not come to.
+//! The order of copying keeps a backup consistent: first run records, then published files, then the tables, whose
+//! newest versions are pinned at one instant. So a record of the copy refers to nothing that is missing, and no part of
+//! an export is newer than its tables.
 
 pub(crate) mod catalog;
 pub(crate) mod copy;

@@ -1,4 +1,4 @@
-//! Restoring a backup: every file is verified by its checksum as it is copied.
+//! Restores a backup; verifies the checksum of every file as it is copied.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -11,27 +11,27 @@ use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, Vault, copy};
 use crate::run::Stop;
 
-/// The file of a root into which a backup is being restored: nothing else may use the root before it is gone.
+/// The file that marks a root with an unfinished restore: nothing else may use such a root.
 pub const RESTORING: &str = ".restoring";
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The backup.
     pub backup: Backup,
     /// Files that were copied.
     pub copied: u64,
-    /// Files that were there already, from a restore that was stopped.
+    /// Files that an interrupted restore had copied already.
     pub known: u64,
-    /// Files that the vault has not, or not as they were.
+    /// Files that are missing or damaged in the vault.
     pub damaged: Vec<String>,
 }
 
 impl Vault {
-    /// Restores a backup into `root`, which must not hold a store. One that was stopped on its way goes on.
+    /// Restores a backup into `root`, which must not hold a store. Continues an interrupted restore.
     ///
     /// # Errors
-    /// If `root` holds something, or a file cannot be read or written. A file that is damaged is left out and told.
+    /// If `root` is not empty, or a file cannot be read or written. Damaged files are left out and reported.
     pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
         let _marker = mark(root, &backup.id, &self.folder)?;
         let blobs = LocalBlobs::new(root.to_owned());
@@ -55,7 +55,7 @@ impl Vault {
     }
 }
 
-/// Marks a root as one that is being restored, unless it holds a store.
+/// Marks a root as being restored, unless it holds a store.
 fn mark(root: &Path, id: &str, folder: &Path) -> Result<File, BackupError> {
     let path = root.join(RESTORING);
     let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };

@@ -1,4 +1,4 @@
-//! A folder of backups.
+//! The directory of backups.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,49 +11,49 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
 
-/// Marks the folder.
+/// The file that marks a vault.
 const MARK: &str = "vault.json";
-/// Bytes that are copied at a time.
+/// Bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A folder of backups.
+/// A directory of backups.
 #[derive(Debug)]
 pub struct Vault {
     pub(crate) folder: PathBuf,
     pub(crate) blobs: LocalBlobs,
-    /// Held while it is in use.
+    /// Held while the vault is in use.
     _lock: File,
 }
 
-/// What was found of the files of a vault.
+/// The result of verifying a vault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VaultReport {
-    /// Backups that can be read.
+    /// Number of readable backups.
     pub backups: usize,
-    /// Contents that were read back.
+    /// Number of contents that were read.
     pub objects: u64,
-    /// What is damaged, in words.
+    /// Descriptions of the damage.
     pub damaged: Vec<String>,
 }
 
-/// What became of a file that was to be copied.
+/// The result of copying a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Copied {
-    /// It is new in its place.
+    /// It was copied.
     New,
-    /// It was there already.
+    /// It existed already.
     Known,
-    /// The file is not there.
+    /// The source file does not exist.
     Missing,
-    /// It is not what it should be.
+    /// Its content differs from its entry.
     Differs,
 }
 
 impl Vault {
-    /// The vault in `folder`, which is made one if it is not there or empty.
+    /// Opens the vault in `folder`, or creates it if the directory is missing or empty.
     ///
     /// # Errors
-    /// If it holds something else, is in use, or cannot be written.
+    /// If the directory holds something else, is in use, or cannot be written.
     pub fn make(folder: &Path) -> Result<Self, BackupError> {
         let io = |action, source| BackupError::Io { action, path: folder.display().to_string(), source };
         std::fs::create_dir_all(folder).map_err(|source| io("make", source))?;
@@ -70,10 +70,10 @@ impl Vault {
         Ok(Self { folder: folder.to_owned(), blobs, _lock: lock })
     }
 
-    /// The vault in `folder`, which must be one.
+    /// Opens the existing vault in `folder`.
     ///
     /// # Errors
-    /// If it is none, or in use.
+    /// If it is no vault, or in use.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         if !folder.join(MARK).is_file() {
             return Err(BackupError::NoVault { folder: folder.display().to_string() });
@@ -82,7 +82,7 @@ impl Vault {
         Ok(Self { folder: folder.to_owned(), blobs: LocalBlobs::new(folder.to_owned()), _lock: lock })
     }
 
-    /// Names of the backups, the oldest first.
+    /// The names of the backups, oldest first.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -91,10 +91,10 @@ impl Vault {
         Ok(files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect())
     }
 
-    /// The backup of this name.
+    /// Reads the catalog of the backup `id`.
     ///
     /// # Errors
-    /// If it is not there or damaged.
+    /// If it is missing or damaged.
     pub fn load(&self, id: &str) -> Result<Backup, BackupError> {
         let path = format!("backups/{id}.json");
         let missing = || BackupError::NoBackup { folder: self.folder.display().to_string(), asked: id.to_owned() };
@@ -102,7 +102,7 @@ impl Vault {
         Backup::decode(&bytes).map_err(|reason| BackupError::Catalog { path, reason })
     }
 
-    /// The newest backup, or the one whose name begins with `asked`.
+    /// The newest backup, or the one whose name starts with `asked`.
     ///
     /// # Errors
     /// If there is none, or several, or it is damaged.
@@ -119,7 +119,7 @@ impl Vault {
         }
     }
 
-    /// Reads back all that backups name.
+    /// Verifies all contents that backups name.
     ///
     /// # Errors
     /// If the vault cannot be listed or read.
@@ -154,10 +154,10 @@ impl Vault {
         Ok(report)
     }
 
-    /// Removes all but the newest `keep` backups, and contents that none names.
+    /// Removes all but the newest `keep` backups, and contents that no backup names.
     ///
     /// # Errors
-    /// If something cannot be listed or removed; what stays is whole.
+    /// If something cannot be listed or removed; the remaining backups are complete.
     pub(crate) fn prune(&self, keep: usize) -> Result<u64, BackupError> {
         let names = self.names()?;
         for name in names.iter().take(names.len().saturating_sub(keep.max(1))) {
@@ -167,7 +167,7 @@ impl Vault {
         for name in self.names()? {
             match self.load(&name) {
                 Ok(backup) => named.extend(backup.files.iter().map(Held::object)),
-                // What it names nobody knows, so nothing goes.
+                // Its contents are unknown, so nothing is removed.
                 Err(BackupError::Catalog { .. }) => return Ok(0),
                 Err(error) => return Err(error),
             }
@@ -188,8 +188,8 @@ impl Vault {
     }
 }
 
-/// Copies `path` of `from` to `to_path` of `to`, if it is the file that `held` says. What is there already is not copied
-/// again: where `trusts_name` a name and a length say enough, which were given to a content that was verified.
+/// Copies `path` of `from` to `to_path` of `to`, if it has the length and checksum of `held`. An existing file is not
+/// copied again: with `trusts_name` its name and length suffice, since contents are named after verification.
 pub(crate) fn copy(
     (from, path): (&dyn Blobs, &str),
     (to, to_path): (&dyn Blobs, &str),
@@ -215,7 +215,7 @@ pub(crate) fn copy(
         let length = usize::try_from(held.bytes - at).unwrap_or(CHUNK).min(CHUNK);
         let bytes = match file.read_at(at, length) {
             Ok(bytes) => bytes,
-            // It became shorter.
+            // The file became shorter.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Copied::Differs),
             Err(source) => return Err(BackupError::Io { action: "read", path: path.to_owned(), source }),
         };
@@ -225,14 +225,14 @@ pub(crate) fn copy(
         at += length as u64;
     }
     if format!("{:032x}", hash.digest128()) != held.checksum {
-        // Dropped unfinished, it was never there.
+        // Dropping an unfinished writer leaves no file.
         return Ok(Copied::Differs);
     }
     out.finish()?;
     Ok(Copied::New)
 }
 
-/// Length and checksum of a file; `None` if there is none.
+/// Length and checksum of a file; `None` if it does not exist.
 pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)>, BackupError> {
     let file = match blobs.open(path) {
         Ok(file) => file,
@@ -250,13 +250,13 @@ pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)
     Ok(Some((file.len(), format!("{:032x}", hash.digest128()))))
 }
 
-/// One process at a time.
+/// Locks the vault for one process.
 fn lock(folder: &Path) -> Result<File, BackupError> {
     let path = folder.join("vault.lock");
     let io = |source| BackupError::Io { action: "lock", path: path.display().to_string(), source };
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let file = match file {
-        // Of a backup that cannot be written, one can be restored all the same.
+        // A backup on a read-only disk can still be restored.
         Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
             File::open(folder.join(MARK)).map_err(io)?
         }

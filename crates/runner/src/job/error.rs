@@ -1,4 +1,4 @@
-//! Why a project or a job could not be loaded.
+//! Errors of loading a project or a job.
 
 use std::path::PathBuf;
 
@@ -17,21 +17,21 @@ pub enum JobError {
     Unknown {
         /// What was asked for.
         name: String,
-        /// Where jobs are looked for.
+        /// The directory of jobs.
         folder: PathBuf,
         /// The jobs there.
         known: Vec<String>,
-        /// The job whose name is nearest.
+        /// The most similar name.
         near: Option<String>,
     },
-    /// A path that leads to no job file.
+    /// A path without a job file.
     #[error("there is no job file at {}", .path.display())]
     #[diagnostic(help("name a job, a job file (`.toml`), or a folder with a job.toml"))]
     NoFile {
         /// What was asked for.
         path: PathBuf,
     },
-    /// A job that is there twice.
+    /// A job in two places.
     #[error("the job `{name}` is there twice: {} and {}", .folder.display(), .file.display())]
     #[diagnostic(help("keep one of the two"))]
     Twice {
@@ -51,7 +51,7 @@ pub enum JobError {
         /// Why.
         source: std::io::Error,
     },
-    /// A job file with mistakes.
+    /// An invalid job file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Box<JobFileError>),
@@ -61,23 +61,23 @@ pub enum JobError {
 #[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum ProjectError {
-    /// Neither the folder nor one above it has a tidetable.toml.
+    /// No tidetable.toml in the directory or one above it.
     #[error("no tidetable.toml in {} or a folder above it", .start.display())]
     #[diagnostic(help("create one in the project's folder, with the line: root = \"data\""))]
     NotFound {
         /// Where the search began.
         start: PathBuf,
     },
-    /// A folder or file that cannot be read.
+    /// A directory or file that cannot be read.
     #[error("cannot read {}", .path.display())]
     #[diagnostic(help("check that it is there and that you may read it"))]
     Read {
-        /// The folder or file.
+        /// The directory or file.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
     },
-    /// A tidetable.toml with mistakes.
+    /// An invalid tidetable.toml.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Box<JobFileError>),

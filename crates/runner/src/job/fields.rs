@@ -1,12 +1,12 @@
-//! Walks a parsed TOML table by the list of its keys: what is unknown, of the wrong type or not built
-//! yet is noted where it stands, and reading goes on, so that one pass finds every mistake.
+//! Typed access to a parsed TOML table. Unknown keys, wrong types and unsupported values are noted with
+//! their byte range and reading goes on, so that one pass finds every mistake.
 
 use std::ops::Range;
 
 use serde_spanned::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::job::keys::{Key, Section, Shape};
+use crate::job::keys::{Key, Section, ValueShape};
 use crate::job::problem::{Mistake, Problem};
 use crate::job::words::nearest;
 
@@ -26,18 +26,18 @@ impl<'a> Reader<'a> {
         self.problems.push(Problem::new(mistake, at));
     }
 
-    /// How many problems there are: a caller compares to learn whether a part was clean.
+    /// The number of problems: a caller compares two counts to see whether a section was valid.
     pub(crate) fn count(&self) -> usize {
         self.problems.len()
     }
 
-    /// The problems in the order of the file.
+    /// The problems in file order.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.at().start);
         self.problems
     }
 
-    /// The file as a table; `None` after syntax errors, since what follows one is guesswork.
+    /// Parses the file; `None` after syntax errors, because what follows one is guesswork.
     pub(crate) fn parse(&mut self) -> Option<DeTable<'a>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in &errors {
@@ -47,14 +47,14 @@ impl<'a> Reader<'a> {
         errors.is_empty().then(|| table.into_inner())
     }
 
-    /// The string `value` standing at `at`.
+    /// The string `value` at the byte range `at`.
     pub(crate) fn string<'v>(&self, value: &'v str, at: Range<usize>) -> Text<'v> {
         let raw = self.text.get(at.clone()).unwrap_or_default();
         let unquoted = ["\"\"\"", "'''", "\"", "'"]
             .into_iter()
             .find_map(|quote| Some((quote.len(), raw.strip_prefix(quote)?.strip_suffix(quote)?)));
         let inside = unquoted.and_then(|(width, inner)| {
-            // The line break right after three quotes is not part of the string.
+            // TOML drops the line break right after three quotes.
             let trimmed = inner.strip_prefix("\r\n").or_else(|| inner.strip_prefix('\n')).filter(|_| width == 3);
             let body = trimmed.unwrap_or(inner);
             (body == value).then_some(at.start + width + inner.len() - body.len())
@@ -63,18 +63,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string and where it stands.
+/// A string and its byte range.
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
     pub(crate) value: &'a str,
-    /// With its quotes.
+    /// With the quotes.
     pub(crate) at: Range<usize>,
-    /// Where its first byte stands, if no escape moves the bytes after it.
+    /// Start of its content, if no escape shifts the bytes after it.
     inside: Option<usize>,
 }
 
 impl Text<'_> {
-    /// Where the bytes `part` of the string stand in the file; the whole string if escapes hide it.
+    /// The range in the file of the bytes `part` of the string; the whole string if it has escapes.
     pub(crate) fn within(&self, part: Range<usize>) -> Range<usize> {
         match self.inside {
             Some(start) if part.end <= self.value.len() => start + part.start..start + part.end,
@@ -87,7 +87,7 @@ impl Text<'_> {
     }
 }
 
-/// A name that the file chose (of a source, table, ..), and what it names.
+/// A user-defined name (of a source, table, ..) and its value.
 #[derive(Debug)]
 pub(crate) struct Named<'a> {
     pub(crate) name: &'a str,
@@ -95,9 +95,9 @@ pub(crate) struct Named<'a> {
     pub(crate) value: &'a Spanned<DeValue<'a>>,
 }
 
-/// Whether `value` may stand for `key`; notes what of it may not.
+/// Whether `value` has the type of `key`; notes a mismatch.
 fn fits(reader: &mut Reader<'_>, key: &Key, value: &Spanned<DeValue<'_>>) -> bool {
-    let mut wrong = |shape: Shape, value: &Spanned<DeValue<'_>>| {
+    let mut wrong = |shape: ValueShape, value: &Spanned<DeValue<'_>>| {
         let found = value.get_ref().type_str();
         reader.refuse(value.span(), Mistake::WrongType { key: key.name.to_owned(), shape, found });
     };
@@ -118,7 +118,7 @@ fn fits(reader: &mut Reader<'_>, key: &Key, value: &Spanned<DeValue<'_>>) -> boo
 pub(crate) struct Fields<'a> {
     section: &'static Section,
     at: Range<usize>,
-    /// By key; `None` for one that was refused already.
+    /// By key; `None` for one that is already reported as wrong.
     entries: Vec<(&'static str, Option<Entry<'a>>)>,
 }
 
@@ -129,7 +129,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Checks the keys of `table`, which is named at `at`.
+    /// Checks the keys of `table`, whose name stands at `at`.
     pub(crate) fn of_table(
         reader: &mut Reader<'_>,
         section: &'static Section,
@@ -151,7 +151,7 @@ impl<'a> Fields<'a> {
         Self { section, at, entries }
     }
 
-    /// As [`Fields::of_table`], for a value that must be a table.
+    /// Like [`Fields::of_table`], for a value that must be a table.
     pub(crate) fn of_value(
         reader: &mut Reader<'_>,
         section: &'static Section,
@@ -163,33 +163,33 @@ impl<'a> Fields<'a> {
             None => {
                 let found = value.get_ref().type_str();
                 let key = reader.text.get(at).unwrap_or(section.noun).to_owned();
-                reader.refuse(value.span(), Mistake::WrongType { key, shape: Shape::Table, found });
+                reader.refuse(value.span(), Mistake::WrongType { key, shape: ValueShape::Table, found });
                 None
             }
         }
     }
 
-    /// Where the table is named.
+    /// Byte range of the table's name.
     pub(crate) fn at(&self) -> Range<usize> {
         self.at.clone()
     }
 
-    /// Where `key` stands, or the table without it.
+    /// Byte range of `key`, or of the table without it.
     pub(crate) fn key_at(&self, key: &str) -> Range<usize> {
         self.entry(key).map_or_else(|| self.at(), |entry| entry.key_at.clone())
     }
 
-    /// Where the value of `key` stands, or the table without it.
+    /// Byte range of the value of `key`, or of the table without it.
     pub(crate) fn value_at(&self, key: &str) -> Range<usize> {
         self.entry(key).map_or_else(|| self.at(), |entry| entry.value.span())
     }
 
-    /// Whether the file has `key`, right or wrong.
+    /// Whether the file has `key`, valid or not.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, _)| *name == key)
     }
 
-    /// Notes that `key` is missing, unless it is there.
+    /// Notes a missing `key`.
     pub(crate) fn require(&self, reader: &mut Reader<'_>, key: &'static str) {
         if !self.has(key) {
             reader.refuse(self.at(), Mistake::MissingKey { key, section: self.section });
@@ -205,7 +205,7 @@ impl<'a> Fields<'a> {
         value.get_ref().as_str().map(|text| reader.string(text, value.span()))
     }
 
-    /// The string of a key that must be there and not be empty.
+    /// The string of a required key; it may not be empty.
     pub(crate) fn required_text(&self, reader: &mut Reader<'_>, key: &'static str) -> Option<Text<'a>> {
         self.require(reader, key);
         let text = self.text(reader, key)?;
@@ -216,7 +216,7 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// The strings of a list; none without the key.
+    /// The strings of a list; empty without the key.
     pub(crate) fn texts(&self, reader: &Reader<'_>, key: &str) -> Vec<Text<'a>> {
         let list = self.value(key).and_then(|value| value.get_ref().as_array());
         list.into_iter()
@@ -229,7 +229,7 @@ impl<'a> Fields<'a> {
         self.value(key)?.get_ref().as_bool()
     }
 
-    /// An integer; `None` also for one that is too large to be meant.
+    /// An integer; `None` also if out of range.
     pub(crate) fn whole(&self, key: &str) -> Option<i64> {
         let number = self.value(key)?.get_ref().as_integer()?;
         i64::from_str_radix(number.as_str(), number.radix()).ok().or(Some(i64::MAX))
@@ -239,7 +239,7 @@ impl<'a> Fields<'a> {
         self.value(key)?.get_ref().as_array()
     }
 
-    /// The entries of a table of names, in the order of the file.
+    /// The entries of a table of named items, in file order.
     pub(crate) fn named(&self, key: &str) -> Vec<Named<'a>> {
         let Some(table) = self.value(key).and_then(|value| value.get_ref().as_table()) else { return Vec::new() };
         let mut named: Vec<_> =
@@ -248,7 +248,7 @@ impl<'a> Fields<'a> {
         named
     }
 
-    /// What `choices` says for the string of `key`; the default without the key.
+    /// Maps the string of `key` by `choices`; the default without the key.
     pub(crate) fn choice<T: Copy + Default>(
         &self,
         reader: &mut Reader<'_>,

@@ -1,4 +1,4 @@
-//! Every key of a job file, by section: the one list behind reading, "unknown key" and the JSON Schema.
+//! Every key of a job file, by section. Reading, the "unknown key" error and the JSON Schema use this list.
 
 use toml::de::DeValue;
 
@@ -14,8 +14,8 @@ pub(crate) struct Section {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    /// What it holds, for editors.
+    pub(crate) shape: ValueShape,
+    /// Description, for editors.
     pub(crate) says: &'static str,
 }
 
@@ -27,9 +27,9 @@ impl Key {
 
 /// The TOML type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Flag,
-    /// A number, or a string that SQL compares with.
+    /// A number, or a string in SQL syntax.
     Limit,
     Table,
     Tables,
@@ -40,8 +40,8 @@ pub(crate) enum Shape {
     Whole,
 }
 
-impl Shape {
-    /// What the items of a list have; `None` for what is no list.
+impl ValueShape {
+    /// The shape of the items of a list; `None` for other shapes.
     pub(crate) fn item(self) -> Option<Self> {
         match self {
             Self::Tables => Some(Self::Table),
@@ -50,7 +50,7 @@ impl Shape {
         }
     }
 
-    /// Whether `value` has this type, its items aside.
+    /// Whether `value` has this type; items are not checked.
     pub(crate) fn fits(self, value: &DeValue<'_>) -> bool {
         match self {
             Self::Flag => value.is_bool(),
@@ -80,100 +80,102 @@ impl Shape {
     }
 }
 
-const fn key(name: &'static str, shape: Shape) -> Key {
+const fn key(name: &'static str, shape: ValueShape) -> Key {
     Key { name, shape, says: "" }
 }
 
 pub(crate) static PROJECT: Section = Section {
     noun: "project",
-    keys: &[key("root", Shape::Text).says("Folder or bucket URL of the store, relative to this file.")],
+    keys: &[key("root", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file.")],
 };
 
 pub(crate) static JOB: Section = Section {
     noun: "job",
     keys: &[
-        key("name", Shape::Text).says("Name of the job. It is that of its folder."),
-        key("description", Shape::Text).says("What the job is for, for people."),
-        key("schedule", Shape::Text).says("When the job runs, as a cron expression in `timezone`: `15 1 * * *`."),
-        key("timezone", Shape::Text).says("Time zone of days, of the schedule, and of times without an offset, such as `Europe/Paris`; UTC by default."),
-        key("catch_up", Shape::Text).says("Which missed runs `run --catch-up` makes up for: `all`, only the `latest`, or `none`."),
-        key("catch_up_window", Shape::Text).says("How far back missed runs are made up for, such as `7d`."),
-        key("after", Shape::Texts).says("Jobs that run before this one in `run --all`."),
-        key("sources", Shape::Table).says("Files that the job reads, by name."),
-        key("tables", Shape::Table).says("Tables that the job keeps, by name."),
-        key("messages", Shape::Table).says("Protobuf messages that cells hold, by name."),
-        key("exports", Shape::Table).says("What is published from the tables, by name."),
-        key("checks", Shape::Table).says("What must hold before an export is published, by name."),
-        key("hooks", Shape::Table).says("Commands that run after the job."),
-        key("metrics", Shape::Table).says("Where the metrics of the last run are written."),
-        key("stages", Shape::Table).says("How often a stage that failed is tried again."),
+        key("name", ValueShape::Text).says("Name of the job. It is that of its folder."),
+        key("description", ValueShape::Text).says("What the job is for, for people."),
+        key("schedule", ValueShape::Text).says("When the job runs, as a cron expression in `timezone`: `15 1 * * *`."),
+        key("timezone", ValueShape::Text).says("Time zone of days, of the schedule, and of times without an offset, such as `Europe/Paris`; UTC by default."),
+        key("catch_up", ValueShape::Text).says("Which missed runs `run --catch-up` makes up for: `all`, only the `latest`, or `none`."),
+        key("catch_up_window", ValueShape::Text).says("How far back missed runs are made up for, such as `7d`."),
+        key("after", ValueShape::Texts).says("Jobs that run before this one in `run --all`."),
+        key("sources", ValueShape::Table).says("Files that the job reads, by name."),
+        key("tables", ValueShape::Table).says("Tables that the job keeps, by name."),
+        key("messages", ValueShape::Table).says("Protobuf messages that cells hold, by name."),
+        key("exports", ValueShape::Table).says("What is published from the tables, by name."),
+        key("checks", ValueShape::Table).says("What must hold before an export is published, by name."),
+        key("hooks", ValueShape::Table).says("Commands that run after the job."),
+        key("metrics", ValueShape::Table).says("Where the metrics of the last run are written."),
+        key("stages", ValueShape::Table).says("How often a stage that failed is tried again."),
     ],
 };
 
 pub(crate) static SOURCE: Section = Section {
     noun: "source",
     keys: &[
-        key("files", Shape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them."),
-        key("format", Shape::Text).says("Form of the files: `csv` or `parquet`. By default the names say it."),
-        key("csv", Shape::Table).says("How CSV files are written."),
-        key("time", Shape::Text).says("The column that holds the time of the event."),
-        key("max_rejected", Shape::TextOrWhole).says("Rows that may be rejected before the load fails: a number, or a share such as `1%`."),
-        key("schema", Shape::Text).says("What becomes of a file that lacks a declared column: `freeze` stops the run, `evolve` takes null for it, `reject` rejects its rows."),
-        key("columns", Shape::Table).says("Columns that are read, with their types."),
-        key("derive", Shape::Table).says("Columns that are computed from others, by name, as SQL expressions."),
-        key("storage", Shape::Table).says("How the bucket of the files is reached."),
+        key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them."),
+        key("format", ValueShape::Text).says("Format of the files: `csv` or `parquet`; by default, from their names."),
+        key("csv", ValueShape::Table).says("How CSV files are written."),
+        key("time", ValueShape::Text).says("The column that holds the time of the event."),
+        key("max_rejected", ValueShape::TextOrWhole).says("Rows that may be rejected before the load fails: a number, or a share such as `1%`."),
+        key("schema", ValueShape::Text).says("What becomes of a file that lacks a declared column: `freeze` stops the run, `evolve` takes null for it, `reject` rejects its rows."),
+        key("columns", ValueShape::Table).says("Columns that are read, with their types."),
+        key("derive", ValueShape::Table).says("Columns that are computed from others, by name, as SQL expressions."),
+        key("storage", ValueShape::Table).says("How the bucket of the files is reached."),
     ],
 };
 
 pub(crate) static STORAGE: Section = Section {
     noun: "`storage`",
     keys: &[
-        key("region", Shape::TextOrTable).says("Region of the bucket."),
-        key("endpoint", Shape::TextOrTable).says("URL of a server that speaks the protocol of the bucket."),
-        key("allow_http", Shape::Flag).says("Whether the endpoint may be reached without TLS."),
-        key("anonymous", Shape::Flag).says("Whether requests are sent without credentials, as to a public bucket."),
-        key("virtual_hosted", Shape::Flag).says("Whether the name of the bucket stands in the name of the host."),
-        key("access_key_id", Shape::TextOrTable).says("Access key of S3."),
-        // A string is refused with better advice than that of a wrong type.
-        key("secret_access_key", Shape::TextOrTable)
+        key("region", ValueShape::TextOrTable).says("Region of the bucket."),
+        key("endpoint", ValueShape::TextOrTable).says("URL of a server that speaks the protocol of the bucket."),
+        key("allow_http", ValueShape::Flag).says("Whether the endpoint may be reached without TLS."),
+        key("anonymous", ValueShape::Flag)
+            .says("Whether requests are sent without credentials, as to a public bucket."),
+        key("virtual_hosted", ValueShape::Flag).says("Whether the name of the bucket stands in the name of the host."),
+        key("access_key_id", ValueShape::TextOrTable).says("Access key of S3."),
+        // A string is refused with more specific advice than a wrong type.
+        key("secret_access_key", ValueShape::TextOrTable)
             .says(r#"Secret key of S3: `{ env = ".." }` or `{ file = ".." }`."#),
-        key("session_token", Shape::TextOrTable).says(r#"Session token of S3: `{ env = ".." }` or `{ file = ".." }`."#),
-        key("service_account_key", Shape::TextOrTable)
+        key("session_token", ValueShape::TextOrTable)
+            .says(r#"Session token of S3: `{ env = ".." }` or `{ file = ".." }`."#),
+        key("service_account_key", ValueShape::TextOrTable)
             .says(r#"Key of a service account of Google Cloud, as JSON: `{ env = ".." }` or `{ file = ".." }`."#),
-        key("account_name", Shape::TextOrTable).says("Storage account of Azure."),
-        key("account_key", Shape::TextOrTable)
+        key("account_name", ValueShape::TextOrTable).says("Storage account of Azure."),
+        key("account_key", ValueShape::TextOrTable)
             .says(r#"Key of the storage account of Azure: `{ env = ".." }` or `{ file = ".." }`."#),
-        key("sas_token", Shape::TextOrTable)
+        key("sas_token", ValueShape::TextOrTable)
             .says(r#"Shared access signature of Azure: `{ env = ".." }` or `{ file = ".." }`."#),
-        key("tenant_id", Shape::TextOrTable).says("Tenant of a service principal of Azure."),
-        key("client_id", Shape::TextOrTable).says("Client of a service principal of Azure."),
-        key("client_secret", Shape::TextOrTable)
+        key("tenant_id", ValueShape::TextOrTable).says("Tenant of a service principal of Azure."),
+        key("client_id", ValueShape::TextOrTable).says("Client of a service principal of Azure."),
+        key("client_secret", ValueShape::TextOrTable)
             .says(r#"Secret of a service principal of Azure: `{ env = ".." }` or `{ file = ".." }`."#),
     ],
 };
 
-/// Where a value stands that is not written into the job file.
+/// Reference to a value outside the job file.
 pub(crate) static SECRET: Section = Section {
     noun: "value from elsewhere",
     keys: &[
-        key("env", Shape::Text).says("Environment variable that holds the value."),
-        key("file", Shape::Text).says("File that holds the value."),
+        key("env", ValueShape::Text).says("Environment variable that holds the value."),
+        key("file", ValueShape::Text).says("File that holds the value."),
     ],
 };
 
 pub(crate) static HOOKS: Section = Section {
     noun: "`hooks`",
     keys: &[
-        key("success", Shape::Texts).says("Command, with its arguments, after a run that did all it should."),
-        key("warning", Shape::Texts)
+        key("success", ValueShape::Texts).says("Command, with its arguments, after a run that did all it should."),
+        key("warning", ValueShape::Texts)
             .says("Command after a run with warnings: rejected rows, or checks that only warn."),
-        key("failure", Shape::Texts).says("Command after a run that failed, or did a part."),
-        key("interrupt", Shape::Texts).says("Command after a run that was interrupted."),
-        key("finish", Shape::Texts).says("Command after every run."),
-        key("error", Shape::Texts).says("Command after a run that could not begin: exit codes 2 and 75."),
-        key("timeout", Shape::Text).says("How long a command may take, such as `30s`."),
-        key("heartbeat", Shape::TextOrTable).says(
-            "URL that is asked for after each run, as a dead man's switch; `/fail` is added after a run that failed.",
+        key("failure", ValueShape::Texts).says("Command after a run that failed or was partial."),
+        key("interrupt", ValueShape::Texts).says("Command after a run that was interrupted."),
+        key("finish", ValueShape::Texts).says("Command after every run."),
+        key("error", ValueShape::Texts).says("Command after a run that could not begin: exit codes 2 and 75."),
+        key("timeout", ValueShape::Text).says("How long a command may take, such as `30s`."),
+        key("heartbeat", ValueShape::TextOrTable).says(
+            "URL that is requested after each run, as a dead man's switch; `/fail` is added after a run that failed.",
         ),
     ],
 };
@@ -182,141 +184,149 @@ pub(crate) static HOOKS: Section = Section {
 pub(crate) static STAGES: Section = Section {
     noun: "`stages`",
     keys: &[
-        key("load", Shape::Table).says("Reading the sources into their tables."),
-        key("derive", Shape::Table).says("Bringing tables made from tables up to date."),
-        key("publish", Shape::Table).says("Publishing the exports."),
-        key("compact", Shape::Table).says("Compacting what is due."),
+        key("load", ValueShape::Table).says("Reading the sources into their tables."),
+        key("derive", ValueShape::Table).says("Updating derived tables."),
+        key("publish", ValueShape::Table).says("Publishing the exports."),
+        key("compact", ValueShape::Table).says("Compacting what is due."),
     ],
 };
 
 pub(crate) static STAGE: Section = Section {
     noun: "stage",
     keys: &[
-        key("retries", Shape::Whole).says("How often the stage is tried again after a failure that may pass."),
-        key("wait", Shape::Text)
+        key("retries", ValueShape::Whole).says("How often the stage is retried after a transient error."),
+        key("wait", ValueShape::Text)
             .says("Time before the first retry, `10s` by default; each is twice as long as the one before."),
     ],
 };
 
 pub(crate) static METRICS: Section = Section {
     noun: "`metrics`",
-    keys: &[key("file", Shape::Text).says("File that Prometheus reads, such as `/var/lib/node_exporter/job.prom`.")],
+    keys: &[
+        key("file", ValueShape::Text).says("File that Prometheus reads, such as `/var/lib/node_exporter/job.prom`.")
+    ],
 };
 
 pub(crate) static CSV: Section = Section {
     noun: "`csv`",
     keys: &[
-        key("delimiter", Shape::Text).says("Character between values; a comma by default."),
-        key("quote", Shape::Text).says("Character around values; a double quote by default."),
-        key("header", Shape::Flag).says("Whether the first line names the columns; true by default."),
-        key("null", Shape::Texts).says("Texts that stand for null; the empty one by default."),
-        key("comment", Shape::Text).says("Character that begins lines which are not read."),
-        key("decimal", Shape::Text).says("Decimal separator of numbers: `.` or `,`."),
+        key("delimiter", ValueShape::Text).says("Character between values; a comma by default."),
+        key("quote", ValueShape::Text).says("Character around values; a double quote by default."),
+        key("header", ValueShape::Flag).says("Whether the first line names the columns; true by default."),
+        key("null", ValueShape::Texts).says("Texts that stand for null; the empty one by default."),
+        key("comment", ValueShape::Text).says("Character that begins lines which are not read."),
+        key("decimal", ValueShape::Text).says("Decimal separator of numbers: `.` or `,`."),
     ],
 };
 
 pub(crate) static COLUMN_TYPE: Section = Section {
     noun: "column type",
     keys: &[
-        key("type", Shape::Text)
+        key("type", ValueShape::Text)
             .says("Type of the column: `text`, `int64`, `float64`, `decimal(9,2)`, `timestamp`, .."),
-        key("format", Shape::Text).says("How times are written, such as `%d/%m/%Y %H:%M`."),
-        key("timezone", Shape::Text).says("Time zone of times without an offset."),
+        key("format", ValueShape::Text).says("How times are written, such as `%d/%m/%Y %H:%M`."),
+        key("timezone", ValueShape::Text).says("Time zone of times without an offset."),
     ],
 };
 
 pub(crate) static TABLE: Section = Section {
     noun: "table",
     keys: &[
-        key("from", Shape::TextOrTable).says("Where the records come from: a source, or a query over other tables."),
-        key("where", Shape::Text).says("Which records the table takes, as an SQL expression."),
-        key("row_key", Shape::Text).says("Template of the row key, such as `{meter:04}#{ts:%Y%m%d}`."),
-        key("window", Shape::Text).says("Span of event time that is loaded and rebuilt as a unit; a day by default."),
-        key("granularity", Shape::Text).says("Precision of cell timestamps: `millis`, as in Bigtable, or `micros`."),
-        key("unpivot", Shape::Texts).says("Columns that become a record each, with their name and value."),
-        key("upsert", Shape::Text).says("`row`: the newest event of a row replaces all of it."),
-        key("families", Shape::Table).says("Column families, by name."),
+        key("from", ValueShape::TextOrTable)
+            .says("Where the records come from: a source, or a query over other tables."),
+        key("where", ValueShape::Text).says("Which records the table takes, as an SQL expression."),
+        key("row_key", ValueShape::Text).says("Template of the row key, such as `{meter:04}#{ts:%Y%m%d}`."),
+        key("window", ValueShape::Text)
+            .says("Span of event time that is loaded and rebuilt as a unit; a day by default."),
+        key("granularity", ValueShape::Text)
+            .says("Precision of cell timestamps: `millis`, as in Bigtable, or `micros`."),
+        key("unpivot", ValueShape::Texts).says("Columns that become a record each, with their name and value."),
+        key("upsert", ValueShape::Text).says("`row`: the newest event of a row replaces all of it."),
+        key("families", ValueShape::Table).says("Column families, by name."),
     ],
 };
 
 pub(crate) static FROM: Section = Section {
     noun: "`from`",
     keys: &[
-        key("query", Shape::Table).says("The query whose rows are the records."),
-        key("time", Shape::Text).says("The column of the query that holds the event time."),
+        key("query", ValueShape::Table).says("The query whose rows are the records."),
+        key("time", ValueShape::Text).says("The column of the query that holds the event time."),
     ],
 };
 
 pub(crate) static FAMILY: Section = Section {
     noun: "family",
-    keys: &[key("gc", Shape::Text).says("Garbage collection rule, such as `maxversions=1` or `maxage=30d`."), key("kind", Shape::Text).says("Aggregate family: cells of a column become their `sum`, `min`, `max`, or an `hll` sketch of distinct values."), key("columns", Shape::Tables).says("Columns of the family.")],
+    keys: &[key("gc", ValueShape::Text).says("Garbage collection rule, such as `maxversions=1` or `maxage=30d`."), key("kind", ValueShape::Text).says("Aggregate family: cells of a column become their `sum`, `min`, `max`, or an `hll` sketch of distinct values."), key("columns", ValueShape::Tables).says("Columns of the family.")],
 };
 
 pub(crate) static COLUMN: Section = Section {
     noun: "column",
     keys: &[
-        key("qualifier", Shape::Text).says("Template of the column qualifier, such as `{ts:%H%M}`."),
-        key("value", Shape::Text).says("Template of the cell value, such as `{kwh}`; empty for a cell without one."),
-        key("encoding", Shape::Text)
+        key("qualifier", ValueShape::Text).says("Template of the column qualifier, such as `{ts:%H%M}`."),
+        key("value", ValueShape::Text)
+            .says("Template of the cell value, such as `{kwh}`; empty for a cell without one."),
+        key("encoding", ValueShape::Text)
             .says("How the value is written: `text`, or `int64` and others as big-endian bytes."),
-        key("timestamp", Shape::TextOrWhole)
+        key("timestamp", ValueShape::TextOrWhole)
             .says("Time of the cell: a template, or a number of microseconds; the event time by default."),
-        key("each", Shape::Text).says("`*`: a cell for each column of the record."),
-        key("except", Shape::Texts).says("Columns that `each` leaves out."),
-        key("message", Shape::Text).says("The protobuf message that the cell holds."),
-        key("repeated", Shape::Text).says("The protobuf message that the cell holds once for each event of the row."),
-        key("json", Shape::Text).says("`*`: the cell holds the record as a JSON object."),
+        key("each", ValueShape::Text).says("`*`: a cell for each column of the record."),
+        key("except", ValueShape::Texts).says("Columns that `each` leaves out."),
+        key("message", ValueShape::Text).says("The protobuf message that the cell holds."),
+        key("repeated", ValueShape::Text)
+            .says("The protobuf message that the cell holds once for each event of the row."),
+        key("json", ValueShape::Text).says("`*`: the cell holds the record as a JSON object."),
     ],
 };
 
 pub(crate) static MESSAGE: Section = Section {
     noun: "message",
     keys: &[
-        key("fields", Shape::Table).says("Fields of the message with their numbers."),
-        key("proto", Shape::Text).says("A .proto file beside the job file, in which the message is declared."),
+        key("fields", ValueShape::Table).says("Fields of the message with their numbers."),
+        key("proto", ValueShape::Text).says("A .proto file beside the job file, in which the message is declared."),
     ],
 };
 
 pub(crate) static EXPORT: Section = Section {
     noun: "export",
     keys: &[
-        key("per", Shape::Text).says("What one published part covers: a `day`, `hour`, `month`, or the whole `query`."),
-        key("name", Shape::Text).says("Template of the names of parts, such as `SENSOR_{day:%Y%m%d}`."),
-        key("format", Shape::Text).says("Form of the files; `parquet` by default."),
-        key("mode", Shape::Text)
+        key("per", ValueShape::Text)
+            .says("What one published part covers: a `day`, `hour`, `month`, or the whole `query`."),
+        key("name", ValueShape::Text).says("Template of the names of parts, such as `SENSOR_{day:%Y%m%d}`."),
+        key("format", ValueShape::Text).says("Format of the files; `parquet` by default."),
+        key("mode", ValueShape::Text)
             .says("What a part does to the one before: `replace` it, `append` to it, or `upsert` by `keys`."),
-        key("keys", Shape::Texts).says("Columns that identify a row of an upsert."),
-        key("file_size", Shape::Text).says("Size at which a part goes on in another file, such as `512MiB`."),
-        key("delta", Shape::Flag).says("Whether a Delta log is kept beside the files."),
-        key("query", Shape::Table).says("The query whose rows are published."),
+        key("keys", ValueShape::Texts).says("Columns that identify a row of an upsert."),
+        key("file_size", ValueShape::Text).says("Size at which a part continues in another file, such as `512MiB`."),
+        key("delta", ValueShape::Flag).says("Whether a Delta log is kept beside the files."),
+        key("query", ValueShape::Table).says("The query whose rows are published."),
     ],
 };
 
 pub(crate) static QUERY: Section = Section {
     noun: "query",
     keys: &[
-        key("file", Shape::Text).says("File with the SQL, beside the job file."),
-        key("sql", Shape::Text).says("The SQL itself."),
+        key("file", ValueShape::Text).says("File with the SQL, beside the job file."),
+        key("sql", ValueShape::Text).says("The SQL itself."),
     ],
 };
 
 pub(crate) static CHECK: Section = Section {
     noun: "check",
     keys: &[
-        key("on", Shape::Text).says("The export that is checked."),
-        key("severity", Shape::Text).says("`error` keeps the part from being published, `warn` only tells."),
-        key("not_null", Shape::Texts).says("Columns that hold no null."),
-        key("unique", Shape::Texts).says("Columns whose values together occur once."),
-        key("range", Shape::Table).says("Limits of the values of columns, by name."),
-        key("rows", Shape::Table).says("Limits of the number of rows."),
-        key("query", Shape::Table).says("A query that gives the rows which break the rule."),
+        key("on", ValueShape::Text).says("The export that is checked."),
+        key("severity", ValueShape::Text).says("`error` keeps the part from being published, `warn` only reports."),
+        key("not_null", ValueShape::Texts).says("Columns that hold no null."),
+        key("unique", ValueShape::Texts).says("Columns whose values together occur once."),
+        key("range", ValueShape::Table).says("Limits of the values of columns, by name."),
+        key("rows", ValueShape::Table).says("Limits of the number of rows."),
+        key("query", ValueShape::Table).says("A query that gives the rows which break the rule."),
     ],
 };
 
 pub(crate) static LIMITS: Section = Section {
     noun: "limits",
     keys: &[
-        key("min", Shape::Limit).says("The least that is allowed."),
-        key("max", Shape::Limit).says("The most that is allowed."),
+        key("min", ValueShape::Limit).says("The least that is allowed."),
+        key("max", ValueShape::Limit).says("The most that is allowed."),
     ],
 };

@@ -1,6 +1,6 @@
-//! What names the tables and families of Bigtable may have, and ours with them.
+//! Allowed names: those that Bigtable allows for tables and families.
 
-/// What is named, with the longest name it may have.
+/// What is named; it decides the longest name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Id {
     Job,
@@ -9,7 +9,7 @@ pub(crate) enum Id {
     Family,
     Export,
     Check,
-    /// What an export's name makes of a day.
+    /// A part of an export.
     Published,
 }
 
@@ -26,7 +26,7 @@ impl Id {
         }
     }
 
-    /// Bytes.
+    /// Longest name in bytes.
     pub(crate) fn longest(self) -> usize {
         match self {
             Self::Table | Self::Export | Self::Published => 50,
@@ -34,7 +34,7 @@ impl Id {
         }
     }
 
-    /// Whether `name` is one. Only a family may start with `-` or `.`.
+    /// Whether `name` is allowed. Only a family may start with `-` or `.`.
     pub(crate) fn allows(self, name: &str) -> bool {
         let first = matches!(self, Self::Family) || !name.starts_with(['-', '.']);
         let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));

@@ -1,6 +1,6 @@
 //! What one part of an export covers.
 
-/// What one published table covers.
+/// What one part of an export covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
     /// A day of the job's time zone.
@@ -10,6 +10,6 @@ pub enum Per {
     Hour,
     /// A month of the job's time zone.
     Month,
-    /// All that the query returns.
+    /// All rows of the query.
     Query,
 }

@@ -1,5 +1,5 @@
-//! Where the parts of a table stand in its file, so that what the layout says of a template is shown
-//! at its bytes.
+//! Byte ranges of the parts of a table declaration, so that layout errors in a template are shown
+//! at their place in the job file.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use tidetable_layout::error::{ColumnPart, LayoutError, Place};
 
 use crate::job::fields::Text;
 
-/// Places of a table; families and columns have the indexes they have in its spec.
+/// Byte ranges of a table; families and columns have the same indexes as in its spec.
 #[derive(Debug)]
 pub(crate) struct TablePlaces<'a> {
     pub(crate) at: Range<usize>,
@@ -16,14 +16,14 @@ pub(crate) struct TablePlaces<'a> {
     pub(crate) families: Vec<FamilyPlaces<'a>>,
 }
 
-/// Places of a family.
+/// Byte ranges of a family.
 #[derive(Debug)]
 pub(crate) struct FamilyPlaces<'a> {
     pub(crate) at: Range<usize>,
     pub(crate) columns: Vec<ColumnPlaces<'a>>,
 }
 
-/// Places of a column.
+/// Byte ranges of a column.
 #[derive(Debug)]
 pub(crate) struct ColumnPlaces<'a> {
     pub(crate) at: Range<usize>,
@@ -37,7 +37,7 @@ pub(crate) struct ColumnPlaces<'a> {
 }
 
 impl TablePlaces<'_> {
-    /// Where `error` is; the nearest thing that the file has, if it is about something left out.
+    /// The byte range of `error`; if it is about something missing, that of the nearest parent.
     pub(crate) fn of(&self, error: &LayoutError) -> Range<usize> {
         let part = error.span.clone();
         match error.place {

@@ -1,4 +1,4 @@
-//! What can be wrong in a job file, and how it is said: each problem names its place and what to write.
+//! Mistakes in a job file, with their messages: each names its place and what to write instead.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,51 +10,51 @@ use tidetable_layout::error::LayoutError;
 use tidetable_source::FormatFault;
 use tidetable_sql::{ExpressionError, QueryError};
 
-use crate::job::keys::{Section, Shape};
+use crate::job::keys::{Section, ValueShape};
 use crate::job::names::Id;
 use crate::job::words::listed;
 use crate::template::TimeTemplateError;
 
-/// A file with mistakes, all of them at once. Rendered by miette with file, line, column and the line.
+/// An invalid file with all its mistakes. Rendered by miette with file, line, column and excerpt.
 #[derive(Debug, Error)]
 #[error("{} has {} mistake{}", .path.display(), .count, if *.count == 1 { "" } else { "s" })]
 pub struct JobFileError {
     path: PathBuf,
     text: NamedSource<String>,
     problems: Vec<Problem>,
-    /// Of mistakes in the file.
+    /// Number of mistakes in the file.
     count: usize,
 }
 
 impl JobFileError {
-    /// The problems of the file at `path` (as messages show it) that holds `text`.
+    /// The problems of a file with the text `text`; messages show it as `path`.
     pub(crate) fn new(path: &Path, text: String, problems: Vec<Problem>) -> Self {
         let text = NamedSource::new(path.display().to_string(), masked(text, &problems));
         Self { path: path.to_owned(), text, count: problems.len(), problems }
     }
 
-    /// The file, as messages show it.
+    /// The path for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file's text when it was read.
+    /// The text of the file when it was read.
     pub fn text(&self) -> &str {
         self.text.inner()
     }
 
-    /// Keeps so many mistakes, for a message that has no room for all, and returns the others.
+    /// Keeps the first `most` mistakes, for messages with little room, and returns the others.
     pub fn keep_first(&mut self, most: usize) -> Vec<Problem> {
         self.problems.split_off(most.min(self.problems.len()))
     }
 
-    /// At least one, in the order of the file.
+    /// At least one, in file order.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 }
 
-/// The text with stars in the place of secrets, which a message about them would show.
+/// The text with secrets replaced by stars, since a message shows the line.
 fn masked(text: String, problems: &[Problem]) -> String {
     let secret = |problem: &&Problem| matches!(problem.mistake, Mistake::PlainSecret { .. });
     let mut text = text;
@@ -80,7 +80,7 @@ impl Diagnostic for JobFileError {
     }
 }
 
-/// One mistake and where it stands.
+/// One mistake and its byte range.
 #[derive(Debug)]
 pub struct Problem {
     mistake: Mistake,
@@ -92,12 +92,12 @@ impl Problem {
         Self { mistake, at }
     }
 
-    /// Bytes of the file that are wrong; an empty range at the start for the file as a whole.
+    /// Byte range of the mistake; empty and at the start for the file as a whole.
     pub fn at(&self) -> Range<usize> {
         self.at.clone()
     }
 
-    /// Line and column in `text`, the file's text: both from 1, the column in characters.
+    /// Line and column in `text`, the text of the file: both from 1, the column in characters.
     pub fn line_column(&self, text: &str) -> (usize, usize) {
         let before = text.get(..self.at.start).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -105,7 +105,7 @@ impl Problem {
         (line, column)
     }
 
-    /// What to write instead, where that is known.
+    /// What to write instead, if known.
     pub fn advice(&self) -> Option<String> {
         self.mistake.advice()
     }
@@ -134,7 +134,7 @@ impl Diagnostic for Problem {
     }
 }
 
-/// What is wrong.
+/// A kind of mistake.
 #[derive(Debug, Error)]
 pub(crate) enum Mistake {
     #[error("not TOML: {message}")]
@@ -142,7 +142,7 @@ pub(crate) enum Mistake {
     #[error("unknown key `{key}` in {}", with_article(.section.noun))]
     UnknownKey { key: String, section: &'static Section, near: Option<String> },
     #[error("`{key}` takes {}, not {}", .shape.wanted(), with_article(.found))]
-    WrongType { key: String, shape: Shape, found: &'static str },
+    WrongType { key: String, shape: ValueShape, found: &'static str },
     #[error("the {} has no `{key}`", .section.noun)]
     MissingKey { key: &'static str, section: &'static Section },
     #[error("`{key}` is empty")]
@@ -200,7 +200,7 @@ pub(crate) enum Mistake {
     RowLimits,
     #[error("`{key}` names no program")]
     NoProgram { key: &'static str },
-    #[error("`{key}` is no URL")]
+    #[error("`{key}` is not a URL")]
     NoUrl { key: &'static str },
     #[error("`timeout` cannot be `{value}`")]
     Timeout { value: String },
@@ -208,7 +208,7 @@ pub(crate) enum Mistake {
     Retries { value: i64, most: i64 },
     #[error("`wait` cannot be `{value}`")]
     Wait { value: String },
-    #[error("`{value}` is no path of a file")]
+    #[error("`{value}` is not a path of a file")]
     NoFileName { value: String },
     #[error("`storage` is for files in object stores, and the source has none there")]
     NoObjectStore,
@@ -293,12 +293,12 @@ pub(crate) enum Mistake {
     CellsPerQuery,
     #[error("`file_size` is for files of rows")]
     CellsInOneFile,
-    #[error("`{value}` is no size")]
+    #[error("`{value}` is not a size")]
     NotASize { key: &'static str, value: String, problem: String },
     #[error("the export `{other}` publishes under this name too")]
     PublishedTwice { other: String },
     #[error("the export `{other}` can have the name `{name}` too")]
-    NamesMeet { other: String, name: String },
+    NameConflict { other: String, name: String },
     #[error("`{name}` is the name of a list of published tables")]
     NameOfList { name: String },
     #[error("a query has either `file` or `sql`")]
@@ -312,7 +312,7 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
-    /// What stands under the caret.
+    /// The label under the caret.
     fn label(&self) -> &'static str {
         match self {
             Self::UnknownKey { .. } => "not a key",
@@ -454,7 +454,7 @@ impl Mistake {
             Self::CellsInOneFile => "leave it out: what loads cells takes them from one file".to_owned(),
             Self::NotASize { key, problem, .. } => format!("{problem}, for example `{key} = \"256MiB\"`"),
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
-            Self::NamesMeet { .. } => "write names that differ in more than their times and capitals".to_owned(),
+            Self::NameConflict { .. } => "write names that differ in more than their times and capitals".to_owned(),
             Self::NameOfList { .. } => "leave `.json` out".to_owned(),
             Self::FileAndSql => {
                 "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()
@@ -483,7 +483,7 @@ fn did_you_mean(near: &Option<String>) -> Option<String> {
     near.as_ref().map(|near| format!("did you mean `{near}`?"))
 }
 
-/// An example of a key that must be there.
+/// An example of a required key.
 fn missing(key: &str) -> Option<&'static str> {
     Some(match key {
         "name" => "add `name`, for example `name = \"smart-meters\"`",

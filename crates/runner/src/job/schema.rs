@@ -1,31 +1,31 @@
-//! The JSON Schema of job files, made of the list of keys that reads them.
+//! The JSON Schema of job files, generated from the list of keys.
 
 use serde_json::{Map, Value, json};
 
 use crate::job::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
-    SOURCE, STAGE, STAGES, STORAGE, Section, Shape, TABLE,
+    SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
 };
 
-/// What a key holds, where its [`Shape`] does not say all.
+/// What a key holds, where its [`ValueShape`] does not say it all.
 enum Holds {
     /// A table with the keys of this section.
     One(&'static Section),
     /// Tables by name, each with the keys of this section.
     Named(&'static Section),
-    /// By name, a text or a table with the keys of this section.
+    /// A string, or a table with the keys of this section, by name.
     NamedOrText(&'static Section),
     /// A list of tables with the keys of this section.
     List(&'static Section),
-    /// By name, texts; of messages, field numbers.
+    /// Strings by name; for messages, field numbers.
     NamedPlain(&'static str),
-    /// A secret: never a text, but where one is to be found.
+    /// A reference to a secret, never a string.
     Secret,
     /// One of these words.
     Words(&'static [&'static str]),
 }
 
-/// What the keys of a section hold; keys that are not here hold what their shape says.
+/// What a key of a section holds; `None` if its shape says it.
 fn holds(section: &Section, key: &str) -> Option<Holds> {
     use Holds::{List, Named, NamedOrText, NamedPlain, One, Secret, Words};
     Some(match (section.noun, key) {
@@ -77,7 +77,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
     })
 }
 
-/// Keys that a section must have.
+/// Required keys of a section.
 fn required(section: &Section) -> &'static [&'static str] {
     match section.noun {
         "job" => &["name"],
@@ -114,7 +114,7 @@ fn table_of(section: &Section) -> Value {
     schema
 }
 
-/// With the description that editors show.
+/// Adds the description that editors show.
 fn said(key: &Key, mut value: Value) -> Value {
     if let Some(object) = value.as_object_mut().filter(|_| !key.says.is_empty()) {
         object.insert("description".to_owned(), json!(key.says));
@@ -135,21 +135,21 @@ fn value_of(section: &Section, key: &Key) -> Value {
         Some(Holds::List(section)) => json!({ "type": "array", "items": table_of(section) }),
     };
     match key.shape {
-        Shape::TextOrTable => json!({ "anyOf": [{ "type": "string" }, held] }),
+        ValueShape::TextOrTable => json!({ "anyOf": [{ "type": "string" }, held] }),
         _ => held,
     }
 }
 
-fn of_shape(shape: Shape) -> Value {
+fn of_shape(shape: ValueShape) -> Value {
     match shape {
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Limit => json!({ "type": ["number", "string"] }),
-        Shape::Table => json!({ "type": "object" }),
-        Shape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
-        Shape::Text => json!({ "type": "string" }),
-        Shape::TextOrTable => json!({ "type": ["string", "object"] }),
-        Shape::TextOrWhole => json!({ "type": ["string", "integer"] }),
-        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::Whole => json!({ "type": "integer" }),
+        ValueShape::Flag => json!({ "type": "boolean" }),
+        ValueShape::Limit => json!({ "type": ["number", "string"] }),
+        ValueShape::Table => json!({ "type": "object" }),
+        ValueShape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
+        ValueShape::Text => json!({ "type": "string" }),
+        ValueShape::TextOrTable => json!({ "type": ["string", "object"] }),
+        ValueShape::TextOrWhole => json!({ "type": ["string", "integer"] }),
+        ValueShape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ValueShape::Whole => json!({ "type": "integer" }),
     }
 }

@@ -1,5 +1,5 @@
-//! Names of types and variants as fingerprints hash them. Fingerprints are stored in manifests and in lists of exports, so these
-//! names never change, whatever becomes of the names in the code.
+//! Names of types and variants in fingerprints. Fingerprints are stored in manifests and in lists of exports, so these
+//! names never change, even if identifiers in the code do.
 
 use tidetable_export::FileFormat;
 use tidetable_layout::FieldType;
@@ -21,7 +21,7 @@ pub(crate) fn field_type(kind: FieldType) -> String {
     name.to_owned()
 }
 
-/// What decides the form of an export's files and how they are replaced.
+/// The format of an export's files and its mode.
 pub(crate) fn export_form(export: &Export) -> String {
     let per = match export.per {
         Per::Day => "Day",
@@ -62,7 +62,7 @@ mod tests {
         ];
         for (kind, name) in kinds {
             assert_eq!(field_type(kind), name);
-            // The first builds hashed what Arrow prints; where Arrow prints another name, this line may go.
+            // The first builds hashed Arrow's name; if a new Arrow prints another one, this line may go.
             assert_eq!(kind.arrow().to_string(), name);
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use chrono::NaiveDate;
+use chrono_tz::Tz;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use tempfile::TempDir;
 use tidetable_layout::spec::{Granularity, TimestampSpec};
@@ -12,6 +13,7 @@ use tidetable_layout::{FieldType, Window};
 use tidetable_source::MaxRejected;
 
 use super::*;
+use crate::project::Project;
 
 const SMART_METERS: &str = r##"name     = "smart-meters"
 schedule = "15 1 * * *"

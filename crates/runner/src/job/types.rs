@@ -1,13 +1,13 @@
-//! Column types as a job file writes them.
+//! Column types in the syntax of job files.
 
 use tidetable_layout::FieldType;
 
 use crate::job::words::nearest;
 
-/// The names of all types, as messages list them.
+/// All type names, as messages list them.
 pub(crate) const TYPES: [&str; 8] = ["uint64", "int64", "float64", "decimal(p,s)", "text", "bool", "timestamp", "date"];
 
-/// What other tools call our types.
+/// Names of the same types in other tools.
 const ALIASES: [(&str, &str); 14] = [
     ("string", "text"),
     ("varchar", "text"),
@@ -25,16 +25,16 @@ const ALIASES: [(&str, &str); 14] = [
     ("decimal", "decimal(10,2)"),
 ];
 
-/// Why a text is no type.
+/// Why a type is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypeError {
-    /// No type is called so.
+    /// Unknown name.
     Unknown { near: Option<String> },
-    /// Digits outside 1..=38, or more after the point than in all.
+    /// Precision outside 1..=38, or a scale above the precision.
     Decimal,
 }
 
-/// Reads a type.
+/// Parses a type.
 pub(crate) fn parse(text: &str) -> Result<FieldType, TypeError> {
     Ok(match text {
         "uint64" => FieldType::UInt64,
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<FieldType, TypeError> {
     })
 }
 
-/// A type as a job file writes it.
+/// Formats a type.
 pub(crate) fn shown(kind: FieldType) -> String {
     match kind {
         FieldType::UInt64 => "uint64".to_owned(),
@@ -71,7 +71,7 @@ fn meant(text: &str) -> Option<String> {
     alias.or_else(|| nearest(text, TYPES))
 }
 
-/// `10,2)` after `decimal(`.
+/// Parses `10,2)`, what follows `decimal(`.
 fn decimal(rest: &str) -> Option<FieldType> {
     let (precision, scale) = rest.strip_suffix(')')?.split_once(',')?;
     let precision: u8 = precision.trim().parse().ok()?;

@@ -1,6 +1,6 @@
-//! "Did you mean": the known name nearest to what was written.
+//! "Did you mean": the known name most similar to an unknown one.
 
-/// The candidate nearest to `wanted`, if it is near enough to be what was meant. Case is not counted.
+/// The candidate most similar to `wanted`, if similar enough. Ignores case.
 pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     let wanted = wanted.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
@@ -12,7 +12,7 @@ pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) 
         .map(|(_, name)| name.to_owned())
 }
 
-/// The names in backticks with commas between them.
+/// The names in backticks, separated by commas.
 pub(crate) fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")

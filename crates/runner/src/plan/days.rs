@@ -1,32 +1,32 @@
-//! Days that a plan knows, or does not know yet.
+//! The days of a plan, some of which are known only after inputs are read.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use chrono::{Days as Step, NaiveDate};
+use chrono::NaiveDate;
 use serde::Serialize;
 
 /// Days of a job's time zone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Days {
-    /// Those that are known.
+    /// The known days.
     pub known: BTreeSet<NaiveDate>,
-    /// Whether there are others, that will be known when the inputs are read.
+    /// Whether there are more, known only after inputs are read.
     pub unknown: bool,
 }
 
 impl Days {
-    /// Days that an input has not told yet.
+    /// Days of an input that has not been read.
     pub fn unknown() -> Self {
         Self { known: BTreeSet::new(), unknown: true }
     }
 
-    /// Whether there is none.
+    /// Whether there are none, and none unknown.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty() && !self.unknown
     }
 
-    /// Adds others.
+    /// Adds the days of `other`.
     pub fn add(&mut self, other: &Self) {
         self.known.extend(&other.known);
         self.unknown |= other.unknown;
@@ -52,12 +52,12 @@ impl fmt::Display for Days {
     }
 }
 
-/// Labels in ascending order as a person says them: days in a row as `2018-01-01 to 2018-01-05`.
+/// Formats ascending labels: consecutive days as `2018-01-01 to 2018-01-05`.
 pub fn ranges(labels: &[&str]) -> String {
     let mut runs: Vec<(&str, &str)> = Vec::new();
     for label in labels {
         let day: Option<NaiveDate> = label.parse().ok();
-        let before = day.and_then(|day| day.checked_sub_days(Step::new(1)));
+        let before = day.and_then(|day| day.pred_opt());
         match runs.last_mut() {
             Some((_, last)) if before.is_some() && last.parse().ok() == before => *last = label,
             _ => runs.push((label, label)),
@@ -74,7 +74,7 @@ pub fn ranges(labels: &[&str]) -> String {
     }
 }
 
-/// Ranges named before they are only counted.
+/// Most ranges that are named; the rest is counted.
 const SHOWN: usize = 6;
 
 #[cfg(test)]

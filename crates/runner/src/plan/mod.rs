@@ -1,4 +1,4 @@
-//! What a run would do, and why. Nothing here reads or writes: [`crate::plan_job`] looks, and these types tell.
+//! The plan of a run as data. Nothing here reads or writes: [`crate::plan_job`] makes it.
 
 pub(crate) mod days;
 
@@ -17,12 +17,12 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Its exports, in the order of the job file.
     pub exports: Vec<ExportPlan>,
-    /// Tables of which days are checked again.
+    /// Tables without exports, with days to check again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckPlan>,
 }
 
-/// Days of a table, which no export reads, whose checks failed: they are measured again.
+/// Days of a table without exports whose checks failed: they are checked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckPlan {
     /// The table.
@@ -36,11 +36,11 @@ pub struct CheckPlan {
 pub struct TablePlan {
     /// The table.
     pub table: String,
-    /// Why it would be touched; nothing if it is up to date.
+    /// Why it would change; `None` if it is up to date.
     pub reason: Option<TableReason>,
-    /// Inputs that would be read, given up, or are missed.
+    /// Inputs that would be read or removed, and missing ones.
     pub inputs: Vec<PlannedInput>,
-    /// Inputs that it holds as they are.
+    /// Number of inputs without a change.
     pub unchanged: usize,
     /// Bytes of the inputs that would be read.
     pub bytes: u64,
@@ -48,24 +48,24 @@ pub struct TablePlan {
     pub days: Days,
 }
 
-/// Why a table would be touched.
+/// Why a table would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableReason {
-    /// There is none yet.
+    /// It does not exist yet.
     Missing,
-    /// It was asked for.
+    /// `--rebuild`.
     Rebuild,
-    /// Inputs are new, changed or to be taken out.
+    /// Inputs are new, changed or to be removed.
     InputChanged,
-    /// A table that it is made from changes.
+    /// A table that it is derived from changes.
     UpstreamChanged,
-    /// Its rules of garbage collection are others.
+    /// Its garbage-collection rules changed.
     RulesChanged,
 }
 
 impl TableReason {
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -77,16 +77,16 @@ impl TableReason {
     }
 }
 
-/// An input that is not simply as it was.
+/// An input that changed, or that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedInput {
     /// Path or URL.
     pub path: String,
-    /// What would become of it.
+    /// What the run would do with it.
     pub state: InputState,
     /// Bytes to read.
     pub bytes: u64,
-    /// Days that its rows are of.
+    /// Days of its rows.
     pub days: Days,
 }
 
@@ -97,12 +97,12 @@ pub struct ExportPlan {
     pub export: String,
     /// Parts to publish, by label.
     pub parts: Vec<PlannedPart>,
-    /// Parts that changed and stay as they were published, since cells of them have passed their retention.
+    /// Changed parts that stay as published, because cells of them have passed their `maxage`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<PlannedPart>,
-    /// Parts that are up to date, or out of the range of days.
+    /// Number of parts that are up to date, or outside the range of days.
     pub unchanged: usize,
-    /// Whether inputs will name more days when they are read.
+    /// Whether more days become known when inputs are read.
     pub unknown: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct ExportPlan {
 pub struct PlannedPart {
     /// Label, such as `2018-01-01`.
     pub label: String,
-    /// Name of its folder.
+    /// Name of its directory.
     pub part: String,
     /// Why, such as `missing` or `SENSOR changed`.
     pub reason: String,
@@ -125,7 +125,7 @@ impl Plan {
             && self.exports.iter().all(|export| export.parts.is_empty() && !export.unknown)
     }
 
-    /// A line for each table and export that there is something to do for.
+    /// A line for each table and export that would change.
     pub fn lines(&self) -> Vec<String> {
         let tables = self.tables.iter().filter_map(TablePlan::line);
         let exports = self.exports.iter().filter_map(ExportPlan::line);

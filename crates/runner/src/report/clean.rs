@@ -1,4 +1,4 @@
-//! What may be cleaned away: old records of runs, and files beside the tables that nothing names. Decided first; only
+//! Removal of old run records, and of files outside tables that nothing refers to. A plan selects them; only
 //! [`CleanPlan::run`] removes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -11,54 +11,52 @@ use tidetable_store::{Published, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
+use crate::report::LEAST_AGE;
 use crate::run::RunError;
 
-/// Of files that a run may be about to name. Microseconds.
-const LEAST_AGE: i64 = 3_600_000_000;
-
-/// What to clean away.
+/// Options of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanOptions {
-    /// Only what is older than this, microseconds since the epoch.
+    /// Remove only what is older than this, microseconds since the epoch.
     pub before: i64,
-    /// The clock, microseconds since the epoch: half-written files and exports stay for an hour whatever `before` is.
+    /// The clock, microseconds since the epoch: half-written files and exports are kept for an hour at least.
     pub clock: i64,
-    /// The newest records of each job, so many, stay whatever their age.
+    /// Number of newest records of each job that are kept whatever their age.
     pub keep: usize,
 }
 
-/// Something that goes.
+/// A file to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleaned {
     /// Path inside the store.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: CleanedKind,
     /// Its size.
     pub bytes: u64,
 }
 
-/// What goes.
+/// A kind of removed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CleanedKind {
     /// The record of a run.
     Record,
-    /// Rejected rows of a run whose record goes, or is gone.
+    /// Rejected rows of a run whose record is removed or gone.
     Rejects,
-    /// Rows that broke checks of a run whose record goes, or is gone.
+    /// Rows that broke checks, of a run whose record is removed or gone.
     Failing,
-    /// The lock of a job that the project has no more.
+    /// The lock of a job that the project no longer has.
     Lock,
-    /// What the last run of such a job found gone.
+    /// The list of gone and copied inputs of such a job.
     Seen,
-    /// What a killed run left half-written.
+    /// A half-written file of a killed run.
     HalfWritten,
     /// A published part that no list names.
     Part,
 }
 
 impl CleanedKind {
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Record => "run record",
@@ -72,17 +70,17 @@ impl CleanedKind {
     }
 }
 
-/// What goes, in the order in which it goes.
+/// The files to remove, in that order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanPlan {
-    /// A record goes before the files it names.
+    /// A record precedes the files it refers to.
     pub removals: Vec<Cleaned>,
-    /// What stays though nothing names it, and why.
+    /// Unreferenced files that are kept, and why.
     pub notes: Vec<String>,
 }
 
 impl CleanPlan {
-    /// Looks what may go from `store`. What jobs there are only `project` can tell.
+    /// Selects what to remove from `store`. The jobs that exist are known from `project` only.
     ///
     /// # Errors
     /// If the store cannot be listed, or a list of an export cannot be read.
@@ -94,7 +92,7 @@ impl CleanPlan {
         for record in Runs::of(blobs).newest_first(None)? {
             match record {
                 Ok(record) => records.push(record),
-                // Nobody can tell whose it is, so its age alone decides. What another build wrote this one may not judge.
+                // Its job is unknown, so only its age decides. Records of newer builds are kept.
                 Err(StoreError::Unreadable { path, .. }) => {
                     plan.put(store, path, CleanedKind::Record, options.before)?
                 }
@@ -138,7 +136,7 @@ impl CleanPlan {
         Ok(plan)
     }
 
-    /// Published parts that no list names, of exports that have a list or that no job has.
+    /// Published parts that no list names, of exports that have a list or that no job declares.
     fn parts(&mut self, store: &Store, project: Option<&Project>, before: i64) -> Result<(), RunError> {
         let blobs = store.blobs().as_ref();
         let (lists, damaged) = Published::readable(blobs)?;
@@ -160,12 +158,12 @@ impl CleanPlan {
                 continue;
             }
             let Some(part) = stranded(store, &folder)? else { continue };
-            // Which of its parts it names nobody can tell.
+            // Its parts are unknown.
             if is_damaged(&part.export) {
                 continue;
             }
             let listed = lists.iter().any(|list| list.name == part.export);
-            // Without its list an export can still be taken for published: `run --adopt`.
+            // Without its list an export can still be adopted: `run --adopt`.
             let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
             if listed || given_up {
                 for path in part.paths {
@@ -186,7 +184,7 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// A file that was last written before `before`.
+    /// Adds a file that was last written before `before`.
     fn put(&mut self, store: &Store, path: String, kind: CleanedKind, before: i64) -> Result<(), RunError> {
         let found = store.blobs().stat(&path)?;
         if let Some(found) = found.filter(|found| before == i64::MAX || found.modified.is_some_and(|at| at < before)) {
@@ -195,7 +193,7 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// Removes what it names. Stopped on the way it has removed some of it, and what stays is whole.
+    /// Removes the selected files. If interrupted, the remaining files are complete.
     ///
     /// # Errors
     /// If a file cannot be removed: then the rest stays for the next time.
@@ -204,7 +202,7 @@ impl CleanPlan {
         let root = PathBuf::from(blobs.display());
         for Cleaned { path, kind, .. } in &self.removals {
             if *kind == CleanedKind::Lock {
-                // A run that holds it goes on.
+                // A run that holds the lock is active.
                 let Ok(file) = OpenOptions::new().read(true).open(root.join(path)) else { continue };
                 if file.try_lock().is_ok() {
                     blobs.delete(path)?;
@@ -213,7 +211,7 @@ impl CleanPlan {
             }
             blobs.delete(path)?;
             if let (CleanedKind::Part, Some((folder, _))) = (kind, path.rsplit_once('/')) {
-                // It stays if something else is in it.
+                // Fails, as it should, if the directory is not empty.
                 let _ = std::fs::remove_dir(root.join(folder));
             }
         }
@@ -221,7 +219,7 @@ impl CleanPlan {
     }
 }
 
-/// The exports of all jobs; `None` if a job file cannot be read, and so does not tell its own.
+/// The exports of all jobs; `None` if a job file cannot be read.
 fn declared(project: &Project) -> Option<BTreeSet<String>> {
     let mut exports = BTreeSet::new();
     for name in project.jobs() {
@@ -230,8 +228,8 @@ fn declared(project: &Project) -> Option<BTreeSet<String>> {
     Some(exports)
 }
 
-/// The runs whose records stay: young ones, the newest of each job, its last good one, and those that were the last to
-/// try a part in vain, which tell that it is missing. `records` are the newest first.
+/// The runs whose records are kept: young ones, the newest of each job, its last good one, and the last that
+/// tried a part and failed, as `status` reports it. `records` are the newest first.
 fn kept(records: &[RunRecord], options: CleanOptions) -> HashSet<&str> {
     let mut kept = HashSet::new();
     let mut by_job: BTreeMap<&str, (usize, bool)> = BTreeMap::new();

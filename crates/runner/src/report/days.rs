@@ -1,4 +1,4 @@
-//! Days that are missing, and how old the newest is.
+//! Gaps between days, and the age of the newest day.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,16 +6,16 @@ use std::ops::Range;
 use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::Per;
 use crate::period::Period;
+use tidetable_layout::time::DAY;
 
-/// The period that a label of a list names, whatever its kind.
+/// Parses the label of a period of any kind.
 pub(crate) fn period_of(label: &str) -> Option<Period> {
     [Per::Day, Per::Month, Per::Hour, Per::Query].into_iter().find_map(|per| Period::of_label(per, label))
 }
 
-/// Periods between the first and the last of `there` that are neither among them nor among `empty`.
+/// Periods between the first and the last of `there` that are neither in it nor in `empty`.
 pub(crate) fn gaps(tz: Tz, there: &BTreeSet<Period>, empty: &BTreeSet<Period>) -> Vec<Period> {
     let (Some(first), Some(last)) = (there.first(), there.last()) else { return Vec::new() };
     let between = std::iter::successors(after(first), after).take_while(|period| period < last);
@@ -35,22 +35,22 @@ fn after(period: &Period) -> Option<Period> {
     Some(Period { start, per: period.per })
 }
 
-/// Whether something is older than `limit` at `now`: a day is as old as its end is past, and what never was is old.
+/// Whether the age at `now` exceeds `limit`. The age counts from the end of a day; without any day it is exceeded.
 pub(crate) fn is_stale(now: i64, limit: i64, until: Option<i64>) -> bool {
     until.is_none_or(|until| age(now, until) > limit)
 }
 
-/// Microseconds from `until` to `now`, none if it lies ahead.
+/// Microseconds from `until` to `now`, 0 if it is in the future.
 pub(crate) fn age(now: i64, until: i64) -> i64 {
     now.saturating_sub(until).max(0)
 }
 
-/// The UTC days (since the epoch) that have a moment of `time`.
+/// The UTC days (since the epoch) that overlap `time`.
 pub(crate) fn utc_days(time: &Range<i64>) -> Range<i64> {
     if time.is_empty() {
         return 0..0;
     }
-    time.start.div_euclid(MICROS_PER_DAY)..(time.end - 1).div_euclid(MICROS_PER_DAY) + 1
+    time.start.div_euclid(DAY)..(time.end - 1).div_euclid(DAY) + 1
 }
 
 #[cfg(test)]
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_day_is_as_old_as_its_end_is_past() {
-        let end = 10 * MICROS_PER_DAY;
-        let hour = MICROS_PER_DAY / 24;
+        let end = 10 * DAY;
+        let hour = DAY / 24;
         assert!(!is_stale(end + 26 * hour, 26 * hour, Some(end)));
         assert!(is_stale(end + 26 * hour + 1, 26 * hour, Some(end)));
         assert!(!is_stale(end - hour, 0, Some(end)), "a day that is not over is fresh");

@@ -1,4 +1,4 @@
-//! What came from what: inputs into tables, tables into tables and into published parts, as manifests and lists say.
+//! Lineage: which inputs and versions tables and published parts were made from, according to manifests and lists.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,10 +14,10 @@ use crate::project::Project;
 use crate::report::days::{period_of, utc_days};
 use crate::run::RunError;
 
-/// UTC days, since the epoch; all if `None`.
+/// UTC days since the epoch; all days if `None`.
 type UtcDays = Option<BTreeSet<i32>>;
 
-/// What a thing is.
+/// The kind of an end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkKind {
     /// A file that a source reads.
@@ -28,33 +28,33 @@ pub enum LinkKind {
     Part,
 }
 
-/// Something that went into something else.
+/// One step of lineage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
-    /// What it came from.
+    /// Where the rows come from.
     pub from: (LinkKind, String),
-    /// What it went into.
+    /// What they were loaded into or published as.
     pub into: (LinkKind, String),
     /// UTC days of its rows; of a part, its label.
     pub days: String,
-    /// For what goes into a table: its place among the inputs.
+    /// For a link into a table: the sequence number of the input.
     pub sequence: Option<u64>,
-    /// Of an input, the hash of its bytes; of a part, the checksum of its file.
+    /// Of an input, the hash of its content; of a part, the checksum of its file.
     pub fingerprint: Option<String>,
-    /// Rows read of an input, or published.
+    /// Rows read from an input, or published.
     pub rows: u64,
     /// Rows of an input that were rejected.
     pub rejected: u64,
-    /// The version of the table that took the input, or that was the last to change the part.
+    /// The version of the table that loaded the input, or the last one that changed the part.
     pub version: Option<u64>,
-    /// The run that did it, as far as its record is kept.
+    /// The run that did it, if its record is kept.
     pub run: Option<String>,
     /// The logical time of that run, microseconds.
     pub now: Option<i64>,
 }
 
 impl LinkKind {
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -64,18 +64,18 @@ impl LinkKind {
     }
 }
 
-/// The tables and lists of a store, to follow links in.
+/// The tables and lists of a store, from which links are derived.
 #[derive(Debug)]
 pub struct Lineage {
     versions: BTreeMap<String, Version>,
     lists: Vec<Published>,
     zones: HashMap<String, Tz>,
-    /// By table and input the run that loaded it: its name, its logical time, and the version it made.
+    /// By table and input: name and logical time of the run that loaded it, and the version it made.
     loaded: HashMap<(String, String), (String, i64, u64)>,
 }
 
 impl Lineage {
-    /// Reads the newest versions, the lists and the records of `store`; job files of `project` say what a day is.
+    /// Reads the newest versions, the lists and the records of `store`; job files of `project` give the time zones.
     ///
     /// # Errors
     /// If the store cannot be listed. Versions, lists and records that cannot be read are left out.
@@ -107,8 +107,8 @@ impl Lineage {
         Ok(Self { versions, lists, zones: jobs.filter_map(zone).collect(), loaded })
     }
 
-    /// The links of a table, an export or a part, up to the inputs and down to what was published; of one day if one
-    /// is given. `None`: there is no such thing.
+    /// The links of a table, an export or a part, upstream to the inputs and downstream to published parts; only of
+    /// `day` if given. `None` if the name is unknown.
     pub fn of(&self, name: &str, day: Option<NaiveDate>) -> Option<Vec<Link>> {
         let mut links = BTreeSet::new();
         if let Some(version) = self.versions.get(name) {
@@ -138,7 +138,7 @@ impl Lineage {
         known.then(|| links.into_iter().collect())
     }
 
-    /// What an input went into, by its path or the end of it. `None`: no table holds it.
+    /// The downstream links of an input, given its path or the end of it. `None`: no table holds it.
     pub fn of_input(&self, path: &str) -> Option<Vec<Link>> {
         let end = format!("/{path}");
         let mut links = BTreeSet::new();
@@ -151,7 +151,7 @@ impl Lineage {
         (!links.is_empty()).then(|| links.into_iter().collect())
     }
 
-    /// What a run loaded and published, as far as no later run has taken its place.
+    /// What a run loaded and published, unless a later run has replaced it.
     pub fn of_run(&self, run: &str) -> Vec<Link> {
         let mut links = BTreeSet::new();
         for (table, version) in &self.versions {
@@ -164,14 +164,14 @@ impl Lineage {
         links.into_iter().collect()
     }
 
-    /// The UTC days of a period; `None` if it is of all times.
+    /// The UTC days of a period; `None` for all times.
     fn utc(&self, job: &str, period: &Period) -> UtcDays {
         let bounds = period.bounds(self.zone(job));
         let days = || utc_days(&bounds).filter_map(|day| i32::try_from(day).ok()).collect();
         (period.per != Per::Query).then(days)
     }
 
-    /// Whether a part has to do with `day`, if one is asked for.
+    /// Whether a part overlaps `day`, if given.
     fn is_of(&self, job: &str, period: Option<&Period>, day: Option<NaiveDate>) -> bool {
         let Some(day) = day else { return true };
         period.is_none_or(|period| {
@@ -184,7 +184,7 @@ impl Lineage {
         self.zones.get(job).copied().unwrap_or_default()
     }
 
-    /// What `table` was made from in `days`.
+    /// Adds upstream links of `table` for `days`.
     fn up(&self, table: &str, days: &UtcDays, links: &mut BTreeSet<Link>) {
         let Some(version) = self.versions.get(table) else { return };
         for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
@@ -195,7 +195,7 @@ impl Lineage {
         }
     }
 
-    /// What was made from `table` in `days`.
+    /// Adds downstream links of `table` for `days`.
     fn down(&self, table: &str, days: &UtcDays, label: Option<NaiveDate>, links: &mut BTreeSet<Link>) {
         for list in &self.lists {
             for (name, part) in list.parts.iter().filter(|(_, part)| part.sources.contains_key(table)) {
@@ -217,7 +217,7 @@ impl Lineage {
         }
     }
 
-    /// The tables that an input is a window of, such as `SENSOR@2018-01-05`; none if it is a file.
+    /// The tables of an input that is a window, such as `SENSOR@2018-01-05`; empty for a file.
     fn tables_of<'a>(&'a self, input: &'a Input) -> Vec<&'a str> {
         let Some((names, _)) = input.path.rsplit_once('@') else { return Vec::new() };
         let names: Vec<&str> = names.split('+').collect();

@@ -1,5 +1,5 @@
-//! Looking back, without running anything: how jobs stand, what came from what, what may be cleaned away, and
-//! what is damaged.
+//! Reports on a store, without running anything: status of jobs, lineage, removable files, and
+//! damage.
 
 pub(crate) mod clean;
 pub(crate) mod days;
@@ -7,7 +7,12 @@ pub(crate) mod doctor;
 pub(crate) mod lineage;
 pub(crate) mod status;
 
+use tidetable_layout::time::HOUR;
+
 pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
 pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};
 pub use status::{DaysOf, Status, Statuses, statuses};
+
+/// Minimum age of a half-written file, and of a file that a running process may be about to name; microseconds.
+pub(crate) const LEAST_AGE: i64 = HOUR;

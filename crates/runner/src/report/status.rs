@@ -1,4 +1,4 @@
-//! How jobs stand: their last runs, how new what they made is, and what is missing.
+//! Status of jobs: their last runs, the age of their data and published parts, and what is missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
+use tidetable_layout::time::HOUR;
 use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
 use tidetable_store::{Published, Store, Version};
 
@@ -15,8 +16,8 @@ use crate::project::Project;
 use crate::report::days::{age, gaps, is_stale, period_of};
 use crate::run::RunError;
 
-/// Clocks of machines differ a little. Microseconds.
-pub(crate) const CLOCK_SKEW: i64 = 3_600_000_000;
+/// Tolerated difference between clocks. Microseconds.
+pub(crate) const CLOCK_SKEW: i64 = HOUR;
 
 /// Days of an export or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,35 +28,35 @@ pub struct DaysOf {
     pub days: Vec<String>,
 }
 
-/// How a job stands.
+/// The status of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
     /// The job.
     pub job: String,
     /// Its last run.
     pub last: Option<RunRecord>,
-    /// How that ended, `running`, or `killed`.
+    /// Its outcome, `running`, or `killed`.
     pub state: Option<&'static str>,
-    /// The latest logical time of a run that ended well, microseconds. One that was still to come when the run began counts
-    /// as the time it began.
+    /// The latest logical time of a successful run, microseconds. If that was in the future when the run began, the
+    /// start of the run.
     pub good: Option<i64>,
-    /// End of the newest UTC day that its tables have events of, microseconds.
+    /// End of the newest UTC day with events in its tables, microseconds.
     pub data_until: Option<i64>,
-    /// End of the newest day that is published, of the export that is the furthest behind.
+    /// End of the newest published day, of the export that is furthest behind.
     pub published_until: Option<i64>,
     /// Whether it has exports.
     pub publishes: bool,
-    /// Days between the first and the last of an export that are not there; of a table, where nothing is published.
+    /// Missing days between the first and the last of an export; of a table, if the job publishes nothing.
     pub gaps: Vec<DaysOf>,
-    /// Days that could not be published when last tried.
+    /// Days whose last attempt to publish failed.
     pub failed: Vec<DaysOf>,
-    /// Days left as they are since cells of them have passed their retention.
+    /// Changed days that stay as published, because cells of them have passed their `maxage`.
     pub sealed: Vec<DaysOf>,
-    /// Rows of the live inputs that were rejected.
+    /// Rejected rows of the current inputs.
     pub rejected: u64,
 }
 
-/// How all jobs stand.
+/// The status of all jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statuses {
     /// By name.
@@ -65,7 +66,7 @@ pub struct Statuses {
 }
 
 impl Status {
-    /// Whether its last good run, or what it has published (without exports, its data), is older than `limit` at `now`.
+    /// Whether its last good run, or its published parts (without exports, its data), are older than `limit` at `now`.
     pub fn is_stale(&self, now: i64, limit: i64) -> bool {
         let newest = if self.publishes { self.published_until } else { self.data_until };
         is_stale(now, limit, self.good) || is_stale(now, limit, newest)
@@ -77,8 +78,8 @@ impl Status {
     }
 }
 
-/// How the jobs of a store stand, and those of the project if there is one. `clock` is the clock of the machine,
-/// microseconds since the epoch: what was recorded by one that was ahead of it tells nothing of ages.
+/// The status of the jobs of a store, and of those of the project if there is one. `clock` is the clock,
+/// microseconds since the epoch: records with times ahead of it do not count for ages.
 ///
 /// # Errors
 /// If the store cannot be listed.
@@ -90,7 +91,7 @@ pub fn statuses(
 ) -> Result<Statuses, RunError> {
     let credible = clock.saturating_add(CLOCK_SKEW);
     let mut found = Statuses::default();
-    let mut jobs: BTreeMap<String, Known> = BTreeMap::new();
+    let mut jobs: BTreeMap<String, JobFacts> = BTreeMap::new();
     for name in project.map(Project::jobs).unwrap_or_default() {
         let known = jobs.entry(name.clone()).or_default();
         if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
@@ -142,46 +143,43 @@ pub fn statuses(
     Ok(found)
 }
 
-/// What is told of a record whose times are ahead of the clock.
+/// The note on a record with times ahead of the clock.
 fn from_the_future(record: &RunRecord, credible: i64) -> String {
     let time = |micros: i64| chrono::DateTime::from_timestamp_micros(micros).map(|time| time.to_rfc3339());
     if record.started > credible {
         let began = time(record.started).unwrap_or_default();
         return format!(
-            "runs/{}.json says that the run began at {began}, which is still to come: a clock was wrong, then or now; for ages the \
-             record does not count",
+            "runs/{}.json says that the run began at {began}, which is in the future: a clock was wrong, then or now; the record \
+             is ignored for ages",
             record.run
         );
     }
     let now = time(record.now).unwrap_or_default();
-    format!(
-        "run {} had the logical time {now}, which is still to come: for its age the time at which it began counts",
-        record.run
-    )
+    format!("run {} had the logical time {now}, which is in the future: its age counts from its start", record.run)
 }
 
-/// What was found of a job.
+/// What is known of a job.
 #[derive(Default)]
-struct Known {
+struct JobFacts {
     tz: Tz,
-    /// Its exports, if its file tells.
+    /// Its exports, if its job file is readable.
     exports: Option<Vec<(String, Per)>>,
     tables: Vec<(String, Version)>,
     lists: Vec<Published>,
     last: Option<RunRecord>,
     good: Option<i64>,
-    /// Parts of which the newest try is known.
+    /// Parts whose newest attempt is known.
     tried: HashSet<(String, String)>,
     failed: BTreeMap<String, BTreeSet<String>>,
     sealed: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Known {
-    /// Takes note of runs, the newest first, of which those count that began before `credible`.
+impl JobFacts {
+    /// Adds runs, the newest first; those that began after `credible` do not count for ages.
     fn note(&mut self, record: RunRecord, credible: i64) {
         let began = record.started <= credible;
         if record.outcome == Outcome::Ok && began {
-            // A run that never began, as in tests, has its logical time alone.
+            // A run without a start, as in tests, has its logical time only.
             let known_by = if record.started == 0 { record.now } else { record.now.min(record.started) };
             self.good = self.good.max(Some(known_by));
         }
@@ -194,14 +192,14 @@ impl Known {
             }
         }
         match &self.last {
-            // What was recorded by a clock that was ahead came before what was recorded since, whatever its name.
+            // A record with a time in the future is older than any made with the correct clock, whatever its name.
             Some(last) if last.started > credible && began => self.last = Some(record),
             Some(_) => {}
             None => self.last = Some(record),
         }
     }
 
-    /// Takes note of a run that failed and could not record it, as on a full disk.
+    /// Adds a failed run that could not write its record, as on a full disk.
     fn note_unrecorded(&mut self, job: &str, root: &Path) {
         let Some(unrecorded) = unrecorded(root, job) else { return };
         match &mut self.last {
@@ -219,7 +217,7 @@ impl Known {
         let is_table = |of: &String| self.tables.iter().any(|(table, _)| table == of);
         self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
         self.sealed.retain(|export, _| here(&self.exports, export));
-        // A query table of everything has no day: it is as new as the data.
+        // An export with `per = "query"` has no day: it is as new as the data.
         let published: Vec<OfTime<'_>> = self.lists.iter().map(of_list).filter(|of| !of.is_timeless()).collect();
         let data: Vec<OfTime<'_>> = self.tables.iter().map(|(table, version)| of_table(table, version)).collect();
         let by_time = |(_, per): &&(String, Per)| *per != Per::Query;
@@ -227,7 +225,7 @@ impl Known {
             Some(exports) => exports.iter().any(|export| by_time(&export)),
             None => !published.is_empty(),
         };
-        // An export that has published nothing yet is behind all others.
+        // An export without published parts is behind all others.
         let behind = |(name, _): &(String, Per)| !published.iter().any(|of| of.name == name && !of.there.is_empty());
         let nothing_yet = self.exports.iter().flatten().filter(by_time).any(behind);
         let published_until = published.iter().filter_map(|of| of.until(self.tz)).min();
@@ -258,11 +256,11 @@ impl Known {
     }
 }
 
-/// Periods that something is there of.
+/// The periods of an export or a table.
 struct OfTime<'a> {
     name: &'a str,
     there: BTreeSet<Period>,
-    /// Of which it is known that nothing is to be there.
+    /// Periods known to be empty.
     empty: BTreeSet<Period>,
 }
 
@@ -271,7 +269,7 @@ impl OfTime<'_> {
         self.there.first().is_some_and(|period| period.per == Per::Query)
     }
 
-    /// The end of the newest.
+    /// The end of the newest period.
     fn until(&self, tz: Tz) -> Option<i64> {
         self.there.last().map(|period| period.bounds(tz).end)
     }
@@ -288,7 +286,7 @@ fn of_list(list: &Published) -> OfTime<'_> {
     OfTime { name: &list.name, there, empty }
 }
 
-/// UTC days of windows that hold cells, in files of their own or in one that they share.
+/// UTC days of windows with cells, in files of their own or in multi-window files.
 fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
     let shared: Vec<_> = version.ssts().filter_map(|sst| sst.multi_window.as_ref()).collect();
     let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
@@ -297,7 +295,7 @@ fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
     OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
 }
 
-/// Tables of one source reject a row that is wrong in itself all together.
+/// Rejected rows. Tables of one source reject the same invalid rows, so the largest number of each source counts.
 fn rejected(tables: &[(String, Version)]) -> u64 {
     let mut by_path: BTreeMap<&str, u64> = BTreeMap::new();
     for input in tables.iter().flat_map(|(_, version)| version.inputs.iter()) {
@@ -310,11 +308,11 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::day::MICROS_PER_DAY;
+    use tidetable_layout::time::DAY;
 
     #[test]
     fn what_is_behind_makes_a_job_stale() {
-        let day = MICROS_PER_DAY;
+        let day = DAY;
         let status = Status { good: Some(10 * day), data_until: Some(10 * day), ..Status::default() };
         assert!(!status.is_stale(11 * day, day));
         assert!(status.is_stale(11 * day + 1, day));
@@ -339,7 +337,7 @@ mod tests {
             error: None,
         };
         let run = |now, outcome, exports| RunRecord { now, outcome, exports, ..RunRecord::default() };
-        let mut known = Known::default();
+        let mut known = JobFacts::default();
         known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]), 9);
         known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]), 9);
         known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]), 9);
@@ -358,7 +356,7 @@ mod tests {
             outcome,
             ..RunRecord::default()
         };
-        let mut known = Known::default();
+        let mut known = JobFacts::default();
         known.note(run("3", 900, 900, Outcome::Ok), 100);
         known.note(run("2", 50, 50, Outcome::Failed), 100);
         known.note(run("1", 40, 800, Outcome::Ok), 100);

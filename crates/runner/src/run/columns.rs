@@ -1,4 +1,4 @@
-//! Files whose columns are not the declared ones: what a person is told of them.
+//! Notes on files whose columns differ from the declared ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
 use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Result};
 
-/// The files that differed so far, each kind of difference once: the first file, and how many there are.
+/// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct OtherColumns {
-    seen: Mutex<BTreeMap<(String, String), Files>>,
+    seen: Mutex<BTreeMap<(String, String), DifferingFiles>>,
 }
 
 #[derive(Debug)]
-struct Files {
+struct DifferingFiles {
     first: String,
     last: String,
     count: usize,
@@ -27,24 +27,24 @@ impl OtherColumns {
             SchemaMode::Evolve | SchemaMode::Freeze => "what is missing is null, what is not declared is not read",
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| Files {
+        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| DifferingFiles {
             first: input.path.clone(),
             last: String::new(),
             count: 0,
             what_follows,
         });
-        // Pieces of a file come one after the other.
+        // Chunks of a file arrive one after the other.
         if files.last != input.path {
             files.count += 1;
             files.last.clone_from(&input.path);
         }
     }
 
-    /// A sentence for each difference.
+    /// A note for each difference.
     pub(crate) fn notes(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = |((_, diff), files): (&(String, String), &Files)| {
-            let Files { first, count, what_follows, .. } = files;
+        let note = |((_, diff), files): (&(String, String), &DifferingFiles)| {
+            let DifferingFiles { first, count, what_follows, .. } = files;
             let others = match count {
                 1 => String::new(),
                 2 => " (and 1 other file)".to_owned(),
@@ -56,14 +56,14 @@ impl OtherColumns {
     }
 }
 
-/// The files of a source, with a look at their columns.
+/// The files of a source; checks the columns of each.
 #[derive(Debug)]
-pub(crate) struct Looking<'a> {
+pub(crate) struct ColumnDiffFeed<'a> {
     pub(crate) feed: FileFeed<'a>,
     pub(crate) others: &'a OtherColumns,
 }
 
-impl Feed for Looking<'_> {
+impl Feed for ColumnDiffFeed<'_> {
     fn read(
         &self,
         input: &InputFile,

@@ -1,4 +1,4 @@
-//! Looks at what there is, and plans what a run does.
+//! Makes the plan of a run from the state of inputs, tables and exports.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
 use tidetable_store::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
-use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
+use crate::day::{day_bounds, days_touched, utc_day};
 use crate::job::{Export, Job, Table, TableInput};
 use crate::period::Period;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
@@ -17,13 +17,13 @@ use crate::readable::ReadableTables;
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::params::probe_params;
-use crate::run::parts::{Part, Wanted};
-use crate::run::publish::{Looked, LookedAt, PublishStage, check_keys, tables_read};
+use crate::run::parts::{StalePart, Wanted};
+use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
 use crate::run::stages::load::{Planned, PlannedSource, taken_out};
 
 impl Run<'_> {
-    /// What the run does with `sources`, and with what follows from them; and the exports as they were looked at for that.
-    pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, LookedAt<'_>), RunError> {
+    /// The plan for `sources` and all that follows from them, with the compared exports.
+    pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
         let mut plan = Plan { job: self.job.name.clone(), ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);
@@ -35,18 +35,18 @@ impl Run<'_> {
             });
         }
         let failures = self.failures()?;
-        let (stage, mut all) = (self.publish_stage(), LookedAt::new());
+        let (stage, mut all) = (self.publish_stage(), ComparedExports::new());
         let mut read = HashSet::new();
         for export in &self.job.exports {
             let reads = self.reads(export)?;
-            let (planned, looked) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
+            let (planned, compared) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
             plan.exports.push(planned);
-            all.extend(looked.map(|looked| (export.name.clone(), looked)));
+            all.extend(compared.map(|compared| (export.name.clone(), compared)));
             read.extend(reads);
         }
         for table in self.checks_unread(&read) {
             let days = self.days_to_check_again(table, &failures);
-            // A run that is about some parts is not about days of tables.
+            // A run of selected parts does not check tables.
             if !days.is_empty() {
                 let days = days.iter().map(NaiveDate::to_string).collect();
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
@@ -86,7 +86,7 @@ impl Run<'_> {
         })
     }
 
-    /// The days of the job's time zone that a table holds records of, for the UTC days that inputs are known by.
+    /// The days of the job's time zone for which a table holds records; inputs are known by UTC days.
     fn held_days(&self, planned: &Planned<'_>) -> Result<HeldDays<'_>, RunError> {
         let mut held = HeldDays { job: self.job, empty: HashSet::new() };
         let Some(latest) = planned.base.latest.as_ref().filter(|_| self.job.timezone != Tz::UTC) else {
@@ -114,7 +114,7 @@ impl Run<'_> {
         Ok(held)
     }
 
-    /// A table that is made from others follows them: what changed since it was made, and what the run is going to change.
+    /// The plan of a derived table: what changed since it was made, and what this run is going to change.
     fn derived(&self, table: &Table, shape: &QueryShape, before: &[TablePlan]) -> Result<TablePlan, RunError> {
         let name = &table.spec.name;
         let upstream = || before.iter().filter(|other| shape.reads.contains(&other.table));
@@ -146,13 +146,13 @@ impl Run<'_> {
         Ok(TablePlan { table: name.clone(), reason, inputs: Vec::new(), unchanged: 0, bytes: 0, days })
     }
 
-    /// What is to be published now, and what will be when its tables have changed.
+    /// The parts to publish now, and after the tables have changed.
     fn export<'a>(
         &self,
         (stage, export): (&PublishStage<'a>, &'a Export),
         reads: &[String],
         (tables, failures): (&[TablePlan], &Failures),
-    ) -> Result<(ExportPlan, Option<Looked<'a>>), RunError> {
+    ) -> Result<(ExportPlan, Option<ComparedExport<'a>>), RunError> {
         let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
         let mut unchanged = 0;
         let mut there = Vec::new();
@@ -170,10 +170,10 @@ impl Run<'_> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let mut sealed = Vec::new();
         let is_there = there.len() == reads.len();
-        let looked = is_there.then(|| stage.look(export, &there, &wanted, published.clone())).transpose()?;
-        if let Some(looked) = &looked {
-            unchanged = looked.unchanged;
-            for Part { label, folder, reason, sealed: stays, .. } in looked.parts.iter().cloned() {
+        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose()?;
+        if let Some(compared) = &compared {
+            unchanged = compared.unchanged;
+            for StalePart { label, folder, reason, sealed: stays, .. } in compared.parts.iter().cloned() {
                 let planned = PlannedPart { label: label.clone(), part: folder, reason };
                 match stays {
                     true => sealed.push(planned),
@@ -201,10 +201,10 @@ impl Run<'_> {
         }
         unknown &= wanted.may_take_unknown();
         let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, looked))
+        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, compared))
     }
 
-    /// Plans the query of an export over the tables of the job and of the store.
+    /// The tables that the query of an export reads, found by planning it over the tables of the job and the store.
     pub(crate) fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
         let mut readable = ReadableTables::of(self.store, self.job)?;
         let tables = std::mem::take(&mut readable.tables);
@@ -213,35 +213,34 @@ impl Run<'_> {
             damaged.unwrap_or_else(|| RunError::Query { export: export.name.clone(), source: Box::new(error) })
         };
         let reads = tables_read(export, read_by(&tables, &export.sql).map_err(&mut wrong)?)?;
-        // So that a mistake is told before anything is loaded.
+        // Reports a mistake in the query before anything is loaded.
         let checked = self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
         check_keys(export, &checked.columns)?;
         Ok(reads)
     }
 }
 
-/// The days of the job's time zone that a UTC day lies in.
-pub(crate) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveDate> {
-    let start = i64::from(utc_day) * MICROS_PER_DAY;
-    days_touched(job.timezone, start..start + MICROS_PER_DAY)
+/// The days of the job's time zone that overlap a UTC day.
+pub(crate) fn local_days(job: &Job, day: i32) -> impl Iterator<Item = NaiveDate> {
+    days_touched(job.timezone, utc_day(day))
 }
 
-/// Days of the job's time zone that a table holds records of.
+/// Days of the job's time zone for which a table holds records.
 struct HeldDays<'a> {
     job: &'a Job,
-    /// Those that it holds none of, though a UTC day lies in them that it does.
+    /// Days without records, although they overlap a UTC day that has some.
     empty: HashSet<NaiveDate>,
 }
 
 impl HeldDays<'_> {
-    /// Those that UTC days lie in.
+    /// Those that overlap the UTC days `utc`.
     fn of(&self, utc: &[i32]) -> Days {
         let local = utc.iter().flat_map(|day| local_days(self.job, *day));
         local.filter(|day| !self.empty.contains(day)).collect()
     }
 }
 
-/// What becomes of the inputs that are not as they were.
+/// The planned change of each input that is not as it was.
 fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
     let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
     let held = |days: &[i32]| held.of(days);

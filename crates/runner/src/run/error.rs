@@ -1,4 +1,4 @@
-//! Why a run failed.
+//! Errors of a run.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use tidetable_export::ExportError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
-/// Why a run failed. What it committed before stands; running again goes on from there.
+/// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Too many rows did not fit.
+    /// More rejected rows than the source allows.
     #[error(
         "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \
-         nothing was committed. The rows and reasons are in {log}: mend the source or its columns, or raise the limit"
+         nothing was committed. The rows and reasons are in {log}: fix the source or its columns, or raise the limit"
     )]
     TooManyRejected {
         /// The source.
@@ -22,15 +22,15 @@ pub enum RunError {
         rejected: u64,
         /// Rows read.
         read: u64,
-        /// The limit as the job file says it.
+        /// The limit as in the job file.
         limit: String,
         /// File with the rejected rows.
         log: String,
     },
-    /// Too many rows of the query of a table did not fit it.
+    /// More rejected rows of a table's query than allowed.
     #[error(
         "{rejected} of {read} rows that the query of table {table} gave were rejected, more than {limit}; the table is as \
-         it was, the tables it reads are up to date. The rows and reasons are in {log}: mend the query or the layout"
+         it was, the tables it reads are up to date. The rows and reasons are in {log}: fix the query or the layout"
     )]
     TooManyQueryRejected {
         /// The table.
@@ -44,10 +44,10 @@ pub enum RunError {
         /// File with the rejected rows.
         log: String,
     },
-    /// A rebuild that would lose the rows of inputs.
+    /// A rebuild that would lose the rows of missing inputs.
     #[error(
-        "building table {table} anew would lose the rows of inputs that are gone: {}; put them back, or take them out of it \
-         for good with{}",
+        "rebuilding table {table} would lose the rows of missing inputs: {}; put them back, or remove their rows for good \
+         with{}",
         gone.join(", "),
         gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
@@ -57,32 +57,32 @@ pub enum RunError {
         /// The inputs.
         gone: Vec<String>,
     },
-    /// An export of a name that another job publishes under.
+    /// A name that an export of another job has.
     #[error("{name} is published by job {owner}; give the export {export} of this job another name")]
     ExportOwned {
         /// The export.
         export: String,
-        /// The name both have: of the export, or of a part of it.
+        /// The common name: of the export, or of a part of it.
         name: String,
         /// The job it belongs to.
         owner: String,
     },
-    /// A name that exports or tables of two jobs can both have.
+    /// A name that exports or tables of two jobs could both have.
     #[error(
         "{name} can have the name {both}, and so can {other} of job {job}: give one of them a name that differs in more than \
          its times and capitals"
     )]
-    NamesMeet {
+    NameConflict {
         /// The export or table.
         name: String,
-        /// The name that both can have.
+        /// The common name.
         both: String,
-        /// That of the other job.
+        /// The export or table of the other job.
         other: String,
         /// The other job.
         job: String,
     },
-    /// A query that reads what cannot be restricted to a period, or not be followed.
+    /// A query that reads what cannot be restricted to a period, or whose changes cannot be followed.
     #[error(
         "export {export}: {found}; a query for each day, hour or month reads records of tables, such as SENSOR, and one \
          per = \"query\" may read rows.T and cells.T too"
@@ -93,24 +93,24 @@ pub enum RunError {
         /// What is wrong with it.
         found: String,
     },
-    /// A column that is to tell the rows of an export apart, and that its query does not give.
-    #[error("export {export}: `keys` names {key}, which is no column of its query: it gives {columns}")]
+    /// A column in `keys` that the query does not return.
+    #[error("export {export}: `keys` names {key}, which is not a column of its query; the columns are {columns}")]
     UnknownKey {
         /// The export.
         export: String,
         /// The column.
         key: String,
-        /// Those that there are.
+        /// The columns of the query.
         columns: String,
     },
-    /// A store root that cannot be written to yet.
+    /// A store root in a bucket, which is not supported yet.
     #[error("the store's root {root} is a URL; stores in buckets are not built yet, name a folder")]
     RemoteRoot {
         /// The root.
         root: String,
     },
-    /// A root into which a backup is being restored.
-    #[error("a restore into {root} did not come to its end: run that `tidetable restore` again")]
+    /// A root with an unfinished restore.
+    #[error("a restore into {root} is unfinished: run that `tidetable restore` again")]
     HalfRestored {
         /// The root.
         root: String,
@@ -118,7 +118,7 @@ pub enum RunError {
     /// A table or export that the job does not have.
     #[error("--select {selected}: job {job} has no such {what}; it has {known}")]
     NotSelected {
-        /// As it was asked for.
+        /// As given.
         selected: String,
         /// The job.
         job: String,
@@ -127,7 +127,7 @@ pub enum RunError {
         /// Those it has.
         known: String,
     },
-    /// Another run of the job goes on.
+    /// Another run of the job holds the lock.
     #[error(
         "job {job} is being run already (run {run}, process {process}): wait for its end, or use --if-locked wait or \
          --if-locked skip"
@@ -140,7 +140,7 @@ pub enum RunError {
         /// Its process.
         process: u32,
     },
-    /// A job runs while nothing may change.
+    /// A job runs during an operation that excludes runs.
     #[error("job {job} is being run (run {run}, process {process}): wait for its end, nothing was changed")]
     Running {
         /// The job.
@@ -150,25 +150,25 @@ pub enum RunError {
         /// Its process.
         process: u32,
     },
-    /// A file could not be set aside.
-    #[error("cannot set {path} aside: {source}")]
+    /// A file could not be moved to quarantine.
+    #[error("cannot move {path} to quarantine: {source}")]
     Staging {
         /// Path inside the store.
         path: String,
         /// The cause.
         source: std::io::Error,
     },
-    /// A key or token that the job file names is not there.
+    /// A secret that the job file refers to is missing.
     #[error("source {source_name}: `{key}` of its storage: {reason}")]
     Secret {
         /// The source.
         source_name: String,
         /// The key of the job file.
         key: &'static str,
-        /// What is missing.
+        /// Why.
         reason: NoSecret,
     },
-    /// The lock of a job could not be looked at.
+    /// The lock of a job could not be opened.
     #[error("cannot lock {}: {source}", path.display())]
     Lock {
         /// Its file.
@@ -179,10 +179,10 @@ pub enum RunError {
     /// The run was asked to stop.
     #[error("interrupted; what was committed and published before stands, run again to go on from there")]
     Interrupted {
-        /// By which signal.
+        /// The number of the signal.
         signal: u8,
     },
-    /// Published files without the list that says what they were made from.
+    /// Published files without the list of the export.
     #[error(
         "exports/{folder} is there, but not the list exports/{export}.json that says what was published; put it back, or \
          run with --adopt to keep those files until their days are published anew, or with --force to publish all anew"
@@ -190,13 +190,13 @@ pub enum RunError {
     ListMissing {
         /// The export.
         export: String,
-        /// A folder of it.
+        /// One of its directories.
         folder: String,
     },
-    /// Published files of a table that is no more.
+    /// Published parts of a table that no longer exists.
     #[error(
-        "export {export} has days that were made from table {table}, which is not there any more; put it back, or run with \
-         --rebuild to build the table, and from it those days, anew"
+        "export {export} has days that were made from table {table}, which does not exist any more; put it back, or run with \
+         --rebuild to rebuild the table and those days"
     )]
     TableMissing {
         /// The export.
@@ -204,16 +204,16 @@ pub enum RunError {
         /// The table.
         table: String,
     },
-    /// The rejected rows could not be kept, and nothing is committed without them.
+    /// The rejected rows could not be written, so nothing is committed.
     #[error("the rejected rows could not be kept; nothing was committed, run again")]
     RejectLog,
     /// The runtime could not be started.
     #[error("cannot start the runtime: {0}")]
     Runtime(std::io::Error),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A query.
+    /// An error of a query.
     #[error("export {export}: {source}")]
     Query {
         /// The export.
@@ -221,7 +221,7 @@ pub enum RunError {
         /// The cause.
         source: Box<SqlError>,
     },
-    /// A check of a table.
+    /// An error of a check.
     #[error("a check of {table}: {source}")]
     Check {
         /// The table.
@@ -229,12 +229,12 @@ pub enum RunError {
         /// The cause.
         source: Box<SqlError>,
     },
-    /// Publishing.
+    /// An error of publishing.
     #[error(transparent)]
     Export(Box<ExportError>),
 }
 
-/// Why a value that a job file names could not be had. None of these shows a value.
+/// Why a referenced value could not be read. No message shows a value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoSecret {
@@ -264,7 +264,7 @@ pub enum NoSecret {
         /// The file.
         path: PathBuf,
     },
-    /// Bytes that are no text.
+    /// A value that is not UTF-8.
     #[error("{place} does not hold text; write the value as UTF-8")]
     NotText {
         /// The variable or file.
@@ -273,7 +273,7 @@ pub enum NoSecret {
 }
 
 impl RunError {
-    /// The exit code of a process that ends with it.
+    /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Locked { .. } | Self::Running { .. } => 75,
@@ -287,7 +287,7 @@ impl RunError {
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
-            | Self::NamesMeet { .. }
+            | Self::NameConflict { .. }
             | Self::UnknownKey { .. } => 2,
             _ => 1,
         }

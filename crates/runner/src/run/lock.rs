@@ -1,7 +1,7 @@
-//! One run of a job at a time: `locks/<job>.lock` is locked while it goes on.
+//! The lock of a job, `locks/<job>.lock`, allows one run at a time.
 //!
-//! The lock is the operating system's, so it goes with the process that holds it, however that ends: none is ever stale.
-//! What the file holds only tells people who it is.
+//! It is a lock of the operating system, which ends with the process, so there are no stale locks.
+//! The content of the file only informs.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -12,20 +12,20 @@ use tidetable_record::{Holder, RunRecord, lock_path, read_holder};
 use crate::run::error::RunError;
 use crate::run::stop::Stop;
 
-/// Looks before a lock counts as held by a run: `status` holds it for a moment to see whether it is free.
+/// Attempts before a lock counts as held by a run: `status` holds it briefly to test it.
 const LOOKS: u32 = 3;
-/// Between two looks at a lock that another holds.
+/// Wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What to do if another run of the job goes on.
+/// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IfLocked {
     /// Fail.
     #[default]
     Fail,
-    /// Do nothing: the other one does it.
+    /// Do nothing.
     Skip,
-    /// Wait for its end, so long at most.
+    /// Wait until it ends, up to a limit.
     Wait(Option<Duration>),
 }
 
@@ -37,19 +37,19 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Says whose it is. That a file cannot say so is no reason not to run: it only tells people.
+    /// Writes the name of the run. Errors are ignored: the content only informs.
     pub(crate) fn tell(&mut self, run: &str) {
         self.holder = Holder { run: run.to_owned(), process: std::process::id(), failed: None };
         let _ = self.holder.write(&mut self.file);
     }
 
-    /// Says that the run failed, and that its record could not be written.
+    /// Writes that the run failed and that its record could not be written.
     pub(crate) fn tell_failure(&mut self, record: &RunRecord) {
         let _ = self.holder.clone().failing(record).write(&mut self.file);
     }
 }
 
-/// Takes the lock of `job` in the store at `root`. `None`: another run holds it, and is to be left alone.
+/// Takes the lock of `job` in the store at `root`. `None`: another run holds it, and the option says to skip.
 ///
 /// # Errors
 /// [`RunError::Locked`] if another run holds it, and those of the file system.
@@ -84,7 +84,7 @@ pub(crate) fn take(root: &Path, job: &str, if_locked: IfLocked, stop: &Stop) -> 
     Ok(Some(Lock { file, holder: Holder::default() }))
 }
 
-/// Takes the locks of all jobs that ever ran in the store at `root`, so that none runs until they are dropped.
+/// Takes the locks of all jobs that ever ran in the store at `root`, to exclude runs until they are dropped.
 ///
 /// # Errors
 /// [`RunError::Running`] if one runs, and those of the file system.

@@ -1,5 +1,5 @@
-//! Running a job: look and plan, load every table, check, commit, derive tables from tables, publish,
-//! compact what is due, and write down what was done.
+//! Runs a job: plans, loads and checks every table, commits, derives tables, publishes,
+//! compacts what is due, and writes the run record.
 
 pub(crate) mod checks;
 pub(crate) mod columns;
@@ -24,20 +24,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 use ulid::Ulid;
 
-pub use checks::measure::check_queries;
+pub use checks::checker::check_queries;
 pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
 pub(crate) use lock::take_all;
-pub use options::{Only, RunOptions};
+pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
-pub use select::Selected;
 pub use stop::{Stop, Stopped};
 
 use crate::backup::RESTORING;
@@ -47,14 +47,14 @@ use crate::plan::Plan;
 use crate::project::Project;
 use columns::OtherColumns;
 use lock::Lock;
-use post_run::After;
+use post_run::PostRun;
 use stages::load::LoadStage;
 use stages::retry::Retry;
 
-/// A logical time so far ahead of the clock is told. Microseconds.
-const AHEAD: i64 = 3_600_000_000;
+/// Microseconds that a logical time may be ahead of the clock before a warning.
+const AHEAD: i64 = HOUR;
 
-/// What a run did: its record, and a few of the rows it rejected.
+/// The record of a run, and some of the rows it rejected.
 #[derive(Debug)]
 pub struct RunReport {
     /// As written to `runs/`.
@@ -63,10 +63,10 @@ pub struct RunReport {
     pub rejected: Vec<RejectedRow>,
 }
 
-/// The store of a project.
+/// Opens the store of a project.
 ///
 /// # Errors
-/// If its root is not a folder of this machine, or a backup is being restored into it.
+/// If its root is not a local directory, or a restore into it is unfinished.
 pub fn open_store(project: &Project) -> Result<Store, RunError> {
     if project.root_is_url() {
         return Err(RunError::RemoteRoot { root: project.root.clone() });
@@ -77,7 +77,7 @@ pub fn open_store(project: &Project) -> Result<Store, RunError> {
     Ok(Store::new(Arc::new(LocalBlobs::new(PathBuf::from(&project.root)))))
 }
 
-/// The runtime that queries and remote reads run on.
+/// The runtime for queries and remote reads.
 ///
 /// # Errors
 /// If its threads cannot be started.
@@ -85,12 +85,12 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)
 }
 
-/// What [`run`] would do with the same options. Writes nothing.
+/// The plan of [`run`] with the same options. Writes nothing.
 ///
 /// # Errors
-/// What would stop the run before it began.
+/// What would stop the run before it begins.
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
-    let options = &RunOptions { looks_only: true, ..options.clone() };
+    let options = &RunOptions { plan_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
@@ -102,11 +102,12 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     run.plan(&sources).map(|(plan, _)| plan)
 }
 
-/// Runs `job`. A failed run is recorded too. `None`: another run of the job goes on, and was to be left alone.
+/// Runs `job`. A failed run is recorded too. `None`: another run of the job holds the lock, and the options
+/// say to skip.
 ///
 /// # Errors
-/// What stopped it. Tables are committed together, after all of them were loaded and checked. That a part could not
-/// be published is no error: the record says so.
+/// What stopped it. Tables are committed together, after all of them are loaded and checked. A part that could not
+/// be published is no error: the record lists it.
 pub fn run(
     project: &Project,
     job: &Job,
@@ -135,7 +136,7 @@ pub fn run(
         }
     };
     if let Some(before) = &record.continues {
-        let note = format!("run {before} did not come to its end: this one goes on from what it left");
+        let note = format!("run {before} did not finish: this one continues it");
         observer.event(Event::Note(note));
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
@@ -159,11 +160,11 @@ pub fn run(
         Err(error) => ended(&mut record, error, options),
     }
     let tables = job.tables.iter().map(|table| table.spec.name.as_str());
-    // If it cannot be remembered, the next run tells it again.
+    // If it cannot be stored, the next run repeats the notes.
     let _ = seen.save(blobs, &job.name, tables, &record.loads);
     let saved = record.save(blobs);
     let is_recorded = saved.is_ok();
-    // The first error is the one to tell.
+    // The first error is the one to report.
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
             record.outcome = Outcome::Failed;
@@ -176,18 +177,19 @@ pub fn run(
         lock.tell_failure(&record);
     }
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
-    After { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
+    PostRun { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
     Ok(Some(RunReport { rejected: done?, record }))
 }
 
-/// What a run has once it began.
+/// The state of a run that has begun.
 struct Begun {
     store: Store,
     runtime: tokio::runtime::Runtime,
     storage: Storage,
 }
 
-/// Takes the lock, names the run and records that it goes on. `None`: another run goes on, and was to be left alone.
+/// Takes the lock, names the run and writes its first record. `None`: another run holds the lock, and the options say
+/// to skip.
 fn begin(
     project: &Project,
     job: &Job,
@@ -200,27 +202,27 @@ fn begin(
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let taken = lock::take(Path::new(&project.root), &job.name, options.if_locked, &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
-    // Said before anything is read that may be damaged.
+    // Before reading anything that may be damaged.
     lock.tell(&record.run);
     let runs = Runs::of(store.blobs().as_ref());
     if let Some(newest) = runs.names()?.last() {
         record.run = name_after(newest, &record.run);
     }
     lock.tell(&record.run);
-    // Whoever holds the lock is the only one that runs.
+    // Under the lock no other run of the job is active, so an open record is one of a killed run.
     record.continues = runs.last(&job.name)?.filter(|last| last.outcome.is_open()).map(|last| last.run);
     record.save(store.blobs().as_ref())?;
     Ok(Some(Begun { store, runtime, storage }))
 }
 
-/// Notes that a run ended by `error`.
+/// Records that a run ended by `error`.
 fn ended(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
     record.outcome = if options.stop.asked().is_some() { Outcome::Interrupted } else { Outcome::Failed };
     record.error = Some(error.to_string());
     record.finished = Some((options.clock)());
 }
 
-/// What follows a run that could not begin: what tells of failures does so, though there is no record.
+/// Runs the hook `error` and sends the heartbeat for a run that could not begin; it has no record.
 fn not_begun(
     project: &Project,
     job: &Job,
@@ -238,11 +240,11 @@ fn not_begun(
         return;
     }
     let blobs = LocalBlobs::new(PathBuf::from(&project.root));
-    let after = After { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
+    let after = PostRun { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
     after.follow(&mut record);
 }
 
-/// Tells of a run that did not begin since its job file has mistakes: as its hooks ask for, as far as those can be read.
+/// Reports a run refused for mistakes in its job file, by the hooks and heartbeat that can still be read.
 pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
     let text = project.locate(asked).ok().and_then(|path| std::fs::read_to_string(path).ok());
     let Some((job, hooks)) = text.and_then(|text| hooks_alone(&text)) else { return };
@@ -258,8 +260,8 @@ pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &Job
     post_run::refused(project, &hooks, &record, 2, observer);
 }
 
-/// `own`, the name of a run, or one after `newest`, if that is later: names ascend as runs are recorded, whatever a clock
-/// said when the others were.
+/// `own`, or the name that follows `newest` if that is later: names ascend in the order of recording, even if the clock
+/// went back.
 fn name_after(newest: &str, own: &str) -> String {
     match (Ulid::from_string(newest), Ulid::from_string(own)) {
         (Ok(newest), Ok(ulid)) if ulid <= newest => {
@@ -269,12 +271,12 @@ fn name_after(newest: &str, own: &str) -> String {
     }
 }
 
-/// What is told of a logical time that is still to come.
+/// The warning for a logical time in the future.
 fn ahead(now: i64) -> String {
     let time = chrono::DateTime::from_timestamp_micros(now).map(|time| time.to_rfc3339());
     format!(
-        "warning: the logical time of this run, {}, is still to come: it takes care of no moment of the schedule, and what \
-         expires by then counts as expired",
+        "warning: the logical time of this run, {}, is in the future: it counts as no scheduled run, and cells that expire \
+         by then count as expired",
         time.unwrap_or_default()
     )
 }
@@ -287,29 +289,29 @@ struct Run<'a> {
     store: &'a Store,
     storage: &'a Storage,
     runtime: &'a tokio::runtime::Handle,
-    /// What the last run of the job found gone or copied.
+    /// Gone and copied inputs that the last run of the job saw.
     seen: &'a Seen,
-    /// The tables that exports read, as far as it is known: finding out plans their queries.
+    /// The tables that exports read, cached because finding them plans the queries.
     reads: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        let (plan, looked, rejected) = self.load(record)?;
+        let (plan, compared, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
-        self.publish(&plan, looked, record)?;
+        self.publish(&plan, compared, record)?;
         took(record, "publish", clock);
-        // Afterwards: a day is read from its own files, and not from those of a month that days were joined into.
+        // Last: publishing reads a day from its own files, before compaction joins them into months.
         self.compact(record)?;
-        // Where there is no room for it now, a later run makes it.
+        // Without room now, a later run does it.
         let _ = self.store.keep_reserve();
         Ok(rejected)
     }
 
-    /// Does `work`, a part of `stage` that is about `name`, and again as often as the job file says if it fails for a reason
-    /// that may pass. What a failed attempt has committed stands, so `work` looks anew at what is left.
+    /// Does `work`, a unit of `stage` called `name`, and retries it after transient errors as the job file
+    /// allows. What a failed attempt has committed stays, so `work` starts from the current state.
     fn attempts<T>(
         &self,
         (stage, name): (Stage, &str),
@@ -325,7 +327,7 @@ impl Run<'_> {
         }
     }
 
-    /// The tables that an export reads, some of which may not be there yet.
+    /// The tables that an export reads; some may not exist yet.
     fn reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
         let known = || self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reads) = known().get(&export.name) {
@@ -336,7 +338,7 @@ impl Run<'_> {
         Ok(reads)
     }
 
-    /// Tells a person, now and in the record.
+    /// Reports a note and adds it to the record.
     fn note(&self, record: &mut RunRecord, note: String) {
         if !record.notes.contains(&note) {
             self.observer.event(Event::Note(note.clone()));
@@ -359,7 +361,7 @@ impl Run<'_> {
     }
 }
 
-/// Adds what a part of the run took since `clock`.
+/// Adds the time since `clock` to the duration of a part of the run.
 fn took(record: &mut RunRecord, part: &str, clock: Instant) {
     *record.seconds.entry(part.to_owned()).or_default() += clock.elapsed().as_secs_f64();
 }

@@ -1,68 +1,68 @@
-//! What a run is asked to do.
+//! Options of a run.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 
 use crate::run::lock::IfLocked;
-use crate::run::select::Selected;
 use crate::run::stop::Stop;
 use tidetable_record::{Asked, InputState};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
 
-/// What a run is asked to do.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Only these days; all if `None`.
+    /// Publish only these days; all if `None`.
     pub days: Option<RangeInclusive<NaiveDate>>,
-    /// Of these days, only those in one of these states.
+    /// Of these days, only parts in one of these states.
     pub only: Option<Vec<Only>>,
-    /// Only these parts, by export and label: those that another run left.
+    /// Only these parts, by export and label: those that another run left over.
     pub parts: Option<Vec<(String, String)>>,
-    /// Only these tables and exports, with the tables that they need; all if there is none.
+    /// Only these tables and exports, and the tables they need; all if empty.
     pub select: Vec<Selected>,
-    /// Publish the days though nothing changed.
+    /// Publish unchanged days too.
     pub force: bool,
     /// Logical time, microseconds since the epoch.
     pub now: i64,
-    /// The clock of the machine, microseconds since the epoch: when runs began and ended.
+    /// The clock, microseconds since the epoch, for the start and end of runs.
     pub clock: fn() -> i64,
     /// Name of the run.
     pub run: String,
-    /// Build tables anew from all their inputs.
+    /// Rebuild tables from all their inputs.
     pub rebuild: bool,
-    /// Take exports whose list is gone for those of this job, as they are.
+    /// Adopt published files without a list as they are.
     pub adopt: bool,
-    /// Inputs that are gone and may be left out of windows that are built anew.
+    /// Missing inputs whose rows may be removed from windows that are rebuilt.
     pub without: Vec<String>,
-    /// Inputs to read again though they are as they were, as if they had changed.
+    /// Unchanged inputs to read again.
     pub reread: Vec<String>,
-    /// Bytes that a load may hold, about.
+    /// Memory budget in bytes, approximate.
     pub memory: u64,
-    /// Parts that are published side by side.
+    /// Parts published concurrently.
     pub jobs: usize,
-    /// Try no other part after one that failed.
+    /// Stop publishing after the first part that failed.
     pub fail_fast: bool,
-    /// What to do if another run of the job goes on.
+    /// What to do if another run of the job holds the lock.
     pub if_locked: IfLocked,
-    /// Asks the run to stop.
+    /// Stops the run on request.
     pub stop: Stop,
-    /// Only plan: write nothing.
-    pub looks_only: bool,
+    /// Plan only: write nothing.
+    pub plan_only: bool,
 }
 
 /// States of parts that a run may be limited to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// Those that the last run which tried them could not publish.
+    /// Parts that the last run to try them could not publish.
     Failed,
-    /// Those that were never published.
+    /// Parts never published.
     Missing,
 }
 
 impl Only {
-    /// How records call it.
+    /// Its name in records.
     fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -72,13 +72,13 @@ impl Only {
 }
 
 impl RunOptions {
-    /// What becomes of an input that is loaded in the place of what the table holds of it.
+    /// The state of an input that is loaded in place of `held`, the one in the table.
     pub(crate) fn state_of(&self, file: &InputFile, held: &Input) -> InputState {
         let as_it_was = file.size == held.size && file.looks_as(&held.version);
         if as_it_was && self.reread.contains(&file.path) { InputState::ReadAgain } else { InputState::Changed }
     }
 
-    /// The same, as records keep it.
+    /// The options as records keep them.
     pub(crate) fn asked(&self) -> Asked {
         let ends = self.days.as_ref().map(|days| (*days.start(), *days.end()));
         Asked {
@@ -91,6 +91,24 @@ impl RunOptions {
             reread: self.reread.clone(),
             only: self.only.iter().flatten().map(|only| only.name().to_owned()).collect(),
             select: self.select.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// A table or an export that a run is limited to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selected {
+    /// A table, brought up to date after those that it is derived from.
+    Table(String),
+    /// An export, published after the tables that it reads are brought up to date.
+    Export(String),
+}
+
+impl fmt::Display for Selected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(name) => write!(f, "table:{name}"),
+            Self::Export(name) => write!(f, "export:{name}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of queries: bound as values, never pasted into the text.
+//! Parameters of queries, bound as values.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use tidetable_sql::ScalarValue;
 use crate::job::{Export, Per};
 use crate::period::Period;
 
-/// What the query of a period may ask for beside its tables: `$day` (the first of a month), the moments `$from` and `$to`
-/// (exclusive) between which it lies (`bounds`, microseconds since the epoch), and `$now`, the logical time of the run.
-/// One of everything has only `$now`.
+/// The parameters of a query for a period: `$day` (of a month, the first), the bounds `$from` and `$to`
+/// (exclusive; `bounds`, microseconds since the epoch), and `$now`, the logical time of the run.
+/// The period of all times has only `$now`.
 pub(crate) fn period_params(period: &Period, bounds: &Range<i64>, now: i64) -> Vec<(&'static str, ScalarValue)> {
     let time = |micros| ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into()));
     let mut params = vec![("now", time(now))];
@@ -21,7 +21,7 @@ pub(crate) fn period_params(period: &Period, bounds: &Range<i64>, now: i64) -> V
     params
 }
 
-/// The parameters of an export with values that only have the right types: for queries that are planned and not run.
+/// Parameters of the right types with arbitrary values, for queries that are only planned.
 pub fn probe_params(export: &Export) -> Vec<(&'static str, ScalarValue)> {
     period_params(&Period { per: export.per, ..Period::all() }, &(0..0), 0)
 }

@@ -1,4 +1,4 @@
-//! Which parts of an export a run takes. Decides, and touches nothing.
+//! Selects the parts of an export that a run takes. Pure functions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
@@ -13,38 +13,38 @@ use crate::run::options::{Only, RunOptions};
 
 /// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct StalePart {
     pub(crate) period: Period,
     /// Such as `2018-01-01`.
     pub(crate) label: String,
-    /// Name of its folder.
+    /// Name of its directory.
     pub(crate) folder: String,
     /// Why, such as `missing`.
     pub(crate) reason: String,
     /// For each table, the last version that changed the day.
     pub(crate) sources: BTreeMap<String, u64>,
-    /// The part as it was listed before.
+    /// The part as listed before.
     pub(crate) previous: Option<ListedPart>,
-    /// Whether cells of it have passed their retention.
+    /// Whether some of its cells have passed their `maxage`.
     pub(crate) sealed: bool,
-    /// Whether its tables hold no record of it: then there is nothing to check and nothing to publish.
+    /// Whether its tables hold no record of it, so that nothing is checked or published.
     pub(crate) is_empty: bool,
 }
 
-/// What a run was asked to publish.
+/// The parts that a run is asked to publish.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     days: Option<&'a RangeInclusive<NaiveDate>>,
     only: Option<&'a [Only]>,
     parts: Option<HashSet<(&'a str, &'a str)>>,
-    /// Labels that could not be published when last tried, or whose checks failed.
+    /// Labels whose last attempt failed, or whose checks failed.
     pub(crate) failed: BTreeMap<String, PartState>,
-    /// Whether parts are published though nothing changed.
+    /// Whether unchanged parts are published too.
     pub(crate) force: bool,
 }
 
 impl<'a> Wanted<'a> {
-    /// What `options` ask for; `failed` are the labels of the export that failed when last tried.
+    /// From `options`; `failed` are the labels of the export whose last attempt failed.
     pub(crate) fn new(options: &'a RunOptions, failed: BTreeMap<String, PartState>) -> Self {
         let parts = options.parts.as_ref();
         Self {
@@ -56,13 +56,12 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether a day of `period` is in the range that was asked for.
+    /// Whether a day of `period` is in the requested range.
     pub(crate) fn is_in_range(&self, period: &Period, tz: Tz) -> bool {
-        let (first, last) = period.days(tz);
-        self.days.is_none_or(|days| *days.start() <= last && first <= *days.end())
+        self.days.is_none_or(|days| period.overlaps(tz, days))
     }
 
-    /// Whether the part of `period`, which was or was not published before, is asked for.
+    /// Whether the part of `period` is requested; `missing` if it was never published.
     pub(crate) fn takes(&self, export: &str, period: &Period, tz: Tz, missing: bool) -> bool {
         let label = period.label();
         let state = |only: &Only| match only {
@@ -74,7 +73,7 @@ impl<'a> Wanted<'a> {
             && self.only.is_none_or(|only| only.iter().any(state))
     }
 
-    /// Whether a day that nobody knows yet may be asked for.
+    /// Whether days that are not known yet may be requested.
     pub(crate) fn may_take_unknown(&self) -> bool {
         self.parts.is_none() && self.only.is_none_or(|only| only.contains(&Only::Missing))
     }

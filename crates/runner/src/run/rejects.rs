@@ -1,4 +1,4 @@
-//! Keeps the rejected rows of a run, as they come.
+//! Writes the rejected rows of a run.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -7,40 +7,40 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_record::rejects_path;
 use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
 
-/// Writes rejected rows as they come; the file is made with the first.
+/// Writes rejected rows as they come; the first creates the file.
 pub(crate) struct RejectLog<'a> {
     blobs: &'a dyn Blobs,
     path: String,
-    /// Rows that are in it already, as they are written.
+    /// Rows that it already contains, as written.
     known: HashSet<String>,
-    state: Mutex<State>,
+    state: Mutex<RejectLogState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RejectLogState {
     file: Option<Box<dyn BlobWriter>>,
     error: Option<StoreError>,
     rows: u64,
     first: Vec<RejectedRow>,
 }
 
-/// Rows shown on the screen.
+/// Rows kept for display.
 const SHOWN: usize = 3;
 
 impl<'a> RejectLog<'a> {
-    /// The log of run `run`: of its sources, or of the query of one table.
+    /// The log of run `run`: of its sources, or of the query of `table`.
     pub(crate) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
         Self { blobs, path: rejects_path(run, table), known: HashSet::new(), state: Mutex::default() }
     }
 
-    /// The same, beginning with `rows` of an attempt before this one. Those are not kept twice.
+    /// Starts with `rows` of earlier attempts, which are not written twice.
     pub(crate) fn after(mut self, rows: Vec<RejectedRow>) -> Self {
         rows.iter().for_each(|row| self.keep(row));
         self.known = rows.iter().filter_map(|row| serde_json::to_string(row).ok()).collect();
         self
     }
 
-    /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
+    /// Writes a row. An error is returned by [`Self::finish`], since the caller is in the middle of a batch.
     pub(crate) fn keep(&self, row: &RejectedRow) {
         if !self.known.is_empty() && serde_json::to_string(row).is_ok_and(|line| self.known.contains(&line)) {
             return;
@@ -55,10 +55,10 @@ impl<'a> RejectLog<'a> {
         }
     }
 
-    fn write(&self, state: &mut State, row: &RejectedRow) -> Result<()> {
+    fn write(&self, state: &mut RejectLogState, row: &RejectedRow) -> Result<()> {
         let file = match &mut state.file {
             Some(file) => file,
-            // In the place of what an attempt before this one may have left.
+            // Replaces what an earlier attempt may have left.
             none => none.insert(self.blobs.overwrite_writer(&self.path)?),
         };
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
@@ -66,8 +66,8 @@ impl<'a> RejectLog<'a> {
         written.map_err(|source| StoreError::Io { action: "write", path: self.path.clone(), source })
     }
 
-    /// Makes the file durable. Returns what it holds, if anything.
-    pub(crate) fn finish(self) -> Result<Option<Kept>> {
+    /// Makes the file durable. Returns a summary if there are rows.
+    pub(crate) fn finish(self) -> Result<Option<RejectFile>> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error {
             return Err(error);
@@ -75,7 +75,7 @@ impl<'a> RejectLog<'a> {
         match state.file {
             Some(file) => {
                 file.finish()?;
-                Ok(Some(Kept { path: self.path, rows: state.rows, first: state.first }))
+                Ok(Some(RejectFile { path: self.path, rows: state.rows, first: state.first }))
             }
             None => Ok(None),
         }
@@ -83,9 +83,9 @@ impl<'a> RejectLog<'a> {
 }
 
 /// Rejected rows on disk.
-pub(crate) struct Kept {
+pub(crate) struct RejectFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
-    /// The first of them.
+    /// The first rows.
     pub(crate) first: Vec<RejectedRow>,
 }

@@ -1,4 +1,4 @@
-//! Finds what a job file only names: keys and tokens of object stores.
+//! Resolves references of a job file: keys and tokens of object stores.
 
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
@@ -8,10 +8,10 @@ use crate::project::Project;
 use crate::run::error::{NoSecret, RunError};
 use crate::run::options::RunOptions;
 
-/// What opens the files of the job's sources.
+/// The storage settings for the files of the job's sources.
 ///
 /// # Errors
-/// [`RunError::Secret`] if a variable or file that the job file names is not there.
+/// [`RunError::Secret`] if a variable or file that the job file refers to is missing.
 pub(crate) fn storage(
     project: &Project,
     job: &Job,
@@ -36,10 +36,10 @@ pub(crate) fn storage(
     Ok(storage)
 }
 
-/// What a setting is set to.
+/// The value of a setting.
 ///
 /// # Errors
-/// If a variable or file that it names is not there.
+/// If a variable or file that it refers to is missing.
 pub(crate) fn value(project: &Project, setting: &SettingValue) -> Result<String, NoSecret> {
     let (value, empty) = match setting {
         SettingValue::Plain(value) => return Ok(value.clone()),
@@ -51,7 +51,7 @@ pub(crate) fn value(project: &Project, setting: &SettingValue) -> Result<String,
         SettingValue::File(path) => {
             let full = project.dir.join(path);
             let bytes = std::fs::read(&full).map_err(|source| NoSecret::File { path: full.clone(), source })?;
-            // The error of a failed conversion would hold the bytes.
+            // The error of a failed conversion would contain the secret.
             let Ok(text) = String::from_utf8(bytes) else {
                 return Err(NoSecret::NotText { place: full.display().to_string() });
             };

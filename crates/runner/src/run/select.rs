@@ -1,32 +1,14 @@
-//! Running a part of a job: some of its tables and exports, and the tables that those need.
+//! `--select`: runs some tables and exports of a job, and the tables that those need.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use super::Run;
 use crate::job::{Job, TableInput, listed};
 use crate::run::error::RunError;
-
-/// A table or an export that a run is limited to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selected {
-    /// A table: it is brought up to date, after those that it is made from.
-    Table(String),
-    /// An export: it is published, after the tables that it reads are brought up to date.
-    Export(String),
-}
-
-impl fmt::Display for Selected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Table(name) => write!(f, "table:{name}"),
-            Self::Export(name) => write!(f, "export:{name}"),
-        }
-    }
-}
+use crate::run::options::Selected;
 
 impl Run<'_> {
-    /// The job with what was selected, and the tables that this needs; `None` if nothing was, so that all is run.
+    /// The selected part of the job, with the tables it needs; `None` without a selection.
     pub(crate) fn selected(&self) -> Result<Option<Job>, RunError> {
         let selected = &self.options.select;
         if selected.is_empty() {
@@ -47,7 +29,7 @@ impl Run<'_> {
         }
         let mut tables = BTreeSet::new();
         while let Some(name) = wanted.pop() {
-            // One of another job is read as it is.
+            // A table of another job is read as it is.
             let Some(table) = self.job.table(&name) else { continue };
             if let (true, TableInput::Query { shape, .. }) = (tables.insert(name), &table.from) {
                 wanted.extend(shape.reads.iter().cloned());

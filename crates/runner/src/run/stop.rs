@@ -1,4 +1,4 @@
-//! Asking a run to stop: it cleans up what it has not committed, and says that it was interrupted.
+//! Requests to stop a run. It cleans up what is not committed, and ends as interrupted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,27 +9,27 @@ use tidetable_store::{Feed, FeedEnd, FeedPiece, Result as StoreResult, StoreErro
 
 use crate::run::error::RunError;
 
-/// Between two looks while a query runs.
+/// Poll interval while a query runs.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether a run is asked to stop. Clones share it.
+/// The stop flag of a run. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     signal: Arc<AtomicUsize>,
 }
 
-/// A run was asked to stop by the signal of this number.
+/// A run was stopped by the signal of this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("stopped by signal {0}")]
 pub struct Stopped(pub u8);
 
 impl Stop {
-    /// Holds the number of the signal that came, 0 until then: for whoever handles signals.
+    /// The number of the signal, 0 until one comes; for the signal handler.
     pub fn signal(&self) -> &Arc<AtomicUsize> {
         &self.signal
     }
 
-    /// The signal that asked for it, if one did.
+    /// The signal, if one came.
     pub fn asked(&self) -> Option<Stopped> {
         match self.signal.load(Ordering::Relaxed) {
             0 => None,
@@ -37,7 +37,7 @@ impl Stop {
         }
     }
 
-    /// Goes on, or not.
+    /// Fails if the run is asked to stop.
     ///
     /// # Errors
     /// [`RunError::Interrupted`] if the run is asked to stop.
@@ -45,13 +45,13 @@ impl Stop {
         self.asked().map_or(Ok(()), |stopped| Err(stopped.into()))
     }
 
-    /// The same for the work of a store on `what`.
+    /// The same as an error of the store, for work on `what`.
     pub(crate) fn go_on(&self, what: &str) -> StoreResult<()> {
         let stopped = |stopped| StoreError::Feed { input: what.to_owned(), source: Box::new(stopped) };
         self.asked().map_or(Ok(()), |by| Err(stopped(by)))
     }
 
-    /// Ends when the run is asked to stop.
+    /// Waits until the run is asked to stop.
     pub(crate) async fn wait(&self) -> RunError {
         loop {
             if let Some(stopped) = self.asked() {
@@ -68,7 +68,7 @@ impl From<Stopped> for RunError {
     }
 }
 
-/// A feed that ends with an error when the run is asked to stop.
+/// A feed that fails when the run is asked to stop.
 #[derive(Debug)]
 pub(crate) struct Stoppable<'a> {
     pub(crate) feed: &'a dyn Feed,

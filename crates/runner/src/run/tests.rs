@@ -1,4 +1,4 @@
-//! What a run does while others are at work, and how often it reads.
+//! Runs with concurrent commits, and the number of reads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::compact::compact;
 
 const NOW: i64 = 1_790_000_000_000_000;
 
-/// Two exports, with a day in each file of the folder `in`.
+/// Two exports, with a day in each file of the directory `in`.
 const JOB: &str = r#"name = "j"
 [sources.s]
 files = ["in/*.csv"]
@@ -88,7 +88,7 @@ impl World {
             fail_fast: false,
             if_locked: IfLocked::Fail,
             stop: Stop::default(),
-            looks_only: false,
+            plan_only: false,
         }
     }
 
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// Does something once, when the load is about to be committed: all of its rows are written.
+/// Calls a function once before the load is committed, when all its rows are written.
 struct AtWritten<'a> {
     done: AtomicBool,
     work: &'a (dyn Fn() + Sync),
@@ -141,7 +141,7 @@ fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
         let world = World::new();
         world.write_day(1, 1);
         world.run(&world.options(), &Silent);
-        // A changed input rebuilds its window, and a new one of the same window comes after what is deleted.
+        // A changed input rebuilds its window, and a new one of the same window is not hidden by the delete.
         world.write_day(1, 5);
         world.write("in/late.csv", "id,ts,v\na,2020-01-01T11:00:00Z,7\n");
         let observer = AtWritten { done: AtomicBool::default(), work: &|| world.drop_rows("b#") };
@@ -151,7 +151,7 @@ fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
         assert_eq!(record.attempts[0].stage, "load");
         assert_eq!(world.rows(), ["a 1 5", "a 1 7"], "rebuild: {rebuild}");
         assert!(world.store().table("T").verify(VerifyOptions::default()).unwrap().is_sound());
-        // The drop holds for what was there before it, and for nothing that comes later.
+        // A tombstone hides cells of inputs seen before it, and none of later ones.
         world.write_day(1, 6);
         world.write_day(2, 2);
         world.run(&world.options(), &Silent);
@@ -159,7 +159,7 @@ fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
     }
 }
 
-/// Gives ids, and asks to stop with the one after so many.
+/// Generates ids, and requests a stop after a number of them.
 #[derive(Debug)]
 struct StopsAfter<'a> {
     ids: &'a UlidIds,

@@ -1,4 +1,4 @@
-//! Finds what the readings are of (a meter, a station), and what else tells two of them apart.
+//! Finds the entity of the readings (a meter, a station), and further columns that distinguish readings.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,17 +7,17 @@ use tidetable_layout::FieldType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::scaffold::facts::{Column, Facts};
-use crate::scaffold::time::Time;
+use crate::scaffold::time::EventTime;
 
-/// Bytes of a value that still makes a handy key.
+/// Longest value, in bytes, of a column in the key.
 const LONGEST: usize = 200;
-/// Columns that a key is made of, at most.
+/// Most columns of a key.
 const MOST: usize = 6;
-/// One row in so many may be there twice before what is measured is made part of the key.
+/// One duplicate row in so many is tolerated before measured values become part of the key.
 const RARE: usize = 100;
 const RARE_NUMBERS: usize = 10;
 
-/// Words of names of things that readings are of.
+/// Words in names of entity columns.
 const THINGS: [&str; 53] = [
     "id",
     "station",
@@ -73,7 +73,7 @@ const THINGS: [&str; 53] = [
     "compteur",
     "appareil",
 ];
-/// Words of names of groups and kinds of them.
+/// Words in names of columns for groups and kinds of entities.
 const GROUPS: [&str; 33] = [
     "name",
     "code",
@@ -109,32 +109,32 @@ const GROUPS: [&str; 33] = [
     "pays",
     "lieu",
 ];
-/// Words of names of numbers that only tell rows apart.
+/// Words in names of row numbers.
 const COUNTERS: [&str; 13] =
     ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
 
 /// The fields of a row key.
 #[derive(Debug, Default)]
-pub(crate) struct Key {
-    /// What the readings are of, from the common to the particular.
+pub(crate) struct RowKey {
+    /// The entity, from the general to the specific.
     pub entity: Vec<usize>,
-    /// What tells readings of one moment apart.
+    /// Columns that distinguish readings of the same time.
     pub ties: Vec<usize>,
     /// Rows that share all of these and the time with an earlier row.
-    pub doubles: Doubles,
+    pub doubles: Duplicates,
 }
 
 /// Rows that would replace earlier ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Doubles {
+pub(crate) struct Duplicates {
     pub count: usize,
-    /// The first of them, and the row before it that it is like.
+    /// The first of them, and the earlier row.
     pub first: Option<(usize, usize)>,
 }
 
-/// The key that leaves as few rows alike as it can. Whether (entity, time) is unique decides: a category that is measured
-/// repeats like a name does, and where the time alone tells all rows apart only a column that is called so names things.
-pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
+/// The key that leaves the fewest duplicates. Uniqueness of (entity, time) decides: measured categories repeat as
+/// names do. If the time alone is unique, only a column with an entity's name is one.
+pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
     let usable = |at: &usize| {
         facts.columns.get(*at).is_some_and(|column| {
             column.nulls == 0 && column.name != time.name && column.fits_templates() && !time.parts.contains(at)
@@ -154,9 +154,9 @@ pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
             *at,
         )
     });
-    let mut key = Key { entity: best.into_iter().collect(), ..Key::default() };
+    let mut key = RowKey { entity: best.into_iter().collect(), ..RowKey::default() };
     let mut left = doubles(facts, time, &key.entity).count;
-    // Further names first; then what only tells events apart.
+    // Further names first; then row numbers.
     let ties = all.iter().copied().filter(|at| !names.contains(at));
     let ties = ties.filter(|at| column(at).is_some_and(|column| breaks_ties(column, time.is_none())));
     for (tier, mut candidates) in [names.clone(), ties.collect()].into_iter().enumerate() {
@@ -179,11 +179,11 @@ pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
     key
 }
 
-/// Whether a column that takes the rows alike from `before` to `then` belongs into the key. A few rows that are there twice, as of
-/// an hour that clocks repeat, do not make a key of what is measured.
-fn worth(facts: &Facts, time: &Time, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
+/// Whether a column that reduces the duplicates from `before` to `then` belongs in the key. A few duplicates, such as
+/// those of a repeated hour, do not justify a measured value in the key.
+fn worth(facts: &Facts, time: &EventTime, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
     let Some(column) = facts.columns.get(at) else { return false };
-    // Numbers are measured more often than not.
+    // Numbers are usually measured values.
     let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
     let many = before * rare >= facts.rows || time.is_none();
     match tier {
@@ -192,13 +192,13 @@ fn worth(facts: &Facts, time: &Time, (before, then): (usize, usize), tier: usize
     }
 }
 
-/// Rows that are the same in every column as an earlier one.
-pub(crate) fn copies(facts: &Facts, time: &Time) -> usize {
+/// Rows equal to an earlier one in every column.
+pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
     doubles(facts, time, &(0..facts.columns.len()).collect::<Vec<_>>()).count
 }
 
-/// Takes out what turned out not to be needed; the first field is the one that the readings are of.
-fn prune(facts: &Facts, time: &Time, key: &mut Key, least: usize) {
+/// Removes columns that turn out not to be needed; the first column is the entity.
+fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
     for at in key.entity.iter().skip(1).chain(&key.ties).copied().collect::<Vec<_>>() {
         let without: Vec<usize> = key.entity.iter().chain(&key.ties).copied().filter(|other| *other != at).collect();
         if doubles(facts, time, &without).count == least {
@@ -209,10 +209,10 @@ fn prune(facts: &Facts, time: &Time, key: &mut Key, least: usize) {
 }
 
 /// Rows that share the columns and the time with an earlier row.
-fn doubles(facts: &Facts, time: &Time, columns: &[usize]) -> Doubles {
+fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
     let columns: Vec<&Column> = columns.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut seen: HashMap<u128, usize> = HashMap::with_capacity(facts.rows);
-    let mut doubles = Doubles::default();
+    let mut doubles = Duplicates::default();
     let mut bytes = Vec::new();
     for (row, micros) in time.micros.iter().enumerate() {
         let Some(micros) = micros else { continue };
@@ -230,8 +230,8 @@ fn doubles(facts: &Facts, time: &Time, columns: &[usize]) -> Doubles {
     doubles
 }
 
-/// Whether the values of a column are names of things: they repeat, or the column is called so. Of rows without a time any short
-/// text may be one.
+/// Whether the values of a column identify things: they repeat, or the column has such a name. For rows without a time
+/// any short text may.
 fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
     let called_so = rank(column) < 2;
     match column.kind {
@@ -240,7 +240,7 @@ fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
             column.longest <= LONGEST && repeats
         }
         FieldType::Int64 | FieldType::UInt64 => {
-            // As many as there are rows: a number of the row.
+            // Unique in every row: a row number.
             let counts_rows = column.distinct == facts.rows && facts.rows >= 20 && !timeless;
             called_so && column.is_natural() && !counts_rows
         }
@@ -258,19 +258,19 @@ fn breaks_ties(column: &Column, timeless: bool) -> bool {
     }
 }
 
-/// Whether a column is called like a number of rows or events.
+/// Whether a column is named like a row number.
 fn counts(column: &Column) -> bool {
     let words = column.words();
     matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
         && words.iter().any(|word| COUNTERS.contains(&word.as_str()))
 }
 
-/// 0 for names of things, 1 for names of groups, 2 for others.
+/// 0 for entities, 1 for groups, 2 for others.
 fn rank(column: &Column) -> u8 {
     let words = column.words();
     let ends = |list: &[&str]| {
         words.iter().any(|word| list.contains(&word.as_str()))
-            // stationid, userid
+            // such as stationid, userid
             || words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id") && list.contains(&"id"))
     };
     if ends(&THINGS) {

@@ -1,4 +1,4 @@
-//! Why no job could be proposed.
+//! Errors of proposing a job.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use crate::job::listed;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProposeError {
-    /// A name that no job may have.
+    /// An invalid name of a job.
     #[error(
-        "`{name}` is no name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
+        "`{name}` cannot be the name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
     )]
     BadName {
         /// The name.
         name: String,
     },
-    /// A file that is neither CSV nor Parquet by its name.
+    /// A file whose name ends like neither CSV nor Parquet.
     #[error(
         "{path}: the ending does not say what it holds; give a .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet file"
     )]
@@ -26,16 +26,16 @@ pub enum ProposeError {
         /// The file.
         path: String,
     },
-    /// No such file.
+    /// The file does not exist.
     #[error("{path}: there is no such file")]
     NoFile {
         /// The file.
         path: String,
     },
-    /// It shows too little.
+    /// The sample is too small or cannot be read.
     #[error(transparent)]
     Sample(#[from] SampleError),
-    /// No column is a time, and none tells the rows apart.
+    /// No column has times, and none is unique.
     #[error(
         "{path}: no column holds times, and of the columns {} none tells the rows apart: add a column with a number of the \
          row, or with times. Times are written as 2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; \
@@ -48,22 +48,22 @@ pub enum ProposeError {
         /// Its columns.
         columns: Vec<String>,
     },
-    /// A job that is there.
+    /// The job exists already.
     #[error("{} is there already; {}", .path.display(), exists(job, *by_force))]
     Exists {
         /// The file.
         path: PathBuf,
         /// The job.
         job: String,
-        /// Whether `--force` writes over it.
+        /// Whether `--force` overwrites it.
         by_force: bool,
     },
-    /// The disk refused.
+    /// A file could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Write {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The cause.
         source: std::io::Error,
     },
 }

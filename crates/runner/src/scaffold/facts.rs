@@ -1,4 +1,4 @@
-//! What the columns of a sample hold, counted.
+//! Statistics of the columns of a sample.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -25,18 +25,18 @@ pub(crate) struct Facts {
 pub(crate) struct Column {
     pub name: String,
     pub kind: FieldType,
-    /// A number for each row that equal values share; 0 for null.
+    /// For each row a number that equal values share; 0 for null.
     pub ids: Vec<u32>,
     pub distinct: usize,
     pub nulls: usize,
-    /// The values of integers, days (of the epoch) and times (microseconds).
+    /// The values of integers, days (since the epoch) and times (microseconds).
     pub whole: Vec<Option<i64>>,
-    /// Of text: bytes of the longest value, and whether one holds `#`.
+    /// For text: bytes of the longest value, and whether one contains `#`.
     pub longest: usize,
     pub has_hash: bool,
-    /// Whether it is text that names months, whose numbers `whole` holds.
+    /// Whether it is text with names of months; `whole` has their numbers.
     pub month_names: bool,
-    /// Of text that is all `13:45` or `13:45:30`: the seconds of the day, and how many parts it has.
+    /// For text of the form `13:45` or `13:45:30`: the seconds of the day, and the number of parts.
     pub clock: Option<(Vec<Option<i64>>, usize)>,
 }
 
@@ -112,25 +112,25 @@ impl Column {
         self
     }
 
-    /// Whether templates can name it.
+    /// Whether templates can refer to it.
     pub fn fits_templates(&self) -> bool {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.' | '/' | '%');
         !self.name.is_empty() && self.name.trim() == self.name && self.name.chars().all(plain)
     }
 
-    /// Whether it holds whole numbers from 0 on.
+    /// Whether it has integers from 0 on.
     pub fn is_natural(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64)
             && self.whole.iter().flatten().all(|value| *value >= 0)
             && self.whole.iter().flatten().count() + self.nulls == self.ids.len()
     }
 
-    /// Whether its values can be added up.
+    /// Whether its values can be summed.
     pub fn is_number(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64 | FieldType::Float64 | FieldType::Decimal { .. })
     }
 
-    /// The words of its name, in small letters.
+    /// The words of its name, in lower case.
     pub fn words(&self) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut small = false;
@@ -151,7 +151,7 @@ impl Column {
     }
 }
 
-/// The numbers of months, if all values are English names of them.
+/// The numbers of months, if all values are English month names.
 fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
     let number = |value: &str| {
         let short = value.get(..3)?.to_lowercase();
@@ -164,7 +164,7 @@ fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
     read.filter(|read| read.iter().any(Option::is_some))
 }
 
-/// The seconds of the day, if all values are times of a clock with so many parts.
+/// The seconds of the day, if all values are clock times with `parts` parts.
 fn clocks(text: &StringArray, parts: usize) -> Option<Vec<Option<i64>>> {
     let seconds = |value: &str| {
         let found: Vec<&str> = value.split(':').collect();

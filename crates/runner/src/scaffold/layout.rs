@@ -1,38 +1,39 @@
-//! Decides the row key and the columns, by the rules of the schema-design guides.
+//! Decides the row key and the columns, by the rules of Bigtable's schema-design guide.
 
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Datelike};
 use tidetable_layout::FieldType;
+use tidetable_layout::time::{DAY, MINUTE, SECOND};
 
-use crate::scaffold::entity::Key;
+use crate::scaffold::entity::RowKey;
 use crate::scaffold::facts::{Column, Facts};
-use crate::scaffold::time::{DAY, Time};
+use crate::scaffold::time::EventTime;
 
-/// Cells of a row that is a day of an entity, at most: a reading a second is 86,400.
+/// Most cells of a row with a day of an entity: a reading a second is 86,400.
 const WIDEST: usize = 100_000;
-/// Digits that numbers in keys are padded to, so that they sort as numbers.
+/// Digits to which numbers in keys are padded, so that they sort as numbers.
 const DIGITS: usize = 10;
-/// Rows a day below which a month makes a window.
+/// Rows per day below which windows are months.
 const FEW_A_DAY: usize = 10_000;
 
 const HASHES: &str = "`:percent`, because a value has the `#` that ends it in the key.";
-/// Rows of a part of an export below which there are to be fewer parts, unless there are few.
+/// Rows per part of an export below which parts cover more, unless there are few parts.
 const FEW_IN_A_DAY: usize = 100;
 const FEW_IN_A_MONTH: usize = 15;
 const FEW_PARTS: usize = 31;
 
-/// A layout and why it is that.
+/// A layout with its reasons.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LayoutPlan {
     pub row_key: String,
     pub key_reasons: Vec<String>,
     pub columns: Vec<Line>,
     pub window: Option<(&'static str, String)>,
     pub micros: bool,
-    /// Columns that are stored as values.
+    /// Columns stored as values.
     pub values: Vec<usize>,
-    /// Whether an entity has several readings a day.
+    /// Whether entities have several readings a day.
     pub often: bool,
     /// What a part of the export covers.
     pub per: Per,
@@ -43,12 +44,12 @@ pub(crate) struct Plan {
 pub(crate) enum Per {
     Day,
     Month,
-    /// All there is.
+    /// All rows.
     Query,
 }
 
 impl Per {
-    /// As the job file says it.
+    /// Its name in the job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -57,7 +58,7 @@ impl Per {
         }
     }
 
-    /// What the name of the export ends in.
+    /// The end of the name of the export.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Day => "DAY",
@@ -67,16 +68,16 @@ impl Per {
     }
 }
 
-/// A column of the family, and what is said of it.
+/// A column of the family, with its comment.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub text: String,
     pub comment: String,
 }
 
-/// Readings of the entities on each day.
+/// Readings per entity and day.
 struct Rate {
-    /// Readings of an entity on a day: on average, and at most.
+    /// On average, and at most.
     average: f64,
     most: usize,
     days: usize,
@@ -85,7 +86,7 @@ struct Rate {
     rows: usize,
 }
 
-pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
+pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan {
     let in_key = |at: &usize| key.entity.contains(at) || key.ties.contains(at);
     let is_time = |column: &Column| column.name == time.name;
     let values: Vec<usize> = (0..facts.columns.len())
@@ -101,7 +102,7 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
     let micros = !all(1000);
     let entity = fields(facts, &key.entity);
     let ties = fields(facts, &key.ties);
-    let mut plan = Plan {
+    let mut plan = LayoutPlan {
         row_key: String::new(),
         key_reasons: Vec::new(),
         columns: Vec::new(),
@@ -131,16 +132,16 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
         ));
         format!("{{{ts}:%Y%m%d}}")
     } else if before {
-        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
         let form = match () {
-            () if all(1_000_000) => "%Y%m%dT%H%M%S",
+            () if all(SECOND) => "%Y%m%dT%H%M%S",
             () if !micros => "%Y%m%dT%H%M%S%3f",
             () => "%Y%m%dT%H%M%S%6f",
         };
         format!("{{{ts}:{form}}}")
     } else {
-        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push(
             "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.".to_owned(),
         );
@@ -158,8 +159,8 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
     plan
 }
 
-/// Rows without a time: what tells them apart is all of the key.
-fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
+/// The layout of rows without a time: all distinguishing columns make the key.
+fn timeless(facts: &Facts, time: &EventTime, key: &RowKey, values: Vec<usize>) -> LayoutPlan {
     let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
     let mut key_reasons =
         vec!["A reference table: one row for each key, and a later row replaces an earlier one.".to_owned()];
@@ -172,7 +173,7 @@ fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
     if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
         key_reasons.push(HASHES.to_owned());
     }
-    Plan {
+    LayoutPlan {
         row_key: fields.join("#"),
         key_reasons,
         columns: tall(facts, time, key, &values),
@@ -184,11 +185,11 @@ fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
     }
 }
 
-/// The moment of the day is the qualifier.
+/// A bucketed row: the time of day is the qualifier.
 fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> {
     let (form, example) = match () {
-        () if all(60_000_000) => ("%H%M", "1345"),
-        () if all(1_000_000) => ("%H%M%S", "134530"),
+        () if all(MINUTE) => ("%H%M", "1345"),
+        () if all(SECOND) => ("%H%M%S", "134530"),
         () => ("%H%M%S%3f", "134530250"),
     };
     vec![Line {
@@ -197,20 +198,20 @@ fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> 
     }]
 }
 
-/// A column for each column.
-fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
+/// A tall table: one cell for each column of the record.
+fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<Line> {
     let mut lines = Vec::new();
     let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
     let always = columns.iter().any(|column| column.nulls == 0);
-    // Cells have no timestamps before 1970; there the key alone says the time.
+    // Cells have no timestamps before 1970; there only the key has the time.
     let zero = time.is_none() || time.before_epoch();
     if gap || !always {
         let timestamp = if zero { "0".to_owned() } else { quoted(&time.name) };
         lines.push(Line {
             text: format!(
                 "{{ qualifier = \"{}\", value = \"{{{}}}\", timestamp = {timestamp} }}",
-                // No other column may be called so.
+                // No other column may have this name.
                 ["T", "TIME", "MOMENT", "T_T"].iter().find(|name| facts.position(name).is_none()).unwrap_or(&"T"),
                 time.name,
             ),
@@ -239,8 +240,8 @@ fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
     lines
 }
 
-/// Why the key starts as it does.
-fn entity_reasons(facts: &Facts, key: &Key) -> Vec<String> {
+/// The reasons for the first fields of the key.
+fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     let names: Vec<_> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut reasons = Vec::new();
     match names.as_slice() {
@@ -273,8 +274,10 @@ fn entity_reasons(facts: &Facts, key: &Key) -> Vec<String> {
     if !key.ties.is_empty() {
         let list: Vec<_> =
             key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str()).collect();
-        reasons
-            .push(format!("{} last: without it, readings of one moment would replace each other.", list.join(" and ")));
+        reasons.push(format!(
+            "{} last: without it, readings of the same time would replace each other.",
+            list.join(" and ")
+        ));
     }
     reasons
 }
@@ -298,7 +301,7 @@ fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
         .collect()
 }
 
-fn rate(time: &Time, facts: &Facts, key: &Key) -> Rate {
+fn rate(time: &EventTime, facts: &Facts, key: &RowKey) -> Rate {
     let ids: Vec<&Column> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut counts: HashMap<(i64, Vec<u32>), usize> = HashMap::new();
     let (mut days, mut rows) = (HashMap::new(), 0);
@@ -335,7 +338,7 @@ fn per(rate: &Rate) -> Per {
     }
 }
 
-/// How the table is cut by time, where days would make many small files.
+/// The window of the table, if days would make many small files.
 fn window(rate: &Rate) -> Option<(&'static str, String)> {
     let a_day = rate.rows / rate.days.max(1);
     if rate.days <= 31 || a_day >= FEW_A_DAY {

@@ -1,15 +1,16 @@
-//! Proposes a job for a file: its columns, a layout by the rules of the schema-design guides with the reasons as
-//! comments, and a table a day.
+//! Proposes a job for a data file: columns, a layout by Bigtable's schema-design guide with the reasons as
+//! comments, and an export.
 //!
-//! - `facts` counts what the columns of a sample hold.
-//! - `time` finds the event time, or makes it of several columns.
-//! - `entity` finds what the readings are of, and what tells two readings of a moment apart.
+//! - `facts` computes statistics of the columns of a sample.
+//! - `time` finds the event time, or derives it from several columns.
+//! - `entity` finds the entity, and columns that distinguish readings of the same time.
 //! - `layout` decides the row key and the columns.
-//! - `write` says it as a job file, `query` as SQL.
+//! - `write` writes the job file, `query` the SQL.
 
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
+pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod query;
 pub(crate) mod time;
@@ -27,12 +28,12 @@ use crate::project::Project;
 use facts::Facts;
 use layout::Per;
 
-/// Endings of files that can be read.
+/// Supported file name endings.
 const ENDINGS: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
-/// Longest name of a table, so that `_DAY_20180131` still fits a published table's.
+/// Longest name of a table, so that `_DAY_20180131` can be appended for parts.
 const LONGEST_TABLE: usize = 37;
 
-/// A job that is not written yet.
+/// A proposed job.
 #[derive(Debug)]
 pub struct Proposal {
     /// Its name.
@@ -43,16 +44,17 @@ pub struct Proposal {
     pub row_key: String,
     /// The text of its job.toml.
     pub text: String,
-    /// Its queries: name of the file and text.
+    /// Its queries: file name and text.
     pub queries: Vec<(String, String)>,
-    /// What of the file a person should know, a sentence each.
+    /// Notes on the file, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// Proposes the job `job` for `file`, a path from where the person is or a URL. Times without an offset are of `zone`.
+/// Proposes the job `job` for `file`, a URL or a path relative to the current directory. Times without an offset are in
+/// `zone`.
 ///
 /// # Errors
-/// [`ProposeError`]: the name is none, the file cannot be read or shows too little, or has no time.
+/// [`ProposeError`]: the name is invalid, or the file cannot be read, is too small, or has no time.
 pub fn propose(
     project: &Project,
     storage: &Storage,
@@ -96,7 +98,7 @@ pub fn propose(
     }
     let plan = layout::plan(&facts, &time, &key);
     let table = table_name(project, job);
-    let written = write::Written {
+    let draft = write::Draft {
         job,
         table: &table,
         pattern: &pattern,
@@ -107,14 +109,14 @@ pub fn propose(
         plan: &plan,
         zone,
     };
-    let query = query::of(&written);
+    let query = query::of(&draft);
     let ending = plan.per.ending().to_lowercase();
     let query_file = format!("{}_{ending}.sql", job.replace(['-', '.'], "_").to_lowercase());
-    let text = write::job_file(&written, &query_file, query.summary);
+    let text = write::job_file(&draft, &query_file, query.summary);
     Ok(Proposal {
         job: job.to_owned(),
         row_key: plan.row_key.clone(),
-        notes: write::notes(&written),
+        notes: write::notes(&draft),
         table,
         text,
         queries: vec![(query_file, query.sql)],
@@ -122,15 +124,15 @@ pub fn propose(
 }
 
 impl Proposal {
-    /// Writes the job file and its queries into jobs/JOB/; with `force` over those that are there.
+    /// Writes the job file and its queries into jobs/JOB/; with `force` it overwrites existing ones.
     ///
     /// # Errors
-    /// [`ProposeError::Exists`] if one is there, before anything is written; [`ProposeError::Write`].
+    /// [`ProposeError::Exists`] if one exists, before anything is written; [`ProposeError::Write`].
     pub fn write(&self, project: &Project, force: bool) -> Result<Vec<PathBuf>, ProposeError> {
         let folder = project.dir.join("jobs").join(&self.job);
         let single = project.dir.join("jobs").join(format!("{}.toml", self.job));
         let mut files: Vec<_> = self.queries.iter().map(|(name, sql)| (folder.join(name), sql)).collect();
-        // Last, since it is what makes a job of them.
+        // Last, since this file makes it a job.
         files.push((folder.join("job.toml"), &self.text));
         let there = files.iter().map(|(path, _)| path).find(|path| path.exists()).filter(|_| !force);
         if let Some(path) = there.or(Some(&single).filter(|path| path.exists())) {
@@ -143,7 +145,7 @@ impl Proposal {
         };
         std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
         for (path, text) in &files {
-            // Beside it first: a full disk leaves the file that was there.
+            // Write and rename: a full disk leaves the old file.
             let aside = path.with_extension("new");
             let done = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
             if let Err(source) = done {
@@ -155,7 +157,7 @@ impl Proposal {
     }
 }
 
-/// A path with the letters that patterns give a meaning in brackets.
+/// A path as a glob that matches itself: special characters in brackets.
 fn as_pattern(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for letter in path.chars() {
@@ -167,7 +169,7 @@ fn as_pattern(path: &str) -> String {
     pattern
 }
 
-/// A name for the table that no other job of the project has.
+/// A name for the table that no other job of the project uses.
 fn table_name(project: &Project, job: &str) -> String {
     let plain: String =
         job.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();

@@ -1,92 +1,24 @@
-//! The table of a day: a summary of each entity where it has many readings, the readings themselves otherwise.
+//! Writes the query of the export: a summary per entity if it has many readings a day, otherwise the readings.
 
 use tidetable_layout::FieldType;
 
 use crate::scaffold::facts::Column;
+use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::Per;
-use crate::scaffold::write::Written;
+use crate::scaffold::write::Draft;
 
-/// Measurements that are summed up; a person adds the others.
+/// Most columns that are summarised.
 const MEASURES: usize = 4;
 
-/// What is published.
+/// The query of the export.
 pub(crate) struct Query {
     pub sql: String,
-    /// Whether it sums up.
+    /// Whether it is a summary.
     pub summary: bool,
 }
 
-/// Words that SQL does not take for names.
-const RESERVED: [&str; 57] = [
-    "all",
-    "and",
-    "any",
-    "array",
-    "as",
-    "between",
-    "by",
-    "case",
-    "cast",
-    "cross",
-    "current",
-    "date",
-    "distinct",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "false",
-    "fetch",
-    "for",
-    "from",
-    "full",
-    "group",
-    "having",
-    "in",
-    "inner",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "join",
-    "left",
-    "like",
-    "limit",
-    "natural",
-    "not",
-    "null",
-    "offset",
-    "on",
-    "or",
-    "order",
-    "outer",
-    "over",
-    "partition",
-    "right",
-    "row",
-    "select",
-    "table",
-    "then",
-    "time",
-    "timestamp",
-    "true",
-    "union",
-    "user",
-    "using",
-    "values",
-    "where",
-];
-
-/// A name as SQL takes it.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-        && !RESERVED.contains(&name);
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
-pub(crate) fn of(written: &Written<'_>) -> Query {
-    let Written { facts, key, plan, time, table, .. } = written;
+pub(crate) fn of(draft: &Draft<'_>) -> Query {
+    let Draft { facts, key, plan, time, table, .. } = draft;
     let entity: Vec<String> =
         key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name)).collect();
     let measures: Vec<&Column> =
@@ -104,7 +36,7 @@ pub(crate) fn of(written: &Written<'_>) -> Query {
         let sql = format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n");
         return Query { sql, summary };
     }
-    let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(written)) };
+    let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(draft)) };
     let mut sql =
         format!("-- One row{each}: how many readings the day has, and how low, high and common its values are.\n");
     if measures.len() > MEASURES {
@@ -134,13 +66,13 @@ pub(crate) fn of(written: &Written<'_>) -> Query {
     Query { sql, summary }
 }
 
-fn key_names(written: &Written<'_>) -> String {
+fn key_names(draft: &Draft<'_>) -> String {
     let names =
-        written.key.entity.iter().filter_map(|at| written.facts.columns.get(*at)).map(|column| column.name.as_str());
+        draft.key.entity.iter().filter_map(|at| draft.facts.columns.get(*at)).map(|column| column.name.as_str());
     names.collect::<Vec<_>>().join(" and ").replace(['\n', '\r'], " ")
 }
 
-/// Numbers that are neither names nor parts of a calendar.
+/// Whether it has numbers that are neither names nor parts of a date.
 fn measures(column: &Column) -> bool {
     const CALENDAR: [&str; 9] = ["year", "month", "day", "hour", "minute", "second", "week", "id", "code"];
     let spoken = column.words();

@@ -1,34 +1,32 @@
-//! Finds the event time of a sample: one column, the first of several that is there, or one made of parts.
+//! Finds the event time of a sample: one column, the first non-null of several, or one derived from parts.
 
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_layout::time::LocalTime;
+use tidetable_layout::time::{DAY, HOUR, LocalTime, SECOND};
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::facts::{Column, Facts, MONTHS};
-use crate::scaffold::query::identifier;
-
-pub(crate) const DAY: i64 = 86_400_000_000;
+use crate::scaffold::identifier::identifier;
 
 /// The event time of each row.
 #[derive(Debug)]
-pub(crate) struct Time {
+pub(crate) struct EventTime {
     pub name: String,
-    /// SQL that makes it.
+    /// SQL that derives it.
     pub derive: Option<String>,
-    /// Columns that say no more than it does.
+    /// Columns that it makes redundant.
     pub parts: Vec<usize>,
     /// Microseconds since the epoch.
     pub micros: Vec<Option<i64>>,
     /// Rows that are rejected because a clock change skips their local time.
     pub skipped: usize,
-    /// Why it is that.
+    /// Why it was chosen.
     pub why: String,
 }
 
-impl Time {
-    /// Whether the rows have no time, and the column stands for all times.
+impl EventTime {
+    /// Whether the rows have no time, and all share a constant.
     pub fn is_none(&self) -> bool {
         self.derive.as_deref() == Some(NO_TIME)
     }
@@ -38,7 +36,7 @@ impl Time {
         self.micros.iter().filter(|micros| micros.is_none()).count() - self.skipped
     }
 
-    /// Whether it tells years apart at most: of many rows with few times it is a property, as a model's year is.
+    /// Whether it only distinguishes years; with many rows of few times it is a property, such as a model year.
     pub fn is_year(&self) -> bool {
         let year = |micros: i64| {
             DateTime::from_timestamp_micros(micros).is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
@@ -46,23 +44,23 @@ impl Time {
         self.micros.iter().flatten().copied().all(year)
     }
 
-    /// Whether a row is from before 1970, which timestamps of cells cannot say.
+    /// Whether a row is from before 1970, which cell timestamps cannot express.
     pub fn before_epoch(&self) -> bool {
         self.micros.iter().flatten().any(|micros| *micros < 0)
     }
 }
 
-/// What makes the time of rows that have none.
+/// The constant time of rows without one.
 const NO_TIME: &str = "to_timestamp_seconds(0)";
 
-/// Years that more likely are years than other numbers.
+/// Numbers that are probably years.
 const YEARS: std::ops::Range<i64> = 1678..2262;
 
-/// Names that more likely mean the event than others.
+/// Names that are most likely the event time.
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
 
-/// The event time. If there is none, all rows are of one.
-pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
+/// The event time. If there is none, all rows share a constant.
+pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTime {
     of_moments(facts)
         .or_else(|| of_day_and_clock(facts, zone))
         .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
@@ -71,9 +69,9 @@ pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
         .unwrap_or_else(|| none(facts, "no column holds times: all rows are of one"))
 }
 
-/// The time of rows without one.
-pub(crate) fn none(facts: &Facts, why: &str) -> Time {
-    Time {
+/// The constant time of rows without one.
+pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
+    EventTime {
         name: free_name(facts, "epoch"),
         derive: Some(NO_TIME.to_owned()),
         parts: Vec::new(),
@@ -83,8 +81,8 @@ pub(crate) fn none(facts: &Facts, why: &str) -> Time {
     }
 }
 
-/// Columns of times: the best of them, and others where it is null.
-fn of_moments(facts: &Facts) -> Option<Time> {
+/// Timestamp columns: the best one, and others as fallback where it is null.
+fn of_moments(facts: &Facts) -> Option<EventTime> {
     let mut found: Vec<(usize, &Column)> = facts
         .columns
         .iter()
@@ -114,7 +112,7 @@ fn of_moments(facts: &Facts) -> Option<Time> {
     }
     let names: Vec<_> = used.iter().map(|column| identifier(&column.name)).collect();
     let why = "no column has a time in every row: it is the first that is there";
-    Some(Time {
+    Some(EventTime {
         name: free_name(facts, "event_time"),
         derive: Some(format!("coalesce({})", names.join(", "))),
         parts: Vec::new(),
@@ -124,27 +122,27 @@ fn of_moments(facts: &Facts) -> Option<Time> {
     })
 }
 
-fn alone(column: &Column, why: &str) -> Time {
+fn alone(column: &Column, why: &str) -> EventTime {
     let micros = match column.kind {
         FieldType::Date => column.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect(),
         _ => column.whole.clone(),
     };
     let (name, derive) = match column.fits_templates() {
         true => (column.name.clone(), None),
-        // Templates cannot name it: a column that they can, of the same values.
+        // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    Time { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
+    EventTime { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
 }
 
-fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<Time> {
+fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<EventTime> {
     let column = facts.columns.iter().filter(|column| column.kind == kind && column.fits_templates());
     let best = column.min_by_key(|column| column.nulls).filter(|column| column.nulls < facts.rows)?;
     Some(alone(best, why))
 }
 
-/// A column with a day and one with a clock's time or an hour.
-fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+/// A column with a day and one with a clock time or an hour.
+fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
     if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
@@ -154,7 +152,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
         let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(*parts);
         let terms: String = sizes.map(|(at, size)| format!(" + {size}{}", part(at + 1))).collect();
         let moment =
-            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * 1_000_000);
+            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * SECOND);
         let micros = day.whole.iter().zip(seconds).map(moment).collect();
         let why = "a day and a time of day, put together";
         return Some(made(facts, vec![day_at, clock_at], format!("{start}{terms}"), micros, zone, why));
@@ -168,7 +166,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
         .whole
         .iter()
         .zip(&hour.whole)
-        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * 3_600_000_000))
+        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * HOUR))
         .collect();
     if let Some((at, minute)) = minute {
         seconds.push_str(&format!(" + 60 * {}", identifier(&minute.name)));
@@ -178,8 +176,8 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     Some(made(facts, parts, seconds, micros, zone, "a day and an hour, put together"))
 }
 
-/// Columns named year, month and day, perhaps hour, minute and second; or a year with or without a month.
-fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+/// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
+fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
     let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
     let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
@@ -220,27 +218,27 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     Some(made(facts, parts, seconds, micros, zone, "put together from its parts"))
 }
 
-/// Integers that could be times since the epoch, where there is nothing better.
-fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
+/// Integers that may be times since the epoch, if there is nothing better.
+fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
     let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
     let column = facts.columns.get(at)?;
-    // What happened is written down in its order, or the other way round.
+    // Events are recorded in ascending or descending order.
     if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
         return None;
     }
     let scale = |value: i64| match unit {
-        "s" => value.checked_mul(1_000_000),
+        "s" => value.checked_mul(SECOND),
         "ms" => value.checked_mul(1000),
         "us" => Some(value),
         _ => Some(value.div_euclid(1000)),
     };
     let micros = column.whole.iter().map(|value| scale((*value)?)).collect();
-    Some(Time { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
+    Some(EventTime { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
 }
 
 fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
     for (moment, part) in micros.iter_mut().zip(&column.whole) {
-        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * 1_000_000);
+        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * SECOND);
     }
 }
 
@@ -251,13 +249,13 @@ fn made(
     micros: Vec<Option<i64>>,
     zone: Option<Tz>,
     why: &str,
-) -> Time {
+) -> EventTime {
     let local = format!("to_timestamp_seconds({seconds})");
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
             let moment = |local: Option<i64>| {
                 let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
-                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * 1_000_000)
+                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * SECOND)
             };
             let moments = micros.iter().map(|local| moment(*local)).collect();
             (format!("{local} at time zone '{}'", zone.name()), moments)
@@ -265,10 +263,10 @@ fn made(
         None => (local, micros),
     };
     let skipped = micros.iter().filter(|micros| micros.is_none()).count();
-    Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+    EventTime { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
 }
 
-/// SQL of the number of a year, month or day.
+/// SQL for the number of a year, month or day.
 fn number(part: &Column) -> String {
     let name = identifier(&part.name);
     match part.month_names {
@@ -277,7 +275,7 @@ fn number(part: &Column) -> String {
     }
 }
 
-/// The column without nulls whose name is one of `names` and whose values all lie in `range`.
+/// The column without nulls whose name is one of `names` and whose values are in `range`.
 fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
     whole_column(facts, |column| {
         names.contains(&column.name.to_lowercase().as_str())
@@ -290,7 +288,7 @@ fn whole_column(facts: &Facts, fits: impl Fn(&Column) -> bool) -> Option<(usize,
     facts.columns.iter().enumerate().find(|(_, column)| column.nulls == 0 && fits(column))
 }
 
-/// `wanted`, or something like it that no column is called.
+/// `wanted`, or a similar name that no column has.
 fn free_name(facts: &Facts, wanted: &str) -> String {
     let taken = |name: &str| facts.position(name).is_some();
     let others = ["event_time", "moment", "row_time"].into_iter();

@@ -1,4 +1,4 @@
-//! Says a proposal as a job file, in the manner of those of `jobs/`.
+//! Writes a proposal as a job file.
 
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
@@ -8,50 +8,51 @@ use tidetable_source::sample::Sample;
 use tidetable_source::{ColumnSpec, CsvOptions, Format};
 
 use crate::job::shown_type;
-use crate::scaffold::entity::{Key, copies};
+use crate::scaffold::entity::{RowKey, copies};
 use crate::scaffold::facts::{Column, Facts};
-use crate::scaffold::layout::{Per, Plan, quoted};
-use crate::scaffold::time::Time;
+use crate::scaffold::identifier::identifier;
+use crate::scaffold::layout::{LayoutPlan, Per, quoted};
+use crate::scaffold::time::EventTime;
 
 /// Width of comments.
 const WIDTH: usize = 116;
 
 /// Everything that was decided.
-pub(crate) struct Written<'a> {
+pub(crate) struct Draft<'a> {
     pub job: &'a str,
     pub table: &'a str,
     pub pattern: &'a str,
     pub sample: &'a Sample,
     pub facts: &'a Facts,
-    pub time: &'a Time,
-    pub key: &'a Key,
-    pub plan: &'a Plan,
+    pub time: &'a EventTime,
+    pub key: &'a RowKey,
+    pub plan: &'a LayoutPlan,
     pub zone: Option<Tz>,
 }
 
 /// The job file; its query is in `query_file`.
-pub(crate) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -> String {
-    let Written { job, table, pattern, time, plan, key, zone, .. } = written;
+pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> String {
+    let Draft { job, table, pattern, time, plan, key, zone, .. } = draft;
     let mut text = format!("name = {}\n", quoted(job));
     text.push_str(&format!("description = {}\n", quoted(&format!("Proposed by `tidetable new` for {pattern}"))));
     text.push_str("# schedule = \"15 1 * * *\" # minute, hour, day of month, month, day of week; `tidetable schedule` prints the rest\n");
     text.push_str(&format!("timezone = \"{}\" # what a day is\n\n", zone.unwrap_or(Tz::UTC).name()));
 
-    comment(&mut text, &seen(written));
-    for note in notes(written) {
+    comment(&mut text, &seen(draft));
+    for note in notes(draft) {
         comment(&mut text, &note);
     }
     text.push_str(&format!(
         "[sources.{SOURCE}]\nfiles = [{}] # a pattern such as \"DIR/*.csv\" takes later files too\n",
         quoted(pattern)
     ));
-    csv(&mut text, written);
+    csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
     text.push_str("max_rejected = \"0.1%\"\n");
     text.push_str(&format!("\n[sources.{SOURCE}.columns]\n"));
-    for (at, column) in written.sample.spec.columns.iter().enumerate() {
-        text.push_str(&format!("{} = {}", key_of(&column.name), column_type(written, at, column)));
-        text.push_str(&format!("{}\n", column_comment(written, at)));
+    for (at, column) in draft.sample.spec.columns.iter().enumerate() {
+        text.push_str(&format!("{} = {}", key_of(&column.name), column_type(draft, at, column)));
+        text.push_str(&format!("{}\n", column_comment(draft, at)));
     }
     if let Some(derive) = &time.derive {
         text.push_str(&format!("\n[sources.{SOURCE}.derive]\n{} = {}\n", key_of(&time.name), quoted(derive)));
@@ -64,7 +65,7 @@ pub(crate) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
     if time.nulls() > 0 {
         text.push_str(&format!(
             "where = {} # a row without a time has no place\n",
-            quoted(&format!("{} is not null", crate::scaffold::query::identifier(&time.name)))
+            quoted(&format!("{} is not null", identifier(&time.name)))
         ));
     }
     text.push_str(&format!("row_key = {}\n", quoted(&plan.row_key)));
@@ -103,9 +104,9 @@ pub(crate) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
 
 const SOURCE: &str = "readings";
 
-/// What a person should know of the file.
-pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
-    let Written { sample, time, .. } = written;
+/// Notes on the file for the user.
+pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
+    let Draft { sample, time, .. } = draft;
     let mut notes = Vec::new();
     if time.is_none() {
         notes.push(
@@ -115,7 +116,7 @@ pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    notes.extend(replaced(written));
+    notes.extend(replaced(draft));
     if time.nulls() > 0 {
         notes.push(format!("{} rows have no time and are left out.", time.nulls()));
     }
@@ -141,7 +142,7 @@ pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
         let names: Vec<_> = time
             .parts
             .iter()
-            .filter_map(|at| written.facts.columns.get(*at))
+            .filter_map(|at| draft.facts.columns.get(*at))
             .map(|column| column.name.as_str())
             .collect();
         notes.push(format!("{} are not stored: {} says the same.", names.join(", "), time.name));
@@ -151,15 +152,15 @@ pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
         .iter()
         .zip(&sample.spec.columns)
         .any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
-    if local && written.zone.is_none() {
+    if local && draft.zone.is_none() {
         notes.push("Times are written without an offset and taken as UTC; --timezone says otherwise.".to_owned());
     }
     notes
 }
 
-/// Rows that replace others, with the first of them.
-fn replaced(written: &Written<'_>) -> Option<String> {
-    let Written { time, key, facts, .. } = written;
+/// Duplicate rows, with an example.
+fn replaced(draft: &Draft<'_>) -> Option<String> {
+    let Draft { time, key, facts, .. } = draft;
     let (earlier, later) = key.doubles.first?;
     let copies = copies(facts, time);
     let (start, way_on) = match key.doubles.count.saturating_sub(copies) {
@@ -174,7 +175,7 @@ fn replaced(written: &Written<'_>) -> Option<String> {
     };
     let fields = key.entity.iter().chain(&key.ties).filter_map(|at| {
         let name = &facts.columns.get(*at)?.name;
-        Some(format!("{name} {}", shown(written.sample, *at, later)?))
+        Some(format!("{name} {}", shown(draft.sample, *at, later)?))
     });
     let at = time.micros.get(later).copied().flatten().filter(|_| !time.is_none());
     let at = at.and_then(DateTime::from_timestamp_micros);
@@ -195,21 +196,21 @@ fn shown(sample: &Sample, column: usize, row: usize) -> Option<String> {
     None
 }
 
-/// What was looked at.
-fn seen(written: &Written<'_>) -> String {
+/// What the sample consists of.
+fn seen(draft: &Draft<'_>) -> String {
     let day = |micros: i64| {
         DateTime::from_timestamp_micros(micros).map_or(String::new(), |time| time.format("%Y-%m-%d").to_string())
     };
-    let times = || written.time.micros.iter().flatten().filter(|_| !written.time.is_none());
+    let times = || draft.time.micros.iter().flatten().filter(|_| !draft.time.is_none());
     let first = times().min().copied().map(day);
     let last = times().max().copied().map(day);
     let span = first.zip(last).map_or(String::new(), |(first, last)| format!(", {first} to {last}"));
-    let part = if written.sample.whole { "The file" } else { "The part of the file that was looked at" };
-    format!("{part} has {} rows{span}.", written.facts.rows)
+    let part = if draft.sample.whole { "The file" } else { "The part of the file that was looked at" };
+    format!("{part} has {} rows{span}.", draft.facts.rows)
 }
 
-fn csv(text: &mut String, written: &Written<'_>) {
-    let spec = &written.sample.spec;
+fn csv(text: &mut String, draft: &Draft<'_>) {
+    let spec = &draft.sample.spec;
     let CsvOptions { delimiter, null, comment, decimal_comma, .. } = &spec.csv;
     if spec.format != Some(Format::Csv) {
         return;
@@ -235,20 +236,20 @@ fn csv(text: &mut String, written: &Written<'_>) {
     }
 }
 
-fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String {
-    let key = written.key;
-    let is_time = column.name == written.time.name && written.time.derive.is_none();
-    let aliased = written.time.derive.as_deref() == Some(&crate::scaffold::query::identifier(&column.name));
+fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
+    let key = draft.key;
+    let is_time = column.name == draft.time.name && draft.time.derive.is_none();
+    let aliased = draft.time.derive.as_deref() == Some(&identifier(&column.name));
     let in_key = key.entity.contains(&at) || key.ties.contains(&at);
-    let natural = written.facts.columns.get(at).is_some_and(Column::is_natural);
-    let maybe_epoch = written.sample.columns.get(at).and_then(|found| found.maybe_epoch);
+    let natural = draft.facts.columns.get(at).is_some_and(Column::is_natural);
+    let maybe_epoch = draft.sample.columns.get(at).and_then(|found| found.maybe_epoch);
     let (kind, format) = match column.kind {
         FieldType::Date if is_time || aliased => {
-            // Parquet's days need no format, and days of text have one.
+            // Dates of Parquet need no format; dates of text have one.
             let format = column
                 .format
                 .clone()
-                .or((written.sample.spec.format == Some(Format::Csv)).then(|| "%Y-%m-%d".to_owned()));
+                .or((draft.sample.spec.format == Some(Format::Csv)).then(|| "%Y-%m-%d".to_owned()));
             (FieldType::Timestamp, format)
         }
         FieldType::Int64 if is_time || aliased => (FieldType::Timestamp, maybe_epoch.map(str::to_owned)),
@@ -267,22 +268,22 @@ fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String 
     }
 }
 
-/// What makes a person look at a column twice.
-fn column_comment(written: &Written<'_>, at: usize) -> String {
-    let Some(found) = written.sample.columns.get(at) else { return String::new() };
+/// What is unusual about a column.
+fn column_comment(draft: &Draft<'_>, at: usize) -> String {
+    let Some(found) = draft.sample.columns.get(at) else { return String::new() };
     match &found.also {
         Some(also) => format!(" # all fit {also} too: see that day and month are not swapped"),
         None => String::new(),
     }
 }
 
-/// A key, quoted where it must be.
+/// A TOML key, quoted if needed.
 fn key_of(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A comment in lines of a readable width.
+/// A comment, wrapped.
 fn comment(text: &mut String, sentence: &str) {
     let mut width = 0;
     for word in sentence.split_whitespace() {

@@ -1,14 +1,14 @@
-//! Up to when the runs of a job have done what its schedule asks for.
+//! The logical time up to which a job has done its scheduled runs.
 
 use tidetable_record::Runs;
 use tidetable_store::StoreError;
 
-/// The logical time up to which the moments of the schedule of `job` are taken care of, microseconds since the epoch;
-/// `None` if the job never ran. Looks at logical times, so a run that a person began counts as one of the schedule's.
+/// The logical time up to which the scheduled times of `job` are done, microseconds since the epoch; `None` if the job
+/// never ran. Compares logical times, so a run started by hand counts too.
 ///
-/// What counts is a run of all days that came to its end, if only with days it could not publish: the next run tries them
-/// again. One that failed, was interrupted or killed does not: its moment is made up for, at its logical time. Nor does
-/// one whose logical time is still to come.
+/// A finished run of all days counts, even with parts it could not publish: the next run tries those
+/// again. A failed, interrupted or killed run does not: it is made up for at its logical time. Nor does
+/// one whose logical time is in the future.
 ///
 /// # Errors
 /// If the records cannot be listed.
@@ -22,11 +22,11 @@ pub fn done_until(runs: Runs<'_>, job: &str, now: i64) -> Result<Option<i64>, St
                 done = done.max(Some(record.now));
             }
         }
-        // Runs before this one began earlier, and none has a logical time after it began: there may be thousands.
+        // Earlier runs have earlier logical times, so thousands of records need not be read.
         if done.is_some_and(|done| record.started < done) {
             break;
         }
     }
-    // The first run of a job, if it failed, is still to be made.
+    // A job whose first run failed has that run still to do.
     Ok(done.or_else(|| tried.map(|tried| tried.saturating_sub(1))))
 }

@@ -4,7 +4,7 @@ fn micros(text: &str) -> i64 {
     DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros()
 }
 
-/// The moments of a schedule between two times, in its own zone.
+/// The times of a schedule between two times, in its own zone.
 fn shown(schedule: &str, zone: Tz, after: &str, to: &str) -> Vec<String> {
     let cron = Cron::parse(schedule).unwrap();
     let text = |moment| zone.timestamp_micros(moment).unwrap().format("%m-%dT%H:%M%:z").to_string();
@@ -18,7 +18,7 @@ fn days_and_weekdays() {
         utc("15 1 * * *", "2026-03-01T01:15:00Z", "2026-03-03T01:15:00Z"),
         ["03-02T01:15+00:00", "03-03T01:15+00:00"]
     );
-    // 2026-03-01 is a Sunday; with both fields given, either day will do.
+    // 2026-03-01 is a Sunday; with both fields given, either day matches.
     assert_eq!(
         utc("0 0 3 * sun", "2026-02-28T12:00:00Z", "2026-03-09T00:00:00Z"),
         ["03-01T00:00+00:00", "03-03T00:00+00:00", "03-08T00:00+00:00"]
@@ -76,17 +76,17 @@ fn what_is_run_now() {
     assert_eq!(hourly(CatchUp::All, last, "2026-05-02T12:00:01Z"), ["02T10:00", "02T11:00", "02T12:00"]);
     assert_eq!(hourly(CatchUp::All, last, "2026-05-02T11:59:59Z"), ["02T10:00", "02T11:00"]);
     assert_eq!(hourly(CatchUp::Latest, last, "2026-05-02T12:30:00Z"), ["02T12:00"]);
-    // Only the present minute, and not a minute later.
+    // Only the current minute, and not a minute later.
     assert_eq!(hourly(CatchUp::None, last, "2026-05-02T12:00:59Z"), ["02T12:00"]);
     assert!(hourly(CatchUp::None, last, "2026-05-02T12:01:00Z").is_empty());
     for catch_up in [CatchUp::All, CatchUp::Latest, CatchUp::None] {
         // A job that never ran has missed nothing.
         assert_eq!(hourly(catch_up, None, "2026-05-02T12:00:59Z"), ["02T12:00"]);
         assert!(hourly(catch_up, None, "2026-05-02T12:01:00Z").is_empty());
-        // A run that a person began in the minute counts.
+        // A run started by hand in the minute counts.
         assert!(hourly(catch_up, Some("2026-05-02T12:00:00Z"), "2026-05-02T12:00:01Z").is_empty());
     }
-    // Of more moments than are listed, the last; and one that lies far back.
+    // Of more times than are listed, the last; and one far back.
     let last = Some("2026-01-01T00:00:00Z");
     assert_eq!(shown("* * * * *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["02T12:00"]);
     assert_eq!(shown("0 0 3 2 *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["03T00:00"]);

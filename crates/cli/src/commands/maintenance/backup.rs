@@ -1,21 +1,21 @@
-//! `tidetable backup` and `tidetable restore`: copies of the store that can be relied on.
+//! `tidetable backup` and `tidetable restore`.
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use serde_json::json;
 use tidetable_runner::{Backup as Taken, UlidIds, Vault};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Backup, Global, Output, Restore};
-use crate::commands::{project_of_store, store, time};
+use crate::commands::{clock, project_of_store, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count, time};
+use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
-/// Makes a backup, lists those there are, or reads them back.
+/// Makes a backup, or lists or verifies existing ones.
 pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     if args.list {
         return list(global, args);
@@ -25,10 +25,10 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     }
     let store = store(global)?;
     let vault = Vault::make(&args.vault)?;
-    let (id, taken) = (ulid_text(UlidIds::default().next()), chrono::Utc::now().timestamp_micros());
+    let (id, taken) = (ulid_text(UlidIds::default().next()), clock());
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
-    done.notes.iter().for_each(|note| crate::tell_line(global, note));
-    done.backup.damaged.iter().for_each(|damage| crate::tell_line(global, &format!("damaged: {damage}")));
+    done.notes.iter().for_each(|note| print_message(global, note));
+    done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
     let Taken { id, files, tables, .. } = &done.backup;
     if global.output == Output::Table {
@@ -58,7 +58,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
-    missing.chain(lost).for_each(|line| crate::tell_line(global, &line));
+    missing.chain(lost).for_each(|line| print_message(global, &line));
     let mut out = stdout();
     if global.output == Output::Table {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
@@ -87,14 +87,12 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
             Ok(backup) => backups.push(backup),
             Err(error) => {
                 broken += 1;
-                crate::tell_line(global, &format!("damaged: {error}"));
+                print_message(global, &format!("damaged: {error}"));
             }
         }
     }
-    let mut out = stdout();
     let listed: Vec<_> = backups.iter().map(|backup| (backup, None)).collect();
-    rows(&listed).write(global.output, &mut out)?;
-    out.flush()?;
+    rows(&listed).print(global.output)?;
     damaged(broken, "the others can be restored")
 }
 
@@ -107,28 +105,28 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
         let (backups, objects) = (count(report.backups as u64, "backup"), count(report.objects, "file"));
         writeln!(out, "{state}: {backups}, {objects} read back")?;
     } else {
-        let mut rows = Rows::of(objects::BACKUP_DAMAGE);
-        report.damaged.iter().for_each(|damage| rows.push(vec![json!(damage)]));
+        let mut rows = ResultRows::of(objects::BACKUP_DAMAGE);
+        report.damaged.iter().for_each(|damage| rows.push(row![damage]));
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
     damaged(report.damaged.len(), "take another backup")
 }
 
-/// A row for each backup; of one that was just made, with what was copied.
-fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> Rows {
-    let mut rows = Rows::of(objects::BACKUPS);
+/// A row for each backup; for a new one, with the amount copied.
+fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> ResultRows {
+    let mut rows = ResultRows::of(objects::BACKUPS);
     for (backup, copied) in backups {
-        rows.push(vec![
-            json!(backup.id),
-            json!(time(backup.taken)),
-            json!(backup.root),
-            json!(backup.tables.len()),
-            json!(backup.files.len()),
-            json!(backup.bytes()),
-            json!(backup.damaged.len()),
-            json!(copied.map(|copied| copied.0)),
-            json!(copied.map(|copied| copied.1)),
+        rows.push(row![
+            backup.id,
+            time(backup.taken),
+            backup.root,
+            backup.tables.len(),
+            backup.files.len(),
+            backup.bytes(),
+            backup.damaged.len(),
+            copied.map(|copied| copied.0),
+            copied.map(|copied| copied.1)
         ]);
     }
     rows

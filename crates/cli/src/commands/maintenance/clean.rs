@@ -1,22 +1,22 @@
-//! `tidetable clean`: removes old records of runs and files beside the tables that nothing names, after saying which.
+//! `tidetable clean`: lists and removes old run records, and unreferenced files outside tables.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use serde_json::json;
 use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
 
 use crate::args::{Clean, Global, Output};
-use crate::commands::{project_if_any, store};
+use crate::commands::{clock, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{ResultRows, row, stdout};
 
-/// Cleans, or says what that would remove.
+/// Removes the files, or only lists them.
 pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     let store = store(global)?;
-    let clock = chrono::Utc::now().timestamp_micros();
+    let clock = clock();
     let options = CleanOptions { before: clock.saturating_sub(args.older_than), clock, keep: args.keep };
     let plan = CleanPlan::new(&store, project_if_any(global)?.as_ref(), options)?;
     if args.yes {
@@ -26,13 +26,13 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     if global.output == Output::Table {
         summary(&plan, args.yes, &mut out)?;
     } else {
-        let mut files = Rows::of(objects::CLEANED);
+        let mut files = ResultRows::of(objects::CLEANED);
         for removal in &plan.removals {
-            files.push(vec![json!(removal.path), json!(removal.kind.name()), json!(removal.bytes), json!(args.yes)]);
+            files.push(row![removal.path, removal.kind.name(), removal.bytes, args.yes]);
         }
         files.write(global.output, &mut out)?;
     }
-    plan.notes.iter().for_each(|note| crate::tell_line(global, note));
+    plan.notes.iter().for_each(|note| print_message(global, note));
     out.flush()?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tidetable compact`: fewer and denser files, without what was deleted or has expired.
+//! `tidetable compact`: merges the files of a table, and removes deleted and expired cells.
 
 use std::io::Write;
 
@@ -8,26 +8,23 @@ use tidetable_runner::UlidIds;
 use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 
 use crate::args::{Compact, Global, Output};
-use crate::commands::store;
+use crate::commands::{clock, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
-/// Compacts the table, or says what that would do.
+/// Compacts the table, or shows the plan.
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let store = store(global)?;
     let snapshot = store.snapshot(&args.table)?;
-    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let now = args.now.unwrap_or_else(clock);
     let extent = if args.full { CompactionExtent::Full } else { CompactionExtent::Needed };
     let plan = CompactionPlan::of_extent(&snapshot, now, extent)?;
-    let mut out = stdout();
     if args.dry_run {
-        rows(&snapshot, &plan).write(global.output, &mut out)?;
-        out.flush()?;
-        return Ok(());
+        return rows(&snapshot, &plan).print(global.output);
     }
     let planned = rows(&snapshot, &plan);
     let is_empty = plan.is_empty();
@@ -37,6 +34,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
         return Err(CliError::CompactionStopped { table: args.table.clone(), signal: stopped.0 });
     }
     let done = done?;
+    let mut out = stdout();
     match global.output {
         Output::Json => write_object(&mut out, json!(done), objects::COMPACTION)?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
@@ -54,9 +52,9 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A line for each merge.
-fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
-    let mut rows = Rows::of(objects::MERGES);
+/// A row for each merge.
+fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> ResultRows {
+    let mut rows = ResultRows::of(objects::MERGES);
     for merge in &plan.merges {
         let sum = |of: fn(&Sst) -> u64| merge.ssts.iter().map(of).sum::<u64>();
         let why = match merge.reason {
@@ -65,13 +63,13 @@ fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
             CompactionReason::Settled => "settled windows",
             CompactionReason::HiddenCells => "deleted or expired cells",
         };
-        rows.push(vec![
-            json!(windows(snapshot, merge)),
-            json!(why),
-            json!(merge.ssts.len()),
-            json!(sum(|sst| sst.rows)),
-            json!(sum(|sst| sst.cells)),
-            json!(sum(|sst| sst.bytes)),
+        rows.push(row![
+            windows(snapshot, merge),
+            why,
+            merge.ssts.len(),
+            sum(|sst| sst.rows),
+            sum(|sst| sst.cells),
+            sum(|sst| sst.bytes)
         ]);
     }
     rows

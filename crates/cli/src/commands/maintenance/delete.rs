@@ -1,20 +1,19 @@
-//! `tidetable delete` and `tidetable drop-rows`: hiding rows and cells of a table.
+//! `tidetable delete` and `tidetable drop-rows`: hide rows and cells of a table.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use serde_json::json;
 use tidetable_runner::UlidIds;
 use tidetable_store::{DeletePlan, DeleteTarget};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
-use crate::commands::{day, store};
+use crate::commands::{clock, store};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::count;
+use crate::output::values::{count, day};
+use crate::output::{ResultRows, row, stdout};
 
-/// Days named before they are only counted.
+/// Most days that are named; the rest is counted.
 const SHOWN: usize = 8;
 
 /// Deletes a row, or cells of it.
@@ -43,7 +42,7 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
     hide(global, &args.table, target, &args.how)
 }
 
-/// Deletes the rows of a prefix.
+/// Deletes the rows with a prefix.
 pub fn drop_rows(global: &Global, args: &DropRows) -> Result<(), CliError> {
     let prefix = args.prefix.clone().into_bytes();
     hide(global, &args.table, DeleteTarget::Prefix { prefix }, &args.how)
@@ -69,13 +68,13 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
     }
     let mut version = snapshot.version().clone();
     if !edit.is_empty() {
-        let now = how.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+        let now = how.now.unwrap_or_else(clock);
         version = snapshot.table().commit(version, &edit, &UlidIds::default(), now)?;
     }
     tell(global, table, &plan, Done::Hidden { version: version.number }, &version.table.job)
 }
 
-/// Asks on the terminal.
+/// Asks for confirmation on the terminal.
 fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
     let mut err = std::io::stderr().lock();
     let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
@@ -89,19 +88,19 @@ fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// What became of a plan.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Hidden {
         version: u64,
     },
-    /// Nothing was done: it was only to be said, or the person did not agree.
+    /// Nothing was changed: a dry run, or not confirmed.
     Not {
         dry_run: bool,
     },
 }
 
-/// Says what was hidden, or would be.
+/// Reports what was hidden, or would be.
 fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) -> Result<(), CliError> {
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
@@ -125,10 +124,10 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
             }
         }
         (output, done) => {
-            // None: nothing was done.
+            // None: nothing was changed.
             let version = if let Done::Hidden { version } = done { Some(version) } else { None };
-            let mut shown = Rows::of(objects::DELETED);
-            shown.push(vec![json!(table), json!(version), json!(rows), json!(cells), json!(days)]);
+            let mut shown = ResultRows::of(objects::DELETED);
+            shown.push(row![table, version, rows, cells, days]);
             shown.write(output, &mut out)?;
         }
     }

@@ -1,21 +1,20 @@
-//! `tidetable doctor`: what is damaged in a store, what that costs, and what can be done.
+//! `tidetable doctor`: reports damage of a store, its costs and the remedy.
 
 use std::io::Write;
 
-use serde_json::json;
 use tidetable_runner::{Diagnosis, UlidIds};
 
 use crate::args::{Doctor, Global, Output};
-use crate::commands::{project_if_any, store};
+use crate::commands::{clock, project_if_any, store};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::count;
+use crate::output::values::count;
+use crate::output::{ResultRows, row, stdout};
 
-/// Looks for damage, and fixes it if that is asked for.
+/// Reports damage, and fixes it with `--fix`.
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let store = store(global)?;
-    let now = chrono::Utc::now().timestamp_micros();
+    let now = clock();
     let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
     let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
     let mut out = stdout();
@@ -31,7 +30,7 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
         0 => Ok(()),
         files => {
             let verb = if files == 1 { "is" } else { "are" };
-            let advice = if fixable { "; `tidetable doctor --fix` sets aside what can be" } else { "" };
+            let advice = if fixable { "; `tidetable doctor --fix` fixes what can be" } else { "" };
             Err(CliError::Unsound { files: format!("{} {verb}", count(files, "file")), advice })
         }
     }
@@ -42,7 +41,7 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
         writeln!(out, "{}: {}", finding.path, finding.damage)?;
         writeln!(out, "  costs    {}", finding.costs)?;
         match (&finding.set_aside, finding.fixed, finding.fixable) {
-            (Some(to), true, _) => writeln!(out, "  set aside as {to}")?,
+            (Some(to), true, _) => writeln!(out, "  moved to {to}")?,
             (None, true, _) => writeln!(out, "  fixed")?,
             (_, false, true) => {}
             (_, false, false) => writeln!(out, "  do       {}", finding.remedy)?,
@@ -65,18 +64,18 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn rows(found: &Diagnosis) -> Rows {
-    let mut rows = Rows::of(objects::DAMAGE);
+fn rows(found: &Diagnosis) -> ResultRows {
+    let mut rows = ResultRows::of(objects::DAMAGE);
     for finding in &found.findings {
-        rows.push(vec![
-            json!(finding.path),
-            json!(finding.kind),
-            json!(finding.damage),
-            json!(finding.costs),
-            json!(finding.remedy),
-            json!(finding.fixable),
-            json!(finding.fixed),
-            json!(finding.set_aside),
+        rows.push(row![
+            finding.path,
+            finding.kind,
+            finding.damage,
+            finding.costs,
+            finding.remedy,
+            finding.fixable,
+            finding.fixed,
+            finding.set_aside
         ]);
     }
     rows

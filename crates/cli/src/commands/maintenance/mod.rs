@@ -1,4 +1,4 @@
-//! Commands that keep a store in order, or take something out of it.
+//! Commands that maintain a store, or remove something from it.
 
 pub mod backup;
 pub mod clean;

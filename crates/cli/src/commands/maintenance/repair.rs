@@ -1,8 +1,7 @@
-//! `tidetable repair`: takes damaged SSTs out of a table, after saying what is lost with them.
+//! `tidetable repair`: removes damaged SSTs from a table, and reports what is lost with them.
 
 use std::io::Write;
 
-use serde_json::{Value, json};
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_store::{RepairDone, RepairPlan, SstReport};
@@ -11,10 +10,10 @@ use crate::args::{Global, Output, Repair};
 use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, bytes_value, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count, time};
+use crate::output::{ResultRows, bytes_value, row, stdout};
 
-/// Takes damaged SSTs out, or says what that would lose.
+/// Removes damaged SSTs, or reports what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let store = store(global)?;
     let plan = RepairPlan::new(&store, &args.table, &args.drop)?;
@@ -50,7 +49,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
         writeln!(out, "    lost     up to {rows}, {cells}, of window {}", window(plan, file))?;
         let key = |key: &[u8]| key.escape_ascii().to_string();
         writeln!(out, "    keys     {} to {}", key(&sst.first_key), key(&sst.last_key))?;
-        if let (Some(first), Some(last)) = (time(sst.min_timestamp), time(sst.max_timestamp)) {
+        if let (Some(first), Some(last)) = (sst.min_timestamp.and_then(time), sst.max_timestamp.and_then(time)) {
             writeln!(out, "    times    {first} to {last}")?;
         }
     }
@@ -59,34 +58,31 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
         let job = &plan.version().table.job;
-        writeln!(
-            out,
-            "the next run builds those windows anew, as far as the inputs are still there\n  tidetable run {job}"
-        )?;
+        writeln!(out, "the next run rebuilds those windows from the inputs that still exist\n  tidetable run {job}")?;
     }
     Ok(())
 }
 
-fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> Rows {
-    let mut rows = Rows::of(objects::LOST_SSTS);
+fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> ResultRows {
+    let mut rows = ResultRows::of(objects::LOST_SSTS);
     for file in &plan.lost {
         let sst = &file.sst;
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
         let windows = file.windows();
         let inputs = plan.inputs.iter().filter(|input| input.windows.iter().any(|start| windows.contains(start)));
-        rows.push(vec![
-            json!(table),
-            json!(sst.id),
-            json!(window(plan, file)),
+        rows.push(row![
+            table,
+            sst.id,
+            window(plan, file),
             bytes_value(&sst.first_key),
             bytes_value(&sst.last_key),
-            json!(time(sst.min_timestamp)),
-            json!(time(sst.max_timestamp)),
-            json!(sst.rows),
-            json!(sst.cells),
-            json!(damage.join("; ")),
-            inputs.map(|input| Value::from(input.path.as_str())).collect(),
-            json!(done.map(|done| done.version)),
+            sst.min_timestamp.and_then(time),
+            sst.max_timestamp.and_then(time),
+            sst.rows,
+            sst.cells,
+            damage.join("; "),
+            inputs.map(|input| input.path.as_str()).collect::<Vec<_>>(),
+            done.map(|done| done.version)
         ]);
     }
     rows
@@ -99,9 +95,4 @@ fn window(plan: &RepairPlan, file: &SstReport) -> String {
         [first, .., last] => format!("{} to {}", name(first), name(last)),
         windows => windows.iter().map(name).collect(),
     }
-}
-
-fn time(micros: Option<i64>) -> Option<String> {
-    let time = chrono::DateTime::from_timestamp_micros(micros?)?;
-    Some(time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
 }

@@ -1,41 +1,41 @@
-//! `tidetable vacuum`: removes what no version that is kept names, after saying what that is.
+//! `tidetable vacuum`: lists and removes old versions and unreferenced files.
 
 use std::io::Write;
 
-use serde_json::json;
+use tidetable_layout::time::HOUR;
 use tidetable_runner::UlidIds;
 use tidetable_store::{Removal, RemovalKind, StoreError, VacuumOptions, VacuumPlan, leave_out};
 
 use crate::args::{Global, Output, Vacuum};
-use crate::commands::{store, table_or_all};
+use crate::commands::{clock, store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{ResultRows, row, stdout};
 
-/// Of half-written files that may go: a younger one may have a writer. Microseconds.
-const LEAST_AGE: i64 = 3_600_000_000;
+/// Minimum age of a half-written file; a younger one may have a writer. Microseconds.
+const LEAST_AGE: i64 = HOUR;
 
-/// Removes old versions and leftovers, or says what that would remove.
+/// Removes old versions and leftovers, or only lists them.
 pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let store = store(global)?;
-    let ago = |age: i64| chrono::Utc::now().timestamp_micros().saturating_sub(age);
+    let ago = |age: i64| clock().saturating_sub(age);
     let half_written_before = ago(args.older_than.max(LEAST_AGE));
     let options =
         VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
     let mut out = stdout();
-    let mut files = Rows::of(objects::VACUUMED);
+    let mut files = ResultRows::of(objects::VACUUMED);
     let mut tell = |name: Option<&str>, removals: &[Removal], out: &mut dyn Write| -> Result<(), CliError> {
         for removal in removals {
             let what = kind_name(removal.kind);
-            files.push(vec![json!(name), json!(removal.path), json!(what), json!(removal.bytes), json!(args.yes)]);
+            files.push(row![name, removal.path, what, removal.bytes, args.yes]);
         }
         if global.output == Output::Table {
             summary(name, removals, args.yes, out)?;
         }
         Ok(())
     };
-    // First, since removing these writes nothing: the disk may be full.
+    // First, because removing them writes nothing, and the disk may be full.
     let leftovers = if args.table.is_none() { store.leftovers(half_written_before)? } else { Vec::new() };
     if args.yes {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
@@ -52,7 +52,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         tell(Some(&name), &removals, &mut out)?;
     }
     if args.yes {
-        // Where there is still no room for it, a run makes it later.
+        // Without room now, a run does it later.
         let _ = store.keep_reserve();
     }
     if args.table.is_none() {

@@ -1,4 +1,4 @@
-//! `tidetable verify`: reads tables, exports and records back and says whether they are whole.
+//! `tidetable verify`: reads tables, exports and records and checks that they are intact.
 
 use std::io::Write;
 
@@ -11,16 +11,16 @@ use crate::args::{Global, Output, Verify};
 use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{ResultRows, row, stdout};
 
-/// Verifies a table or all of them, the files of exports, or all that the store holds.
+/// Verifies a table or all tables, the files of exports, or the whole store.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let store = store(global)?;
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
     let mut out = stdout();
     let mut damaged = 0;
-    let mut rows = Rows::of(objects::VERIFIED);
+    let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     for name in tables {
         let table = store.table(&name);
@@ -54,16 +54,16 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     }
 }
 
-/// A file beside the tables.
+/// A file outside tables.
 struct OtherFile {
     kind: &'static str,
-    /// The export, or the job.
+    /// The export or the job.
     of: String,
     path: String,
-    /// Of an export: the part.
+    /// For an export: the part.
     label: Option<String>,
     bytes: Option<u64>,
-    /// What is wrong with it.
+    /// What is wrong; empty if intact.
     damage: String,
 }
 
@@ -73,19 +73,7 @@ impl OtherFile {
     }
 
     fn row(&self) -> Vec<Value> {
-        let nothing = || Value::Null;
-        vec![
-            json!(self.of),
-            json!(self.path),
-            json!(self.label),
-            nothing(),
-            json!(self.bytes),
-            nothing(),
-            nothing(),
-            json!(self.is_sound()),
-            json!(self.damage),
-            json!(self.kind),
-        ]
+        row![self.of, self.path, self.label, (), self.bytes, (), (), self.is_sound(), self.damage, self.kind]
     }
 }
 
@@ -127,7 +115,7 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// The records of runs, and the rejected rows that they name.
+/// The run records, and the rejected rows that they name.
 fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     let blobs = store.blobs().as_ref();
     let runs = Runs::of(blobs);
@@ -143,7 +131,7 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
         };
         let path = format!("runs/{run}.json");
         match runs.load(&run) {
-            // What is gone meanwhile was cleaned away.
+            // Removed by `clean` meanwhile.
             Ok(None) => {}
             Ok(Some(record)) => {
                 let rejects = rejected_rows(blobs, &record).err().map(|error| error.to_string());
@@ -155,7 +143,7 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// A line for each export, one for all records, and one for each file that is damaged.
+/// A line for each export, one for all records, and one for each damaged file.
 fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError> {
     let mut groups: Vec<(String, Vec<&OtherFile>)> = Vec::new();
     for file in files {
@@ -194,7 +182,7 @@ fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
+fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
     let table = store.table(&report.table);
     let window_of = table.latest().ok().flatten().map(|version| version.table.spec.window);
     for error in report.manifests.iter().chain(&report.rows) {
@@ -202,33 +190,21 @@ fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
             StoreError::Manifest { path, .. } | StoreError::Io { path, .. } => json!(path),
             _ => json!(null),
         };
-        let nothing = || json!(null);
-        rows.push(vec![
-            json!(report.table),
-            file,
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            json!(false),
-            json!(error.to_string()),
-            json!("table"),
-        ]);
+        rows.push(row![report.table, file, (), (), (), (), (), false, error.to_string(), "table"]);
     }
     for file in &report.ssts {
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
-        rows.push(vec![
-            json!(report.table),
-            json!(table.sst_path(&file.sst.id)),
-            json!(window_of.map(|window| window_name(window, file.window))),
-            json!(file.version),
-            json!(file.sst.bytes),
-            json!(file.sst.rows),
-            json!(file.sst.cells),
-            json!(damage.is_empty()),
-            json!(damage.join("; ")),
-            json!("table"),
+        rows.push(row![
+            report.table,
+            table.sst_path(&file.sst.id),
+            window_of.map(|window| window_name(window, file.window)),
+            file.version,
+            file.sst.bytes,
+            file.sst.rows,
+            file.sst.cells,
+            damage.is_empty(),
+            damage.join("; "),
+            "table"
         ]);
     }
 }

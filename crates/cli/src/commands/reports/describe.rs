@@ -12,7 +12,7 @@ use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Describes the table.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
@@ -55,7 +55,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What the manifest says, in words of a job file where it is about the layout.
+/// The manifest, with the layout in terms of the job file.
 fn manifest(snapshot: &Snapshot) -> Result<Value, CliError> {
     let (version, layout) = (snapshot.version(), snapshot.layout());
     let (identity, spec) = (&version.table, &version.table.spec);
@@ -114,15 +114,15 @@ fn laid_out(column: &ColumnSpec) -> Value {
     })
 }
 
-fn windows(version: &Version) -> Rows {
-    let mut rows = Rows::new(&["window", "SSTs", "rows", "cells", "bytes", "changed by version"]);
+fn windows(version: &Version) -> ResultRows {
+    let mut rows = ResultRows::new(&["window", "SSTs", "rows", "cells", "bytes", "changed by version"]);
     let name = |start: i64| window_name(version.table.spec.window, start);
     for window in &version.windows {
         let (shared, own): (Vec<&Sst>, Vec<&Sst>) = window.ssts.iter().partition(|sst| sst.multi_window.is_some());
         let line = |name: String, ssts: &[&Sst], changed: Option<&u64>| {
             let sum = |of: fn(&Sst) -> u64| ssts.iter().map(|sst| of(sst)).sum::<u64>();
             let (rows, cells, bytes) = (sum(|sst| sst.rows), sum(|sst| sst.cells), sum(|sst| sst.bytes));
-            vec![json!(name), json!(ssts.len()), json!(rows), json!(cells), json!(bytes), json!(changed)]
+            row![name, ssts.len(), rows, cells, bytes, changed]
         };
         for sst in shared {
             let joined = sst.multi_window.as_ref().map_or(&[][..], |joined| &joined.windows);
@@ -135,16 +135,10 @@ fn windows(version: &Version) -> Rows {
     rows
 }
 
-fn inputs(version: &Version) -> Rows {
-    let mut rows = Rows::new(&["input", "sequence", "bytes", "rows read", "rejected"]);
+fn inputs(version: &Version) -> ResultRows {
+    let mut rows = ResultRows::new(&["input", "sequence", "bytes", "rows read", "rejected"]);
     for input in &version.inputs {
-        rows.push(vec![
-            json!(input.path),
-            json!(input.input_seqno),
-            json!(input.size),
-            json!(input.read),
-            json!(input.rejected),
-        ]);
+        rows.push(row![input.path, input.input_seqno, input.size, input.read, input.rejected]);
     }
     rows
 }

@@ -1,4 +1,4 @@
-//! `tidetable history`: past runs, the newest first.
+//! `tidetable history`: past runs, newest first.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,11 +9,13 @@ use tidetable_store::Store;
 
 use crate::args::{Global, History, Output, Since};
 use crate::commands::run::summary;
-use crate::commands::{find_run, project_if_any, store, time};
+use crate::commands::{clock, find_run, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
+use crate::output::values::time;
+use crate::output::{ResultRows, row, stdout};
 
 /// Lists runs.
 pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
@@ -24,15 +26,15 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     let root = store.blobs().display();
     let since = args.since.map(|since| match since {
         Since::At(time) => time,
-        Since::Ago(age) => chrono::Utc::now().timestamp_micros().saturating_sub(age),
+        Since::Ago(age) => clock().saturating_sub(age),
     });
     let keys = match objects::HISTORY.split_last() {
-        // Errors are sentences: `status JOB` shows the last one.
+        // Errors are too long for a table: `status JOB` shows the last one.
         Some((_, keys)) if global.output == Output::Table => keys,
         _ => objects::HISTORY,
     };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (mut rows, mut shown) = (Rows::of(keys), 0);
+    let (mut rows, mut shown) = (ResultRows::of(keys), 0);
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
@@ -40,7 +42,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                crate::tell_line(global, &format!("warning: {error}"));
+                print_message(global, &format!("warning: {error}"));
                 continue;
             }
         };
@@ -59,20 +61,17 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     if let (Some(job), 0) = (&args.job, shown) {
         known(global, &store, job)?;
     }
-    let mut out = stdout();
-    rows.write(global.output, &mut out)?;
-    out.flush()?;
-    Ok(())
+    rows.print(global.output)
 }
 
-/// How a run ended, or that it goes on.
+/// The outcome of a run, or `running`.
 fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
     let root = Path::new(root);
     let path = || tidetable_runner::lock_path(root, &record.job);
     Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
 }
 
-/// Shows all that is known of one run.
+/// Shows one run in full.
 fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliError> {
     let mut out = stdout();
     if global.output == Output::Json {
@@ -81,8 +80,8 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
         write_object(&mut out, stored, objects::RUN)?;
         return Ok(out.flush()?);
     }
-    let mut rows = Rows::new(&["what", "value"]);
-    let mut line = |what: &str, value: serde_json::Value| rows.push(vec![json!(what), value]);
+    let mut rows = ResultRows::new(&["what", "value"]);
+    let mut line = |what: &str, value: serde_json::Value| rows.push(row![what, value]);
     line("run", json!(record.run));
     line("job", json!(record.job));
     line("outcome", json!(state(&store.blobs().display(), record)?));
@@ -96,7 +95,7 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
         }
     }
     if let Some(before) = &record.continues {
-        line("goes on from run", json!(before));
+        line("continues run", json!(before));
     }
     line("rejected rows", json!(record.all_rejected()));
     if let Some(error) = &record.error {
@@ -116,11 +115,11 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
     Ok(())
 }
 
-/// That a job without runs to be listed is one.
+/// Fails for an unknown job, when it has no runs to list.
 fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
     let mut known = project_if_any(global)?.map(|project| project.jobs()).unwrap_or_default();
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(None)? {
-        // What cannot be read was told above.
+        // Unreadable records were reported above.
         known.extend(record.ok().map(|record| record.job));
     }
     known.sort_unstable();
@@ -134,18 +133,18 @@ fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
 fn row(record: &RunRecord, state: &str) -> Vec<serde_json::Value> {
     let parts = |states: &[PartState]| record.exports.iter().filter(|part| states.contains(&part.state)).count();
     let seconds = record.finished.map(|finished| (finished - record.started) as f64 / 1e6);
-    vec![
-        json!(record.run),
-        json!(record.job),
-        json!(state),
-        json!(time(record.now)),
-        json!(time(record.started)),
-        json!(seconds.map(|seconds| (seconds * 1e3).round() / 1e3)),
-        json!(record.totals().rows_read),
-        json!(record.all_rejected()),
-        json!(parts(&[PartState::Published])),
-        json!(parts(&[PartState::Failed, PartState::Checks])),
-        json!(record.attempts.len()),
-        json!(record.error),
+    row![
+        record.run,
+        record.job,
+        state,
+        time(record.now),
+        time(record.started),
+        seconds.map(|seconds| (seconds * 1e3).round() / 1e3),
+        record.totals().rows_read,
+        record.all_rejected(),
+        parts(&[PartState::Published]),
+        parts(&[PartState::Failed, PartState::Checks]),
+        record.attempts.len(),
+        record.error
     ]
 }

@@ -1,10 +1,9 @@
-//! `tidetable inspect`: what is inside an SST.
+//! `tidetable inspect`: the contents of an SST.
 
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use serde_json::json;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_sstable::tools::Inspection;
 use tidetable_sstable::{FileSource, Reader};
@@ -13,8 +12,8 @@ use crate::args::{Global, Inspect, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
-use crate::progress::bytes;
+use crate::output::values::bytes;
+use crate::output::{ResultRows, row, stdout};
 
 /// Inspects the file.
 pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
@@ -49,7 +48,7 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What the numbers of groups and columns stand for.
+/// Names for the numbers of groups and columns.
 fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
     for (at, group) in reader.schema().groups.iter().enumerate() {
         for (number, column) in group.columns.iter().enumerate() {
@@ -68,36 +67,29 @@ fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn stripes(inspection: &Inspection) -> Rows {
-    let mut rows = Rows::new(&["stripe", "offset", "bytes", "rows", "cells", "head", "keys", "shapes"]);
+fn stripes(inspection: &Inspection) -> ResultRows {
+    let mut rows = ResultRows::new(&["stripe", "offset", "bytes", "rows", "cells", "head", "keys", "shapes"]);
     for (at, stripe) in inspection.stripes.iter().enumerate() {
         let shapes: Vec<String> = stripe.patterns.iter().flatten().map(ToString::to_string).collect();
-        rows.push(vec![
-            json!(at),
-            json!(stripe.offset),
-            json!(stripe.bytes),
-            json!(stripe.rows),
-            json!(stripe.cells),
-            json!(stripe.head_bytes),
-            json!(stripe.key_bytes),
-            json!(shapes.join(",")),
+        rows.push(row![
+            at,
+            stripe.offset,
+            stripe.bytes,
+            stripe.rows,
+            stripe.cells,
+            stripe.head_bytes,
+            stripe.key_bytes,
+            shapes.join(",")
         ]);
     }
     rows
 }
 
-fn chunks(inspection: &Inspection) -> Rows {
-    let mut rows = Rows::new(&["stripe", "stream", "codec", "pages", "setup", "bytes"]);
+fn chunks(inspection: &Inspection) -> ResultRows {
+    let mut rows = ResultRows::new(&["stripe", "stream", "codec", "pages", "setup", "bytes"]);
     for (at, stripe) in inspection.stripes.iter().enumerate() {
         for chunk in &stripe.chunks {
-            rows.push(vec![
-                json!(at),
-                json!(chunk.stream),
-                json!(chunk.codec),
-                json!(chunk.pages),
-                json!(chunk.setup_bytes),
-                json!(chunk.page_bytes),
-            ]);
+            rows.push(row![at, chunk.stream, chunk.codec, chunk.pages, chunk.setup_bytes, chunk.page_bytes]);
         }
     }
     rows

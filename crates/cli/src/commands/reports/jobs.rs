@@ -1,10 +1,10 @@
-//! The jobs of a project, and what each depends on.
+//! The jobs of a project and their dependencies.
 
 use tidetable_runner::{Job, Project, dependencies, in_dependency_order};
 
 use crate::error::CliError;
 
-/// Every job of the project with those that it depends on, in an order in which each comes after those.
+/// Every job of the project with its dependencies, in dependency order.
 pub fn in_order(project: &Project) -> Result<Vec<(Job, Vec<String>)>, CliError> {
     let mut jobs = Vec::new();
     for name in project.jobs() {

@@ -1,4 +1,4 @@
-//! `tidetable rejects`: the rows that a run could not load, and why.
+//! `tidetable rejects`: the rejected rows of a run, with reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,13 +9,14 @@ use tidetable_store::{RejectedRow, Store};
 
 use crate::args::{Global, Output, Rejects};
 use crate::commands::{find_run, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{FILES_OF_SQL, Rows, stdout};
-use crate::progress::count;
+use crate::output::values::count;
+use crate::output::{FILES_OF_SQL, ResultRows, row, stdout};
 
-/// A header longer than this is none.
+/// Longest header; a longer first line is none.
 const LONGEST_HEADER: u64 = 1 << 20;
 /// Bytes of a row that are kept.
 const KEPT: usize = 4 << 10;
@@ -26,12 +27,12 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let blobs = store.blobs().as_ref();
     let mut out = stdout();
     let Some(record) = find(&store, args)? else {
-        crate::tell_line(global, &format!("no run of {} has rejected rows", args.job));
+        print_message(global, &format!("no run of {} has rejected rows", args.job));
         return Ok(());
     };
     let mut rows = rejected_rows(blobs, &record)?;
     if rows.is_empty() && record.all_rejected() > 0 {
-        crate::tell_line(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
+        print_message(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
     }
     if let Some(file) = &args.file {
         rows.retain(|row| row.file == *file);
@@ -52,7 +53,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run that was asked for, or the last of the job that has rejected rows.
+/// The given run, or the last run of the job with rejected rows.
 fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
     let runs = Runs::of(store.blobs().as_ref());
     if let Some(run) = &args.run {
@@ -81,10 +82,10 @@ fn table(
     limit: usize,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let mut shown = Rows::new(&["file", "line", "table", "column", "reason", "raw"]);
+    let mut shown = ResultRows::new(&["file", "line", "table", "column", "reason", "raw"]);
     let limit = if limit == 0 { usize::MAX } else { limit };
     for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
-        shown.push(vec![json!(file), json!(line), json!(table), json!(column), json!(reason), json!(raw)]);
+        shown.push(row![file, line, table, column, reason, raw]);
     }
     shown.write(output, out)?;
     let mut reasons: BTreeMap<(String, &str), u64> = BTreeMap::new();
@@ -102,12 +103,12 @@ fn table(
     Ok(())
 }
 
-/// A reason without the values that differ from row to row: what stands between double quotes.
+/// A reason without the values that vary by row: text in double quotes.
 fn without_values(reason: &str) -> String {
     reason.split('"').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "\"..\"" }).collect()
 }
 
-/// The rows as they stand in their inputs, below the header that those have.
+/// The rows as in their inputs, below the header of the inputs.
 fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &mut impl Write) -> Result<(), CliError> {
     let files: BTreeSet<&str> = rows.iter().map(|row| row.file.as_str()).collect();
     let headers: BTreeSet<String> = files.iter().filter_map(|file| header(project?, file)).collect();
@@ -117,12 +118,12 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         ));
     }
     if headers.is_empty() && !rows.is_empty() {
-        crate::tell_line(global, "warning: their inputs are gone or have no header in plain text: none is written");
+        print_message(global, "warning: their inputs are gone or have no header in plain text: none is written");
     }
     for header in headers {
         writeln!(out, "{header}")?;
     }
-    // A row that two tables could not take is one row of its file.
+    // A row that two tables rejected is one row of its file.
     let mut seen = BTreeSet::new();
     let mut cut = 0;
     for row in rows.iter().filter(|row| seen.insert((row.file.as_str(), row.line))) {
@@ -130,12 +131,12 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         writeln!(out, "{}", row.raw)?;
     }
     if cut > 0 {
-        crate::tell_line(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
+        print_message(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
     }
     Ok(())
 }
 
-/// The first line of an input that is text on this machine.
+/// The first line of a local text input.
 fn header(project: &Project, file: &str) -> Option<String> {
     let compressed = [".gz", ".zst", ".parquet"].iter().any(|ending| file.ends_with(ending));
     let path = project.resolve(file);

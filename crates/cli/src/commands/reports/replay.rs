@@ -3,12 +3,14 @@
 use tidetable_runner::{Job, RunOptions, UlidIds, open_store, rejected_rows};
 
 use crate::args::{Global, Replay, RunDays};
-use crate::commands::run::{How, options, run_one};
+use crate::commands::run::one::run_one;
+use crate::commands::run::options::{How, options};
 use crate::commands::{find_run, project};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
-use crate::progress::count;
+use crate::output::values::count;
 
-/// Runs the job of a run once more, with the inputs that had rejected rows as if they had changed.
+/// Runs the job of a run again, treating the inputs with rejected rows as changed.
 pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     let project = project(global)?;
     let store = open_store(&project)?;
@@ -25,18 +27,7 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
     let how = How::new(&args.how)?;
-    let asked = RunDays {
-        day: None,
-        from: None,
-        to: None,
-        only: None,
-        select: Vec::new(),
-        force: false,
-        rebuild: false,
-        without: args.without.clone(),
-        adopt: false,
-        now: args.now,
-    };
+    let asked = RunDays { without: args.without.clone(), now: args.now, ..RunDays::default() };
     let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &how, &ids)? };
     let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };
     let still = rejected_rows(blobs, &done)?.iter().filter(|row| reread.contains(&row.file)).count() as u64;
@@ -49,6 +40,6 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
         ),
         still => format!("read {inputs} of run {} again: {then} rejected then, {still} now", record.run),
     };
-    crate::tell_line(global, &text);
+    print_message(global, &text);
     Ok(())
 }

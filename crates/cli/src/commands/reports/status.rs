@@ -1,23 +1,24 @@
-//! `tidetable status`: how jobs stand.
+//! `tidetable status`: the status of jobs.
 
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tidetable_layout::time::{DAY, MINUTE, SECOND};
 use tidetable_runner::{DaysOf, Status, ranges, statuses};
 
-use crate::commands::{project_if_any, store_if_any, time};
+use crate::commands::{clock, project_if_any, store_if_any};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
-use crate::output::{Rows, stdout};
+use crate::output::values::time;
+use crate::output::{ResultRows, row, stdout};
 use crate::{args, objects};
 
-const MICROS: i64 = 1_000_000;
-
-/// Shows how a job stands, or all of them.
+/// Shows the status of a job, or of all of them.
 pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError> {
     let project = project_if_any(global)?;
-    let clock = chrono::Utc::now().timestamp_micros();
+    let clock = clock();
     let found = statuses(&store_if_any(global)?, project.as_ref(), args.job.as_deref(), clock)?;
-    found.problems.iter().for_each(|problem| crate::tell_line(global, &format!("warning: {problem}")));
+    found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
     if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });
@@ -47,9 +48,9 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     }
 }
 
-/// A row for each job, for people.
-fn short(jobs: &[Status], now: i64) -> Rows {
-    let mut rows = Rows::new(&[
+/// A row for each job, for a table.
+fn short(jobs: &[Status], now: i64) -> ResultRows {
+    let mut rows = ResultRows::new(&[
         "job",
         "last run",
         "began",
@@ -62,28 +63,28 @@ fn short(jobs: &[Status], now: i64) -> Rows {
         "rejected",
     ]);
     for status in jobs {
-        let began = status.last.as_ref().and_then(|last| time(last.started / MICROS * MICROS));
+        let began = status.last.as_ref().and_then(|last| time(last.started / SECOND * SECOND));
         let newest = newest(status);
-        rows.push(vec![
-            json!(status.job),
-            json!(status.state.unwrap_or("never")),
-            json!(began),
-            json!(newest.and_then(day_before)),
-            json!(Status::age(now, newest).map(age)),
-            json!(Status::age(now, status.good).map(age)),
-            json!(days(&status.gaps)),
-            json!(days(&status.failed)),
-            json!(days(&status.sealed)),
-            json!(status.rejected),
+        rows.push(row![
+            status.job,
+            status.state.unwrap_or("never"),
+            began,
+            newest.and_then(day_before),
+            Status::age(now, newest).map(age),
+            Status::age(now, status.good).map(age),
+            days(&status.gaps),
+            days(&status.failed),
+            days(&status.sealed),
+            status.rejected
         ]);
     }
     rows
 }
 
-/// All that is known of one job, for people.
-fn one(status: &Status, now: i64, args: &args::Status) -> Rows {
-    let mut rows = Rows::new(&["what", "value"]);
-    let mut line = |what: &str, value: Value| rows.push(vec![json!(what), value]);
+/// All details of one job, for a table.
+fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
+    let mut rows = ResultRows::new(&["what", "value"]);
+    let mut line = |what: &str, value: Value| rows.push(row![what, value]);
     line("job", json!(status.job));
     line("last run", json!(status.state.unwrap_or("never")));
     if let Some(last) = &status.last {
@@ -116,33 +117,33 @@ fn one(status: &Status, now: i64, args: &args::Status) -> Rows {
     rows
 }
 
-/// A row for each job, with all that is known.
-fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> Rows {
-    let mut rows = Rows::of(objects::STATUS);
+/// A row for each job with all details.
+fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> ResultRows {
+    let mut rows = ResultRows::of(objects::STATUS);
     let list = |of: &[DaysOf]| if output == args::Output::Json { json!(of) } else { json!(days(of)) };
-    let seconds = |until| Status::age(now, until).map(|age| age / MICROS);
+    let seconds = |until| Status::age(now, until).map(|age| age / SECOND);
     for status in jobs {
         let last = status.last.as_ref();
-        rows.push(vec![
-            json!(status.job),
-            json!(status.state),
-            json!(last.map(|last| &last.run)),
-            json!(last.and_then(|last| time(last.now))),
-            json!(last.and_then(|last| time(last.started))),
-            json!(last.and_then(|last| time(last.finished?))),
-            json!(last.and_then(|last| last.error.as_ref())),
-            json!(status.good.and_then(time)),
-            json!(seconds(status.good)),
-            json!(status.data_until.and_then(time)),
-            json!(seconds(status.data_until)),
-            json!(status.published_until.and_then(time)),
-            json!(seconds(status.published_until)),
-            json!(args.fresh.map(|limit| !status.is_stale(now, limit))),
+        rows.push(row![
+            status.job,
+            status.state,
+            last.map(|last| &last.run),
+            last.and_then(|last| time(last.now)),
+            last.and_then(|last| time(last.started)),
+            last.and_then(|last| time(last.finished?)),
+            last.and_then(|last| last.error.as_ref()),
+            status.good.and_then(time),
+            seconds(status.good),
+            status.data_until.and_then(time),
+            seconds(status.data_until),
+            status.published_until.and_then(time),
+            seconds(status.published_until),
+            args.fresh.map(|limit| !status.is_stale(now, limit)),
             list(&status.gaps),
             list(&status.failed),
             list(&status.sealed),
-            json!(status.rejected),
-            json!(last.map(|last| last.all_rejected())),
+            status.rejected,
+            last.map(|last| last.all_rejected())
         ]);
     }
     rows
@@ -152,12 +153,12 @@ fn newest(status: &Status) -> Option<i64> {
     if status.publishes { status.published_until } else { status.data_until }
 }
 
-/// The day, of UTC or a zone near it, that ends at `until`.
+/// The day, in UTC or a zone near it, that ends at `until`.
 fn day_before(until: i64) -> Option<String> {
-    Some(chrono::DateTime::from_timestamp_micros(until.checked_sub(43_200 * MICROS)?)?.date_naive().to_string())
+    Some(chrono::DateTime::from_timestamp_micros(until.checked_sub(DAY / 2)?)?.date_naive().to_string())
 }
 
-/// Days of several exports as a person says them.
+/// Formats the days of several exports.
 fn days(of: &[DaysOf]) -> String {
     let said = |one: &DaysOf| {
         let labels: Vec<&str> = one.days.iter().map(String::as_str).collect();
@@ -166,9 +167,9 @@ fn days(of: &[DaysOf]) -> String {
     of.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
-/// An age in its two largest units: `3d 4h`.
+/// Formats an age in its two largest units: `3d 4h`.
 fn age(micros: i64) -> String {
-    let minutes = micros / MICROS / 60;
+    let minutes = micros / MINUTE;
     let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
     match (days, hours) {
         (0, 0) => format!("{minutes}m"),
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn ages_are_said_in_two_units() {
-        let said = |seconds: i64| age(seconds * MICROS);
+        let said = |seconds: i64| age(seconds * SECOND);
         assert_eq!((said(59), said(60), said(3_600)), ("0m".to_owned(), "1m".to_owned(), "1h 0m".to_owned()));
         assert_eq!((said(26 * 3_600), said(90 * 86_400 - 1)), ("1d 2h".to_owned(), "89d 23h".to_owned()));
     }

@@ -1,69 +1,53 @@
-//! `tidetable tables`: what the store holds.
+//! `tidetable tables`: tables and exports of the store.
 
-use std::io::Write;
-
-use serde_json::json;
 use tidetable_store::{Published, leave_out};
 
 use crate::args::Global;
 use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row};
 
 /// Lists tables and exports.
 pub fn tables(global: &Global) -> Result<(), CliError> {
     let store = store(global)?;
-    let mut rows = Rows::of(objects::TABLES);
+    let mut rows = ResultRows::of(objects::TABLES);
     for name in store.tables()? {
         let snapshot = match store.snapshot(&name) {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 leave_out(&error);
-                let unknown = || json!(null);
-                rows.push(vec![
-                    json!("table"),
-                    json!(name),
-                    unknown(),
-                    unknown(),
-                    unknown(),
-                    unknown(),
-                    unknown(),
-                    unknown(),
-                ]);
+                rows.push(row!["table", name, (), (), (), (), (), ()]);
                 continue;
             }
         };
         let version = snapshot.version();
         let sum = |of: fn(&tidetable_store::Sst) -> u64| version.ssts().map(of).sum::<u64>();
-        rows.push(vec![
-            json!("table"),
-            json!(name),
-            json!(version.table.job),
-            json!(version.number),
-            json!(version.ssts().count()),
-            json!(sum(|sst| sst.rows)),
-            json!(sum(|sst| sst.cells)),
-            json!(sum(|sst| sst.bytes)),
+        rows.push(row![
+            "table",
+            name,
+            version.table.job,
+            version.number,
+            version.ssts().count(),
+            sum(|sst| sst.rows),
+            sum(|sst| sst.cells),
+            sum(|sst| sst.bytes)
         ]);
     }
     let (lists, damaged) = Published::readable(store.blobs().as_ref())?;
     damaged.iter().for_each(leave_out);
     for export in lists {
         let parts = export.parts.values();
-        rows.push(vec![
-            json!("export"),
-            json!(export.name),
-            json!(export.job),
-            json!(null),
-            json!(export.parts.len()),
-            json!(parts.clone().map(|part| part.rows).sum::<u64>()),
-            json!(null),
-            json!(parts.map(|part| part.bytes).sum::<u64>()),
+        rows.push(row![
+            "export",
+            export.name,
+            export.job,
+            (),
+            export.parts.len(),
+            parts.clone().map(|part| part.rows).sum::<u64>(),
+            (),
+            parts.map(|part| part.bytes).sum::<u64>()
         ]);
     }
-    let mut out = stdout();
-    rows.write(global.output, &mut out)?;
-    out.flush()?;
-    Ok(())
+    rows.print(global.output)
 }

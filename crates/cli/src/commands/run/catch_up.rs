@@ -1,36 +1,34 @@
-//! `tidetable run JOB --catch-up`: a run for each scheduled moment that is to be made up for, at its logical time.
+//! `tidetable run JOB --catch-up`: a run for each scheduled time to make up for, at its logical time.
 
-use std::io::Write;
-
-use chrono::{SecondsFormat, TimeZone};
 use serde_json::json;
+use tidetable_layout::time::DAY;
 use tidetable_runner::{
     Cron, Job, Project, RunOptions, Runs, UlidIds, done_until, minute_of, moments, open_store, to_run,
 };
 use tidetable_store::{Ids, Store, ulid_text};
 
-use super::run_one;
+use super::one::run_one;
 use crate::args::{Global, Output};
-use crate::commands::time;
+use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
-use crate::progress::count;
+use crate::output::values::{count, local_time, time};
+use crate::output::{ResultRows, row};
 
-/// How far the next moment is looked for where nothing is to be run.
-const AHEAD: i64 = 366 * 86_400 * 1_000_000;
+/// How far to search for the next scheduled time.
+const AHEAD: i64 = 366 * DAY;
 
-/// What a run that catches up goes by.
+/// The schedule and state of a job.
 struct CatchUp<'a> {
     job: &'a Job,
     cron: Cron,
     store: Store,
-    /// The time it is.
+    /// The current time.
     now: i64,
 }
 
-/// Runs `job` for the moments of its schedule that are due, or lists them. A moment that fails keeps those after it from
-/// being run; days that could not be published do not, since the next run tries them again.
+/// Runs `job` for the scheduled times that are due, or lists them. A failed run stops those after
+/// it; unpublished days do not, since the next run tries them again.
 pub(crate) fn catch_up(
     global: &Global,
     project: &Project,
@@ -46,29 +44,29 @@ pub(crate) fn catch_up(
         return due.list(global, &moments);
     }
     if moments.is_empty() {
-        crate::tell_line(global, &due.nothing());
+        print_message(global, &due.nothing());
         return Ok(());
     }
     let mut in_part = None;
     for (at, moment) in moments.iter().enumerate() {
         // Another run may have done it meanwhile.
         if at > 0 && !due.moments()?.contains(moment) {
-            crate::tell_line(global, &format!("{} is done already", due.shown(*moment)));
+            print_message(global, &format!("{} is done already", due.shown(*moment)));
             continue;
         }
         let of = if moments.len() > 1 { format!(" ({} of {})", at + 1, moments.len()) } else { String::new() };
-        crate::tell_line(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
+        print_message(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
         let later = moments.get(at + 1..).unwrap_or_default();
         let options = RunOptions { now: *moment, run: ulid_text(ids.next()), ..options.clone() };
         match run_one(global, project, job, &options, ids) {
             Ok(Some(_)) => {}
-            // Whoever runs the job now is asked for no more.
+            // Another run holds the lock.
             Ok(None) => return Ok(()),
             Err(error @ (CliError::Partial { .. } | CliError::Checks { .. }))
                 if !later.is_empty() && !options.fail_fast =>
             {
                 in_part = Some(error.exit_code());
-                crate::tell(global, error);
+                print_error(global, error);
             }
             Err(error) => {
                 due.tell_left(global, later);
@@ -83,52 +81,49 @@ pub(crate) fn catch_up(
 }
 
 impl CatchUp<'_> {
-    /// The moments for which the job is to be run, by the records that are there now.
+    /// The times for which the job is to run, by the current records.
     fn moments(&self) -> Result<Vec<i64>, CliError> {
         let Self { job, cron, store, now } = self;
         let last = done_until(Runs::of(store.blobs().as_ref()), &job.name, *now)?;
         Ok(to_run(cron, job.timezone, job.catch_up, job.catch_up_window, last, *now))
     }
 
-    /// A moment in the time zone of the job.
+    /// A time in the time zone of the job.
     fn shown(&self, moment: i64) -> String {
-        let time = self.job.timezone.timestamp_micros(moment).single();
-        time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default()
+        local_time(self.job.timezone, moment).unwrap_or_default()
     }
 
-    /// Says that there is nothing to run, and until when.
+    /// The message that nothing is due, with the next time.
     fn nothing(&self) -> String {
         let next = moments(&self.cron, self.job.timezone, self.now, self.now.saturating_add(AHEAD));
         let next = next.first().map(|next| format!("; next is {}", self.shown(*next))).unwrap_or_default();
-        format!("{} is not due, and has no missed moment to make up for{next}", self.job.name)
+        format!("{} is not due, and has no missed run to make up for{next}", self.job.name)
     }
 
     fn list(&self, global: &Global, found: &[i64]) -> Result<(), CliError> {
-        let mut rows = Rows::of(objects::MOMENTS);
+        let mut rows = ResultRows::of(objects::MOMENTS);
         for moment in found {
             let why = if *moment >= minute_of(self.now) { "due" } else { "missed" };
-            // For programs all times are in UTC.
+            // JSON has all times in UTC.
             let time = if global.output == Output::Json { json!(time(*moment)) } else { json!(self.shown(*moment)) };
-            rows.push(vec![json!(self.job.name), time, json!(why)]);
+            rows.push(row![self.job.name, time, why]);
         }
-        let mut out = stdout();
-        rows.write(global.output, &mut out)?;
-        out.flush()?;
+        rows.print(global.output)?;
         if found.is_empty() {
-            crate::tell_line(global, &self.nothing());
+            print_message(global, &self.nothing());
         }
         Ok(())
     }
 
-    /// Says which moments are not run because one before them failed.
+    /// Reports the times that are skipped after a failure.
     fn tell_left(&self, global: &Global, left: &[i64]) {
         let (Some(first), Some(last)) = (left.first(), left.last()) else { return };
         let which = match left.len() {
             1 => self.shown(*first),
             number => {
-                format!("{}, {} to {}", count(number as u64, "moment"), self.shown(*first), self.shown(*last))
+                format!("{}, {} to {}", count(number as u64, "scheduled time"), self.shown(*first), self.shown(*last))
             }
         };
-        crate::tell_line(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));
+        print_message(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));
     }
 }

@@ -1,4 +1,4 @@
-//! What `tidetable run` shows of a run that has ended.
+//! The summary of a finished run.
 
 use std::io::{IsTerminal, Write};
 
@@ -10,10 +10,10 @@ use crate::args::{Global, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
+use crate::output::values::{bytes, count};
+use crate::output::{ResultRows, row, stdout};
 
-/// Writes what a run did to standard output, in the form that was asked for.
+/// Writes the summary to standard output in the given format.
 pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
     let mut out = stdout();
     let record = &report.record;
@@ -36,7 +36,7 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
     Ok(())
 }
 
-/// What a run did, for people: a line for each table, or all figures of each if they want to see more. `job` is the job, if
+/// The summary as text: a line for each table, or all figures with `--verbose`. `job` is the job, if
 /// its file can be read.
 pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     if global.verbose {
@@ -64,10 +64,10 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
     Ok(())
 }
 
-/// What a run does, in this order.
+/// The stages of a run in order.
 const STAGES: [&str; 6] = ["plan", "load", "commit", "derive", "publish", "compact"];
 
-/// A column of the summary: its name, whether it is there though it says 0 of every table, and what it says of one.
+/// A column of the summary: its name, whether it is shown if 0 for every table, and its value.
 type Shown = (&'static str, bool, fn(&LoadRecord) -> Value);
 
 const COLUMNS: [Shown; 9] = [
@@ -83,23 +83,23 @@ const COLUMNS: [Shown; 9] = [
 ];
 
 /// A line for each table.
-fn tables(record: &RunRecord) -> Rows {
+fn tables(record: &RunRecord) -> ResultRows {
     let any = |of: fn(&LoadRecord) -> Value| record.loads.iter().any(|load| of(load) != json!(0));
     let columns: Vec<&Shown> = COLUMNS.iter().filter(|(_, always, of)| *always || any(*of)).collect();
-    let mut rows = Rows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    let mut rows = ResultRows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
     for load in &record.loads {
         rows.push(columns.iter().map(|(.., of)| of(load)).collect());
     }
     rows
 }
 
-/// The version of a table, and which it was before if it is another.
+/// The version of a table, and the one before if it changed.
 fn version(load: &LoadRecord) -> String {
     let LoadRecord { before, version, .. } = load;
     if version == before { version.to_string() } else { format!("{version} (was {before})") }
 }
 
-/// What Bigtable advises against.
+/// Warns of rows and cells above Bigtable's recommendations.
 fn large(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     for LoadRecord { table, stats, .. } in &record.loads {
         if let (Some(LargestRow { key, bytes: size }), rows) = (&stats.largest_row, stats.large_rows) {
@@ -112,7 +112,7 @@ fn large(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The inputs of a table by what became of them, such as `2 new, 40 unchanged`.
+/// The inputs of a table by state, such as `2 new, 40 unchanged`.
 fn inputs(load: &LoadRecord) -> String {
     let counts = STATES.iter().map(|state| (load.count(*state), state.name()));
     let counts: Vec<String> =
@@ -133,9 +133,9 @@ const STATES: [InputState; 9] = [
     InputState::Unchanged,
 ];
 
-/// A row for each table, for programs.
-fn counts(record: &RunRecord) -> Rows {
-    let mut rows = Rows::new(&[
+/// A row for each table, as JSON.
+fn counts(record: &RunRecord) -> ResultRows {
+    let mut rows = ResultRows::new(&[
         "table",
         "version_before",
         "version",
@@ -153,7 +153,7 @@ fn counts(record: &RunRecord) -> Rows {
     ]);
     for load in &record.loads {
         let stats = &load.stats;
-        let mut row = vec![json!(load.table)];
+        let mut row = row![load.table];
         let numbers = [
             load.before,
             load.version,
@@ -175,10 +175,10 @@ fn counts(record: &RunRecord) -> Rows {
     rows
 }
 
-/// All figures of each table, and what each stage took.
-fn figures(record: &RunRecord) -> Rows {
-    let mut rows = Rows::new(&["what", "value"]);
-    let mut line = |what: &str, value: Value| rows.push(vec![json!(what), value]);
+/// All figures of each table, and the duration of each stage.
+fn figures(record: &RunRecord) -> ResultRows {
+    let mut rows = ResultRows::new(&["what", "value"]);
+    let mut line = |what: &str, value: Value| rows.push(row![what, value]);
     for load in &record.loads {
         let stats = &load.stats;
         line("table", json!(load.table));
@@ -235,7 +235,7 @@ fn figures(record: &RunRecord) -> Rows {
     for (stage, seconds) in &record.seconds {
         line(&format!("seconds {stage}"), json!(format!("{seconds:.3}")));
         if stage == "load" && totals.cells > 0 {
-            // Tasks of several cores add up, so these may be more than the whole.
+            // Sums over cores, so these may exceed the total.
             let steps = [
                 ("waiting for inputs", totals.read),
                 ("parsing", totals.parse),
@@ -251,7 +251,7 @@ fn figures(record: &RunRecord) -> Rows {
     rows
 }
 
-/// Parts of an export in the words of the job file, or of several: `3 days`, `1 month`.
+/// Counts parts of an export with the noun for their period: `3 days`, `1 month`.
 pub(crate) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> bool) -> String {
     let parts: Vec<&str> =
         record.exports.iter().filter(|part| of(part.state)).map(|part| part.export.as_str()).collect();
@@ -261,7 +261,7 @@ pub(crate) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> boo
     count(parts.len() as u64, if let [noun] = nouns.as_slice() { noun } else { "part" })
 }
 
-/// What a part of an export covers.
+/// The noun for a part of an export.
 fn noun(job: Option<&Job>, export: &str) -> &'static str {
     match job.and_then(|job| job.export(export)).map(|export| export.per) {
         Some(Per::Day) => "day",
@@ -290,7 +290,7 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
     Ok(())
 }
 
-/// Checks that did not hold, and days that were not published.
+/// Failed checks and unpublished days.
 fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     for check in record.checks.iter().filter(|check| !check.passed) {
         let severity = match check.severity {
@@ -339,7 +339,7 @@ fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl W
     Ok(())
 }
 
-/// A name as SQL takes it.
+/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) { name.to_owned() } else { format!("\"{name}\"") }

@@ -1,14 +1,14 @@
-//! Lines of a crontab, for the cron of Debian and others: it knows one time zone, and takes `%` for a line end.
+//! Crontab lines, for the cron of Debian and others, which knows one time zone and takes `%` for a line end.
 
 use chrono_tz::Tz;
 use tidetable_runner::{CatchUp, minutes_elsewhere};
 
-use super::{Place, Scheduled};
+use super::entry::{Invocation, Scheduled};
 
-/// A line for each job, and one for when the machine starts where missed moments are made up for.
-pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, now: i64) -> String {
+/// A line for each job, and an `@reboot` line if missed runs are made up for.
+pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Option<Tz>, now: i64) -> String {
     let mut text =
-        format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", place.folder.replace('\n', " "));
+        format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", invocation.folder.replace('\n', " "));
     if jobs.is_empty() {
         text.push_str("# No job has a `schedule`.\n");
     }
@@ -17,7 +17,7 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
         let fields: Vec<&str> = written.split_whitespace().collect();
         text.push_str(&format!("# {}: {} in {}\n", job.name, fields.join(" "), zone.name()));
         let same = cron_zone.is_some_and(|cron_zone| cron_zone == zone || is_utc(cron_zone) && is_utc(zone));
-        // A zone that is not known may be any.
+        // Any zone is possible if it is unknown.
         let other = cron_zone.unwrap_or(Tz::UTC);
         let (times, guard) = if same {
             (fields.join(" "), String::new())
@@ -26,35 +26,38 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
                 Some(_) => listed(&minutes_elsewhere(cron, zone, other, now)),
                 None => "*".to_owned(),
             };
-            (format!("{minutes} * * * *"), format!("{} schedule --due {}{} && ", called(place), job.name, root(place)))
+            (
+                format!("{minutes} * * * *"),
+                format!("{} schedule --due {}{} && ", called(invocation), job.name, root(invocation)),
+            )
         };
         let mut line = |times: &str, guard: &str| {
-            let logs = quoted(&place.logs);
+            let logs = quoted(&invocation.logs);
             let command = format!(
                 "{guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
-                called(place),
+                called(invocation),
                 job.name,
-                root(place),
+                root(invocation),
                 job.name
             );
             text.push_str(&format!("{times} {}\n", command.replace('%', "\\%")));
         };
         line(&times, &guard);
         if job.catch_up != CatchUp::None {
-            // What was missed while the machine was off.
+            // Makes up for runs missed while the machine was off.
             line("@reboot", "");
         }
     }
     text
 }
 
-/// The program, at work in the folder of the project.
-fn called(place: &Place) -> String {
-    format!("{} -C {}", quoted(&place.binary), quoted(&place.folder))
+/// The command, run in the project directory.
+fn called(invocation: &Invocation) -> String {
+    format!("{} -C {}", quoted(&invocation.binary), quoted(&invocation.folder))
 }
 
-fn root(place: &Place) -> String {
-    place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
+fn root(invocation: &Invocation) -> String {
+    invocation.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
 }
 
 fn listed(minutes: &[u32]) -> String {
@@ -71,7 +74,7 @@ fn is_utc(zone: Tz) -> bool {
     )
 }
 
-/// A word of a shell.
+/// Quotes a word for the shell.
 fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

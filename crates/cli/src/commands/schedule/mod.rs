@@ -1,92 +1,34 @@
-//! `tidetable schedule`: jobs for cron and systemd, and what is due.
+//! `tidetable schedule`: crontab lines, systemd units, and due jobs.
 
 pub(crate) mod crontab;
+pub(crate) mod entry;
 pub(crate) mod systemd;
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use chrono::{SecondsFormat, TimeZone};
 use chrono_tz::Tz;
-use clap::{Args, ValueEnum};
 use serde_json::json;
-use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
+use tidetable_layout::time::DAY;
+use tidetable_runner::{Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
-use super::{named_root_is_there, project, time};
-use crate::args::{Global, Output, parse_time};
-use crate::commands::new::parse_zone;
+use super::{named_root_is_there, project};
+use crate::args::{Format, Global, Output, Schedule};
+use crate::commands::clock;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, stdout};
+use crate::output::values::{local_time, time};
+use crate::output::{ResultRows, row, stdout};
+use entry::{Invocation, Scheduled};
 
 /// Days that `--check` looks ahead.
-const AHEAD: i64 = 7 * 86_400 * 1_000_000;
-/// Moments of a job that a person reads.
+const AHEAD: i64 = 7 * DAY;
+/// Most times of a job in a table.
 const SHOWN: usize = 14;
-
-/// `tidetable schedule`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's: \
-a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`, \
-which makes up for missed moments as `catch_up` of the job file says.
-
-  tidetable schedule                                     lines to add with: crontab -e
-  tidetable schedule --format systemd --write ~/.config/systemd/user
-  systemctl --user daemon-reload && systemctl --user enable --now tidetable-JOB.timer")]
-pub struct Schedule {
-    /// For which scheduler
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub format: Format,
-    /// Write the units of systemd into this folder instead of printing them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "due"])]
-    pub write: Option<PathBuf>,
-    /// Folder of the logs of jobs that cron runs [default: logs in the project's folder]
-    #[arg(long, value_name = "DIR")]
-    pub logs: Option<PathBuf>,
-    /// Time zone that cron runs in [default: that of this machine]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
-    pub cron_zone: Option<Tz>,
-    /// List what runs in the next 7 days, and what was missed since the last run
-    #[arg(long, conflicts_with = "due")]
-    pub check: bool,
-    /// Exit with 0 if the job is due in this minute, with 1 if not
-    #[arg(long, value_name = "JOB")]
-    pub due: Option<String>,
-    /// The time it is [default: the clock]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
-    pub now: Option<i64>,
-}
-
-/// A scheduler.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Lines of a crontab.
-    #[default]
-    Crontab,
-    /// A service and a timer for each job.
-    Systemd,
-}
-
-/// A job that has a schedule.
-struct Scheduled {
-    job: Job,
-    written: String,
-    cron: Cron,
-}
-
-/// What every line and unit names.
-struct Place {
-    binary: String,
-    folder: String,
-    root: Option<String>,
-    logs: String,
-}
 
 /// Prints lines or units, or what is due.
 pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
     let project = project(global)?;
-    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let now = args.now.unwrap_or_else(clock);
     if let Some(name) = &args.due {
         let job = Job::load(&project, name)?;
         let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: name.clone() })?;
@@ -97,23 +39,23 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
         named_root_is_there(global)?;
         return check(global, &project, &jobs, now);
     }
-    let place = place(global, &project, args)?;
+    let invocation = invocation(global, &project, args)?;
     let mut out = stdout();
     match (args.format, &args.write) {
         (Format::Crontab, None) => {
             let cron_zone = args.cron_zone.or_else(machine_zone);
-            write!(out, "{}", crontab::lines(&jobs, &place, cron_zone, now))?;
+            write!(out, "{}", crontab::lines(&jobs, &invocation, cron_zone, now))?;
         }
         (Format::Crontab, Some(_)) => return Err(CliError::Usage("--write goes with --format systemd")),
         (Format::Systemd, None) => {
-            for (name, text) in systemd::units(&jobs, &place) {
+            for (name, text) in systemd::units(&jobs, &invocation) {
                 writeln!(out, "# {name}\n{text}")?;
             }
         }
         (Format::Systemd, Some(dir)) => {
             let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
             std::fs::create_dir_all(dir).map_err(failed)?;
-            for (name, text) in systemd::units(&jobs, &place) {
+            for (name, text) in systemd::units(&jobs, &invocation) {
                 std::fs::write(dir.join(&name), text).map_err(failed)?;
                 writeln!(out, "wrote {}", dir.join(name).display())?;
             }
@@ -123,7 +65,7 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The jobs of the project that have a schedule; a job file with mistakes is an error, since its job would not run.
+/// The jobs of the project with a schedule. An invalid job file is an error, since the job would not run.
 fn scheduled(project: &Project) -> Result<Vec<Scheduled>, CliError> {
     let mut found = Vec::new();
     for name in project.jobs() {
@@ -135,7 +77,7 @@ fn scheduled(project: &Project) -> Result<Vec<Scheduled>, CliError> {
     Ok(found)
 }
 
-fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, CliError> {
+fn invocation(global: &Global, project: &Project, args: &Schedule) -> Result<Invocation, CliError> {
     let binary =
         std::env::current_exe().map_err(|source| CliError::File { path: "this program".to_owned(), source })?;
     let logs = match &args.logs {
@@ -143,7 +85,7 @@ fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, C
             .map_err(|source| CliError::Folder { path: given.display().to_string(), source })?,
         None => project.dir.join("logs"),
     };
-    Ok(Place {
+    Ok(Invocation {
         binary: binary.display().to_string(),
         folder: project.dir.display().to_string(),
         root: global.root.as_ref().map(|_| project.root.clone()),
@@ -151,25 +93,24 @@ fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, C
     })
 }
 
-/// The zone of the machine, if it is known.
+/// The time zone of the machine, if known.
 fn machine_zone() -> Option<Tz> {
     iana_time_zone::get_timezone().ok()?.parse().ok()
 }
 
-/// Lists what runs and what was missed.
+/// Lists scheduled and missed runs.
 fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Result<(), CliError> {
     let store = open_store(project)?;
     let runs = Runs::of(store.blobs().as_ref());
-    let mut rows = Rows::of(objects::SCHEDULED);
+    let mut rows = ResultRows::of(objects::SCHEDULED);
     for Scheduled { job, cron, .. } in jobs {
         let zone = job.timezone;
         let shown = |moment: i64| {
-            // For programs all times are in UTC.
+            // JSON has all times in UTC.
             if global.output == Output::Json {
                 return json!(time(moment));
             }
-            let time = zone.timestamp_micros(moment).single();
-            json!(time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)))
+            json!(local_time(zone, moment))
         };
         let before = runs.last(&job.name)?;
         let done = done_until(runs, &job.name, now)?;
@@ -179,10 +120,10 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
         let mut list = |moments: &[i64], what: &dyn Fn(usize) -> String| {
             let short = if global.output == Output::Table { SHOWN } else { usize::MAX };
             for (at, moment) in moments.iter().enumerate().take(short) {
-                rows.push(vec![json!(job.name), shown(*moment), json!(what(at))]);
+                rows.push(row![job.name, shown(*moment), what(at)]);
             }
             if moments.len() > short {
-                rows.push(vec![json!(job.name), json!(null), json!(format!("and {} more", moments.len() - short))]);
+                rows.push(row![job.name, (), format!("and {} more", moments.len() - short)]);
             }
         };
         if let Some(run) = before {

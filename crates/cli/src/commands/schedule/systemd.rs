@@ -1,24 +1,24 @@
-//! A service and a timer of systemd for each job. Their logs go to the journal.
+//! A systemd service and timer for each job. Their output goes to the journal.
 
 use tidetable_runner::{CatchUp, Cron};
 
-use super::{Place, Scheduled};
+use super::entry::{Invocation, Scheduled};
 
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 /// The name and the text of each unit.
-pub(super) fn units(jobs: &[Scheduled], place: &Place) -> Vec<(String, String)> {
-    jobs.iter().flat_map(|scheduled| [service(scheduled, place), timer(scheduled)]).collect()
+pub(super) fn units(jobs: &[Scheduled], invocation: &Invocation) -> Vec<(String, String)> {
+    jobs.iter().flat_map(|scheduled| [service(scheduled, invocation), timer(scheduled)]).collect()
 }
 
-fn service(scheduled: &Scheduled, place: &Place) -> (String, String) {
+fn service(scheduled: &Scheduled, invocation: &Invocation) -> (String, String) {
     let name = &scheduled.job.name;
-    let root = place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
+    let root = invocation.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
     let text = format!(
         "[Unit]\nDescription=tidetable job {name}\n\n[Service]\nType=oneshot\nExecStart={} -C {} run {name} --catch-up --if-locked \
          skip{root}\nSyslogIdentifier=tidetable-{name}\n",
-        quoted(&place.binary),
-        quoted(&place.folder),
+        quoted(&invocation.binary),
+        quoted(&invocation.folder),
     );
     (format!("tidetable-{name}.service"), text)
 }
@@ -33,13 +33,13 @@ fn timer(scheduled: &Scheduled) -> (String, String) {
         job.name,
         written.split_whitespace().collect::<Vec<_>>().join(" "),
         job.timezone.name(),
-        // What was missed while the machine was off is run when it is back.
+        // Runs missed while the machine was off start at boot.
         job.catch_up != CatchUp::None,
     );
     (format!("tidetable-{}.timer", job.name), text)
 }
 
-/// The same moments as calendar events. Systemd wants both the day and the weekday to fit, cron one of them if both are
+/// The schedule as calendar events. Systemd requires both day and weekday to match, cron either of them if both are
 /// given: that takes two events.
 fn calendars(cron: &Cron) -> Vec<String> {
     let list = |values: Vec<u32>, all: usize| match values.len() == all {
@@ -58,7 +58,7 @@ fn calendars(cron: &Cron) -> Vec<String> {
     }
 }
 
-/// A word of a command line of systemd.
+/// Quotes a word for a systemd command line.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     format!("\"{escaped}\"")

@@ -1,4 +1,4 @@
-//! What may follow a word: keywords, functions, tables, columns.
+//! Completion at the prompt: keywords, functions, tables, columns.
 
 use std::cell::OnceCell;
 
@@ -65,7 +65,7 @@ const KEYWORDS: [&str; 46] = [
 /// Completes words.
 pub(crate) struct Words<'a> {
     runner: &'a Runner<'a>,
-    /// Looked up when first asked for.
+    /// Loaded on first use.
     known: OnceCell<Vec<String>>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Words<'a> {
         Self { runner, known: OnceCell::new() }
     }
 
-    /// Names of functions, tables and columns. A store that cannot be read has none; its queries tell why.
+    /// Names of functions, tables and columns. Empty for an unreadable store; its queries report why.
     fn known(&self) -> &[String] {
         self.known.get_or_init(|| self.look().unwrap_or_default())
     }

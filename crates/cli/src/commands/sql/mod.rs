@@ -4,21 +4,20 @@ pub(crate) mod complete;
 pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod summarize;
+pub(crate) mod versions;
 pub(crate) mod words;
 
-use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 
 use tidetable_runner::runtime;
-use tidetable_sql::{ExternalTables, Session, SessionOptions, TableVersions, statements};
-use tidetable_store::Store;
+use tidetable_sql::{ExternalTables, statements};
 
 use super::store_if_any;
 use crate::args::{Global, Sql};
 use crate::error::CliError;
 use run::{Runner, Showing};
 
-/// Runs the statements, the first wrong one being the last.
+/// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = store_if_any(global)?;
     let runtime = runtime()?;
@@ -43,31 +42,7 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     runner.run_all(&script, &found)
 }
 
-/// The versions to read. A number without a table is for the one that the query reads.
-fn versions(store: &Store, args: &Sql, query: &str) -> Result<TableVersions, CliError> {
-    let mut versions = TableVersions { as_of: args.as_of_commit, ..TableVersions::default() };
-    if args.version.is_empty() {
-        return Ok(versions);
-    }
-    let references = Session::open(store, &SessionOptions::default())?.references(query)?;
-    let read: BTreeSet<String> =
-        references.into_iter().filter(|(schema, _)| schema != "exports").map(|(_, table)| table).collect();
-    for (table, number) in &args.version {
-        let table = match (table, read.len()) {
-            (Some(table), _) if read.contains(table) => table.clone(),
-            (None, 1) => read.first().cloned().unwrap_or_default(),
-            _ => {
-                return Err(CliError::Usage(
-                    "--version must name a table that the query reads, as in --version SENSOR=7",
-                ));
-            }
-        };
-        versions.numbers.insert(table, *number);
-    }
-    Ok(versions)
-}
-
-/// What to run; `None` if a person is to be asked.
+/// The script to run; `None` for the prompt.
 fn script(args: &Sql) -> Result<Option<String>, CliError> {
     let failed = |path: String| move |source| CliError::File { path, source };
     match (args.statements.as_ref().or(args.query.as_ref()), &args.file) {

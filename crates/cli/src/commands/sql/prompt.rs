@@ -1,4 +1,4 @@
-//! Statements at a prompt.
+//! The interactive prompt.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::error::CliError;
 use crate::output::{Destination, OF_ROWS, form_of};
 
 const PROMPT: &str = "tidetable> ";
-/// Where a statement goes on.
+/// Prompt of continuation lines.
 const MORE: &str = "      ...> ";
 
-/// Asks for statements until there are no more.
+/// Reads and runs statements until the end of input.
 pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
     let config = Config::builder().build();
     let mut editor: Editor<Words<'_>, FileHistory> = Editor::with_config(config).map_err(|error| failed(&error))?;
     editor.set_helper(Some(Words::new(runner)));
     let history = history();
     if let Some(path) = &history {
-        // There is none before the first time.
+        // There is no history before the first time.
         let _ = editor.load_history(path);
     }
     let mut how = Showing { counts: true, ..runner.how.clone() };
@@ -52,7 +52,7 @@ pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One statement, or several, on as many lines as they take; or a line that is no SQL. `None`: it was left.
+/// Reads one or more statements over as many lines as needed, or a command. `None` at the end of input.
 fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<String>, ReadlineError> {
     let mut text = String::new();
     loop {
@@ -75,7 +75,7 @@ fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<Strin
     }
 }
 
-/// Does what a word asks for.
+/// Runs a command.
 fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliError> {
     let said = match asked {
         Word::Quit => return Ok(()),
@@ -121,7 +121,7 @@ fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliErr
     Ok(())
 }
 
-/// What rows go to; refuses a file now that could not be written later.
+/// The destination of rows; refuses now a file that could not be written later.
 fn check(path: &Path, how: &Showing) -> Result<Destination, CliError> {
     let destination = Destination::of(path, "\\o")?;
     if !how.asked {
@@ -130,7 +130,7 @@ fn check(path: &Path, how: &Showing) -> Result<Destination, CliError> {
     Ok(destination)
 }
 
-/// What is shown of tables is for the person, wherever rows go.
+/// The same options for output on the screen, wherever rows go.
 fn to_screen(how: &Showing) -> Showing {
     Showing { to: None, ..how.clone() }
 }
@@ -159,7 +159,7 @@ fn run(runner: &Runner<'_>, how: &Showing, script: &str) -> Result<(), CliError>
     Runner { how: how.clone(), ..runner.clone() }.run_all(script, &found)
 }
 
-/// A statement that is wrong is told, and the next one asked for.
+/// Reports the error of a statement; the prompt goes on.
 fn tell(done: Result<(), CliError>) {
     if let Err(error) = done.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) }) {
         let _ = writeln!(std::io::stderr(), "error: {error}");
@@ -169,14 +169,14 @@ fn tell(done: Result<(), CliError>) {
     }
 }
 
-/// Where the history is kept: in the state folder of the XDG base directories.
+/// Path of the history file, in the state directory of the XDG base directories.
 fn history() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
     Some(state.join("tidetable/history"))
 }
 
-/// A history that cannot be kept is no reason to stop.
+/// Saves the history. Errors are ignored.
 fn keep(editor: &mut Editor<Words<'_>, FileHistory>, path: &PathBuf) {
     let made = path.parent().map(std::fs::create_dir_all);
     if matches!(made, Some(Ok(()))) {

@@ -1,4 +1,4 @@
-//! Running statements.
+//! Runs SQL statements.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -12,37 +12,37 @@ use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement
 use tidetable_store::{BlobWriter, Store};
 use tokio::runtime::Runtime;
 
-use super::versions;
+use super::versions::versions;
 use crate::args::{Output, Sql};
 use crate::commands::sql::summarize;
 use crate::error::CliError;
+use crate::output::values::count;
 use crate::output::{BatchWriter, Destination, Form, OF_ROWS, Screen, form_of};
-use crate::progress::count;
 
-/// Runs statements one by one. Each sees the store as it is when it begins.
+/// Runs statements one by one. Each sees the current state of the store.
 #[derive(Clone)]
 pub(crate) struct Runner<'a> {
     pub(crate) store: &'a Store,
     pub(crate) args: &'a Sql,
     pub(crate) runtime: &'a Runtime,
-    /// Tables over files, which statements before the present one have declared.
+    /// External tables declared by earlier statements.
     pub(crate) external: &'a ExternalTables,
     pub(crate) how: Showing,
 }
 
-/// How rows are shown.
+/// Output options.
 #[derive(Debug, Clone)]
 pub(crate) struct Showing {
     pub(crate) output: Output,
-    /// Whether that form was asked for, whatever a file is called.
+    /// Whether the format was given, which overrides the file name.
     pub(crate) asked: bool,
-    /// The file that rows go to.
+    /// The output file.
     pub(crate) to: Option<PathBuf>,
-    /// Rows that are shown at most; `None`: what is usual, 0: all.
+    /// Most rows to show; `None`: the default, 0: all.
     pub(crate) max_rows: Option<u64>,
-    /// Whether the time of each statement is told.
+    /// Whether to report the time of each statement.
     pub(crate) timing: bool,
-    /// Whether the number of rows is told, too: at a prompt.
+    /// Whether to report the number of rows: at a prompt.
     pub(crate) counts: bool,
 }
 
@@ -53,7 +53,7 @@ impl Runner<'_> {
             let clock = Instant::now();
             let rows = self.run(statement.text).map_err(|error| self.placed(error, script, statement))?;
             let took = format!("{:.3} seconds", clock.elapsed().as_secs_f64());
-            // A closed standard error leaves nobody to tell.
+            // A closed standard error is ignored.
             let _ = match (rows.filter(|_| self.how.counts), self.how.timing) {
                 (Some(rows), true) => writeln!(io::stderr(), "{}, {took}", count(rows, "row")),
                 (Some(rows), false) => writeln!(io::stderr(), "{}", count(rows, "row")),
@@ -64,11 +64,11 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// An error of a statement, with its place in the script and the name that may have been meant.
+    /// Adds the position in the script and a similar name to an error.
     fn placed(&self, error: CliError, script: &str, statement: &Statement<'_>) -> CliError {
         let CliError::Sql(source) = error else { return error };
         let Some((line, column)) = source.place() else { return CliError::Sql(source) };
-        // Places are counted from the beginning of the statement.
+        // Positions count from the start of the statement.
         let (first, shift) = statement.at;
         let at = (first + line - 1, if line == 1 { shift + column - 1 } else { column });
         let unknown = source.unknown_name().filter(|unknown| unknown.is_table);
@@ -77,7 +77,7 @@ impl Runner<'_> {
         CliError::Statement { text: script.to_owned(), at, source: Box::new(source), near }
     }
 
-    /// A session over the store as it is now.
+    /// A session over the current state of the store.
     pub(crate) fn session(&self, query: &str) -> Result<Session, CliError> {
         let versions = versions(self.store, self.args, query)?;
         let options = SessionOptions {
@@ -90,7 +90,7 @@ impl Runner<'_> {
         Ok(Session::open(self.store, &options)?)
     }
 
-    /// Runs a statement; how many rows were shown, if it is one that has rows.
+    /// Runs a statement. Returns the number of rows, if it returns rows.
     fn run(&self, query: &str) -> Result<Option<u64>, CliError> {
         if let Some(of) = summarize::asked(query) {
             return self.summarize(of).map(Some);
@@ -117,7 +117,7 @@ impl Runner<'_> {
         if to.is_closed() { Err(CliError::closed_pipe()) } else { done.map(Some) }
     }
 
-    /// Where rows go, and in which form.
+    /// The destination and format of rows.
     fn destination(&self) -> Result<(Destination, Form), CliError> {
         let asked = form(self.how.output);
         let Some(path) = &self.how.to else { return Ok((Destination::stdout(), asked)) };
@@ -131,7 +131,7 @@ impl Runner<'_> {
         limits(self.how.max_rows)
     }
 
-    /// Shows what a table or a query holds, a row for each column.
+    /// Summarises a table or query, a row for each column.
     fn summarize(&self, of: &str) -> Result<u64, CliError> {
         let session = self.session(&summarize::source(of))?;
         let rows = self.cancellable(summarize::summary(&session, of))?;
@@ -145,7 +145,7 @@ impl Runner<'_> {
         Ok(rows.len())
     }
 
-    /// Ctrl-C ends the query; what was written of it before stays.
+    /// Runs a query until Ctrl-C; rows written so far stay.
     fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
         let work = async {
             let mut rows = session.stream(query).await?;
@@ -160,7 +160,7 @@ impl Runner<'_> {
         self.cancellable(work)
     }
 
-    /// What Ctrl-C ends.
+    /// Runs `work` until Ctrl-C.
     fn cancellable<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         self.runtime.block_on(async {
             tokio::select! {
@@ -183,7 +183,7 @@ impl Runner<'_> {
     }
 }
 
-/// The form of a file that holds what is shown so.
+/// The file format for an output format.
 pub(crate) fn form(output: Output) -> Form {
     match output {
         Output::Parquet => Form::File(FileFormat::Parquet),

@@ -1,25 +1,24 @@
-//! `SUMMARIZE t`: a row for each column of a table or a query, with its least and greatest value and others.
+//! `SUMMARIZE t`: statistics for each column of a table or query.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use futures::TryStreamExt;
-use serde_json::json;
 use tidetable_sql::{Session, SqlError, name};
 
 use crate::error::CliError;
 use crate::objects;
-use crate::output::{Rows, value_text};
+use crate::output::{ResultRows, row, value_text};
 
-/// Aggregates of each column.
+/// Number of aggregates for each column.
 const OF_EACH: usize = 4;
 
-/// What is to be summarized, if a statement asks for that.
+/// The table or query of a `SUMMARIZE` statement.
 pub(crate) fn asked(statement: &str) -> Option<&str> {
     let (word, of) = statement.trim().split_once(char::is_whitespace)?;
     word.eq_ignore_ascii_case("summarize").then(|| of.trim()).filter(|of| !of.is_empty())
 }
 
-/// The query of all rows.
+/// The query for all rows.
 pub(crate) fn source(of: &str) -> String {
     let first = of.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
     match first.to_ascii_lowercase().as_str() {
@@ -28,8 +27,8 @@ pub(crate) fn source(of: &str) -> String {
     }
 }
 
-/// Reads all rows once. Distinct values are counted about.
-pub(crate) async fn summary(session: &Session, of: &str) -> Result<Rows, CliError> {
+/// Reads all rows once. Distinct counts are approximate.
+pub(crate) async fn summary(session: &Session, of: &str) -> Result<ResultRows, CliError> {
     let source = source(of);
     let schema = session.sql(&source).await?.schema().as_arrow().clone();
     let mut asked = vec!["count(*)".to_owned()];
@@ -47,7 +46,7 @@ pub(crate) async fn summary(session: &Session, of: &str) -> Result<Rows, CliErro
     let query = format!("SELECT {} FROM ({source}) AS summarized", columns.join(", "));
     let stream = session.stream(&query).await?;
     let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(SqlError::from)?;
-    let mut rows = Rows::of(objects::SUMMARY);
+    let mut rows = ResultRows::of(objects::SUMMARY);
     let Some(found) = batches.first().filter(|batch| batch.num_rows() > 0) else { return Ok(rows) };
     let text = |at: usize| -> Result<Option<String>, CliError> {
         Ok(found.columns().get(at).map(|column| value_text(column.as_ref(), 0)).transpose()?.flatten())
@@ -57,14 +56,14 @@ pub(crate) async fn summary(session: &Session, of: &str) -> Result<Rows, CliErro
     for (at, field) in schema.fields().iter().enumerate() {
         let first = 1 + at * OF_EACH;
         let count = number(first)?.unwrap_or_default();
-        rows.push(vec![
-            json!(field.name()),
-            json!(field.data_type().to_string()),
-            json!(count),
-            json!(all - count),
-            json!(number(first + 1)?),
-            json!(text(first + 2)?),
-            json!(text(first + 3)?),
+        rows.push(row![
+            field.name(),
+            field.data_type().to_string(),
+            count,
+            all - count,
+            number(first + 1)?,
+            text(first + 2)?,
+            text(first + 3)?
         ]);
     }
     Ok(rows)

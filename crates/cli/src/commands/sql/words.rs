@@ -1,27 +1,27 @@
-//! Words at a prompt that are no SQL: this program's own, and those that people bring from psql, DuckDB and SQLite.
+//! Commands at the prompt that are not SQL, including those of psql, DuckDB and SQLite.
 
 use std::path::PathBuf;
 
 use crate::args::Output;
 
-/// What a line asks for.
+/// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     Quit,
     Help,
-    /// Tables, exports and runs; of those in the first place the columns of one.
+    /// Lists tables, exports and runs, or the columns of a table.
     Tables(Option<String>),
     Timing(Option<bool>),
-    /// A line a value, or a table again.
+    /// Shows one line per value, or a table again.
     Expanded(Option<bool>),
-    /// The form of results; which it is if none is named.
+    /// Sets the output format, or shows it.
     Mode(Option<Output>),
-    /// Where rows go; to the screen if nothing is named.
+    /// Sets the output file; the screen if `None`.
     To(Option<PathBuf>),
     MaxRows(u64),
     /// Runs the statements of a file.
     File(PathBuf),
-    /// There is no such word, and what to do instead.
+    /// Unknown, with advice.
     Unknown(String),
 }
 
@@ -39,7 +39,7 @@ SUMMARIZE NAME     least, greatest and distinct values of each column
 A statement ends with a semicolon, on any line. Tab completes words. Ctrl-C leaves a line, or ends a query that runs.
 ";
 
-/// What a line asks for; `None` if it is SQL.
+/// Parses a command; `None` if the line is SQL.
 pub(crate) fn word(line: &str) -> Option<Word> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -72,7 +72,7 @@ pub(crate) fn word(line: &str) -> Option<Word> {
         ("\\o" | ".output" | ".once", Some(path)) => Word::To(Some(PathBuf::from(unquoted(path)))),
         ("\\rows" | ".maxrows" | "\\maxrows", Some(rows)) => match rows.parse() {
             Ok(rows) => Word::MaxRows(rows),
-            Err(_) => unknown(&format!("{rows} is no number of rows: write {word} 500, or 0 for all")),
+            Err(_) => unknown(&format!("{rows} is not a number of rows: write {word} 500, or 0 for all")),
         },
         ("\\rows" | ".maxrows" | "\\maxrows", None) => unknown(&format!("write {word} 500, or 0 for all")),
         ("\\i" | "\\ir" | ".read", Some(path)) => Word::File(PathBuf::from(unquoted(path))),
@@ -94,7 +94,7 @@ fn switch(word: &str, state: Option<&str>, of: fn(Option<bool>) -> Word) -> Word
     }
 }
 
-/// A form of results, by the name that this program or another has for it.
+/// Parses an output format by its name here or in another program.
 fn mode(name: &str) -> Option<Output> {
     Some(match name.to_ascii_lowercase().as_str() {
         "table" | "box" | "duckbox" | "column" | "aligned" => Output::Table,
@@ -106,7 +106,7 @@ fn mode(name: &str) -> Option<Output> {
     })
 }
 
-/// What to do in the place of a word of another program.
+/// Advice for a command of another program.
 fn instead(word: &str) -> &'static str {
     match word {
         "\\l" | "\\c" | "\\connect" | ".open" | ".databases" | ".attach" => {

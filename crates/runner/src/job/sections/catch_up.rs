@@ -1,12 +1,14 @@
 //! Reads `catch_up` and `catch_up_window`.
 
+use tidetable_layout::time::{DAY, HOUR, MINUTE};
+
 use crate::job::fields::{Fields, Reader};
 use crate::job::problem::Mistake;
 
-/// Which scheduled moments that were missed are made up for.
+/// Which missed runs are made up for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CatchUp {
-    /// The last of them: a run takes in all that is new.
+    /// The last one: a run loads all that is new.
     #[default]
     Latest,
     /// Each, in order.
@@ -15,8 +17,8 @@ pub enum CatchUp {
     None,
 }
 
-/// A week, which is what a long weekend's machine needs.
-const WINDOW: i64 = 7 * 86_400 * 1_000_000;
+/// Default window: a week covers a machine that is off over a long weekend.
+const WINDOW: i64 = 7 * DAY;
 
 pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i64) {
     let choices = [("all", CatchUp::All), ("latest", CatchUp::Latest), ("none", CatchUp::None)];
@@ -29,12 +31,12 @@ pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i6
     (catch_up, window)
 }
 
-/// `7d`, `36h` or `90m` in microseconds.
+/// Parses `7d`, `36h` or `90m` into microseconds.
 fn window(text: &str) -> Option<i64> {
-    let units = [('d', 86_400), ('h', 3_600), ('m', 60)];
-    let (number, seconds) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE)];
+    let (number, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)))?;
     let number = i64::from(number.parse::<u16>().ok()?);
-    (number > 0).then_some(number * seconds * 1_000_000)
+    (number > 0).then_some(number * micros)
 }
 
 #[cfg(test)]

@@ -12,47 +12,47 @@ use crate::job::sections::export::query;
 use crate::job::words::nearest;
 use tidetable_record::Severity;
 
-/// What must hold of each day before it is published.
+/// A rule set that a part must satisfy before it is published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Its key in the job file.
     pub name: String,
-    /// The table or export of the job whose rows it looks at.
+    /// The table or export of the job that it checks.
     pub on: String,
     /// What a failure means.
     pub severity: Severity,
-    /// What must hold.
+    /// The rules.
     pub rules: Vec<Rule>,
 }
 
-/// One thing that must hold.
+/// A rule of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// No row lacks this column.
+    /// The column holds no null.
     NotNull(String),
-    /// No two rows share these columns.
+    /// No two rows have equal values in these columns.
     Unique(Vec<String>),
-    /// The column lies between these, as SQL writes them.
+    /// The column lies within limits, written as SQL literals.
     Range {
         /// The column.
         column: String,
-        /// It is not less.
+        /// Inclusive lower limit.
         min: Option<String>,
-        /// It is not more.
+        /// Inclusive upper limit.
         max: Option<String>,
     },
-    /// There are so many rows.
+    /// The number of rows lies within limits.
     Rows {
         /// At least.
         min: Option<i64>,
         /// At most.
         max: Option<i64>,
     },
-    /// This query gives no row.
+    /// The query returns no row.
     Query(String),
 }
 
-/// Reads one check; `known` are the tables and exports of the job. `None` if something of it is wrong.
+/// Reads one check; `known` are the tables and exports of the job. `None` if it is invalid.
 pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, known: &[&str], folder: &Path) -> Option<Check> {
     let before = reader.count();
     if !Id::Check.allows(named.name) {
@@ -94,7 +94,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, known: &[&str], f
     (reader.count() == before).then_some(check)
 }
 
-/// The least and the most that `{ min = .., max = .. }` allows, as SQL writes them.
+/// The limits `{ min = .., max = .. }` as SQL literals.
 fn limits(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<[Option<String>; 2]> {
     let fields = Fields::of_value(reader, &LIMITS, named.value, named.at.clone())?;
     if !fields.has("min") && !fields.has("max") {

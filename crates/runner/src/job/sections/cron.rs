@@ -1,8 +1,8 @@
-//! A `schedule`: five crontab fields, and the minutes they mean.
+//! Parses a `schedule`: five crontab fields.
 
 use std::ops::Range;
 
-/// A crontab field and what it may hold.
+/// A crontab field and its allowed values.
 struct CronField {
     name: &'static str,
     values: Range<u32>,
@@ -21,12 +21,12 @@ const FIELDS: [CronField; 5] = [
     CronField { name: "day of week", values: 0..8, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
 ];
 
-/// What is wrong with a schedule, and which bytes of it.
+/// What is wrong with a schedule, with the byte range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CronError {
-    /// Not five fields, but `found`.
+    /// `found` fields instead of five.
     Count { found: usize },
-    /// A field that holds something else.
+    /// An invalid field.
     Field { field: &'static str, text: String, low: u32, high: u32, at: Range<usize> },
 }
 
@@ -51,17 +51,17 @@ pub(crate) fn check(schedule: &str) -> Result<(), Vec<CronError>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// The minutes of a calendar that a schedule means, in whatever time zone.
+/// A parsed schedule, independent of a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cron {
-    /// A bit for each value that a field allows.
+    /// One bit for each value of a field.
     fields: [u64; 5],
     /// Whether a field starts with `*`.
     stars: [bool; 5],
 }
 
 impl Cron {
-    /// Reads five crontab fields; `None` if they are wrong.
+    /// Parses five crontab fields; `None` if they are invalid.
     pub fn parse(schedule: &str) -> Option<Self> {
         check(schedule).ok()?;
         let mut cron = Self { fields: [0; 5], stars: [false; 5] };
@@ -81,44 +81,44 @@ impl Cron {
         (0..64).filter(move |bit| bits >> bit & 1 == 1)
     }
 
-    /// The minutes of an hour.
+    /// Minutes of the hour.
     pub fn minutes(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(0)
     }
 
-    /// The hours of a day.
+    /// Hours of the day.
     pub fn hours(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(1)
     }
 
-    /// The days of a month.
+    /// Days of the month.
     pub fn days(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(2)
     }
 
-    /// The months of a year.
+    /// Months of the year.
     pub fn months(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(3)
     }
 
-    /// The days of a week, 0 for Sunday.
+    /// Days of the week, 0 for Sunday.
     pub fn weekdays(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(4)
     }
 
-    /// Whether it goes by the clock's hand (every so many minutes, every hour), and not by the time of day.
+    /// Whether it is periodic (every few minutes, every hour) instead of at times of day.
     pub fn goes_round(&self) -> bool {
         let [minute, hour, ..] = self.stars;
         minute || hour
     }
 
-    /// Whether a day need only be one of the month's or one of the week's: both fields are given.
+    /// Whether a day matches by day of month or by weekday: cron's rule if both fields are given.
     pub fn either_day(&self) -> bool {
         let [_, _, day, _, weekday] = self.stars;
         !day && !weekday
     }
 
-    /// Whether it runs on a day of this month, day and weekday (0 for Sunday).
+    /// Whether it matches this month, day and weekday (0 for Sunday).
     pub fn takes_day(&self, month: u32, day: u32, weekday: u32) -> bool {
         let [_, _, days, months, weekdays] = self.fields;
         let has = |bits: u64, value: u32| bits >> value & 1 == 1;
@@ -128,7 +128,7 @@ impl Cron {
 }
 
 impl CronField {
-    /// The values of `*`, `7`, `1-5`, and each of them `/2`.
+    /// The bits of `*`, `7` or `1-5`, each also with a step `/2`.
     fn bits(&self, item: &str) -> Option<u64> {
         let (range, step) = match item.split_once('/') {
             Some((range, step)) => (range, number(step)?),
@@ -138,7 +138,7 @@ impl CronField {
         let (first, last) = match (range, range.split_once('-')) {
             ("*", _) => (self.values.start, last),
             (_, Some((first, last))) => (self.value(first)?, self.value(last)?),
-            // A step from a value on.
+            // A step from a value up to the last.
             (_, None) if item.contains('/') => (self.value(range)?, last),
             (_, None) => (self.value(range)?, self.value(range)?),
         };
@@ -146,7 +146,7 @@ impl CronField {
         Some(values.fold(0, |bits, value| bits | 1 << value))
     }
 
-    /// `*`, `7`, `1-5`, and each of them `/2`.
+    /// Whether `item` is `*`, `7` or `1-5`, each also with a step `/2`.
     fn holds(&self, item: &str) -> bool {
         let (range, step) = match item.split_once('/') {
             Some((range, step)) => (range, Some(step)),
@@ -174,7 +174,7 @@ fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The words of `text` and where each starts.
+/// The words of `text`, each with its byte offset.
 fn words(text: &str) -> Vec<(usize, &str)> {
     text.split_whitespace().map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word)).collect()
 }

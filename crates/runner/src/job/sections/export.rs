@@ -21,31 +21,31 @@ use crate::template::{TimeTemplate, Word};
 pub struct Export {
     /// Its key in the job file.
     pub name: String,
-    /// What one published table covers.
+    /// What one part covers.
     pub per: Per,
-    /// What each published table is called.
+    /// Template of the names of parts.
     pub name_template: TimeTemplate,
-    /// The form of the files.
+    /// The file format.
     pub format: FileFormat,
-    /// What becomes of what was published before under the same name.
+    /// What a part does to the one before of the same name.
     pub mode: ExportMode,
-    /// Columns that say which rows are the same, for [`ExportMode::Upsert`].
+    /// Columns that identify a row, for [`ExportMode::Upsert`].
     pub keys: Vec<String>,
-    /// Bytes after which a part goes on in another file.
+    /// Bytes after which a part continues in another file.
     pub file_size: u64,
-    /// Whether a Delta log beside the files says what each run made of them.
+    /// Whether a Delta log is kept beside the files.
     pub delta: bool,
     /// The query.
     pub sql: String,
     /// The absolute path of the file that holds the query; `None` if the job file itself does.
     pub sql_path: Option<PathBuf>,
-    /// Bytes of the job file where the query or its file's name stands.
+    /// Byte range in the job file of the query or of the name of its file.
     pub sql_at: Range<usize>,
 }
 
 impl Export {
-    /// Whether rows of earlier runs stay in what is published. A period that is replaced or upserted is a function of its
-    /// records: its query sees all of them, so what it does not give any more is gone.
+    /// Whether published rows of earlier runs stay. A period that is replaced or upserted is a function of its
+    /// records: the query sees all of them, so rows it no longer returns are removed.
     pub fn accumulates(&self) -> bool {
         match self.mode {
             ExportMode::Replace => false,
@@ -53,21 +53,27 @@ impl Export {
             ExportMode::Upsert => self.per == Per::Query,
         }
     }
+
+    /// The directory below `exports/` of its Delta table; `None` without `delta`.
+    pub(crate) fn delta_folder(&self) -> Option<&str> {
+        let template = self.name_template.as_str();
+        self.delta.then(|| template.split_once('/').map_or(template, |(folder, _)| folder))
+    }
 }
 
-/// What becomes of what was published before.
+/// What a part does to the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExportMode {
-    /// It is replaced.
+    /// Replaces it.
     #[default]
     Replace,
-    /// It is added to.
+    /// Appends to it.
     Append,
-    /// Rows with the same keys are replaced.
+    /// Replaces rows with equal keys.
     Upsert,
 }
 
-/// Bytes of a published file, about, if a job says nothing else.
+/// Default size of a published file in bytes, approximately.
 pub const FILE_SIZE: u64 = 1 << 30;
 
 const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
@@ -83,7 +89,7 @@ const FORMATS: [(&str, FileFormat); 5] = [
 const MODES: [(&str, ExportMode); 3] =
     [("replace", ExportMode::Replace), ("append", ExportMode::Append), ("upsert", ExportMode::Upsert)];
 
-/// Reads one export; `folder` is the job file's. `None` if something of it is wrong.
+/// Reads one export; `folder` is the directory of the job file. `None` if it is invalid.
 pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) -> Option<Export> {
     let before = reader.count();
     if !Id::Export.allows(named.name) {
@@ -139,7 +145,7 @@ fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -
     })
 }
 
-/// The columns that say which rows are the same: needed to replace rows, and of no use otherwise.
+/// The columns that identify a row: required for an upsert, refused otherwise.
 fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<String> {
     let keys: Vec<String> = fields.texts(reader, "keys").iter().map(Text::owned).collect();
     match mode {
@@ -152,7 +158,7 @@ fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<S
     keys
 }
 
-/// Checks that each period gets a name of its own, which may be a table's.
+/// Checks that each period gets a distinct name that a table may have.
 fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<TimeTemplate> {
     let (words, needed): (&[Word], _) = match per {
         Per::Day => (&[Word::Day], Some(Word::Day)),
@@ -200,8 +206,8 @@ fn example(word: Word) -> &'static str {
     }
 }
 
-/// Whether a part can lie in the folder `name`: a name as tables have, and below it at most two folders in the manner of
-/// Hive, such as `dt=2018-01-31`.
+/// Whether a part can have the directory `name`: a table name, followed by at most two Hive partition directories
+/// such as `dt=2018-01-31`.
 fn is_folder(name: &str) -> bool {
     let mut folders = name.split('/');
     let first = folders.next().is_some_and(|first| Id::Published.allows(first));
@@ -214,7 +220,7 @@ fn is_folder(name: &str) -> bool {
     first && folders.clone().count() <= 2 && folders.all(hive)
 }
 
-/// Starts of periods that show whether a name is long or repeats: of two years, and one much later.
+/// Period starts that show whether names are too long or repeat: two years, and one much later.
 fn starts(per: Per) -> Vec<NaiveDateTime> {
     let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default();
     let later = NaiveDate::from_ymd_opt(2034, 9, 30);
@@ -228,7 +234,7 @@ fn starts(per: Per) -> Vec<NaiveDateTime> {
     }
 }
 
-/// The text of the query, its file, and where it stands in the job file.
+/// The text of the query, its file, and its byte range in the job file.
 pub(crate) fn query(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -1,4 +1,4 @@
-//! Reads `[hooks]` and `[metrics]`: what follows a run.
+//! Reads `[hooks]` and `[metrics]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use crate::job::keys::{HOOKS, JOB, METRICS};
 use crate::job::problem::Mistake;
 use crate::job::sections::storage::{SettingValue, elsewhere};
 
-/// How long a hook may take where the file does not say.
+/// Default timeout of a hook.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Commands that are run after a run.
+/// Commands that follow a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hooks {
-    /// When, and the program with its arguments; at most one of each kind.
+    /// Kind, and the program with its arguments; at most one of each kind.
     pub commands: Vec<(HookKind, Vec<String>)>,
-    /// How long each of them may take.
+    /// Timeout of each command.
     pub timeout: Duration,
-    /// A URL that is asked for after each run: as it is if the run ended well, and with `/fail` at its end if not.
+    /// A URL requested after each run: as it is after a good run, with `/fail` appended otherwise.
     pub heartbeat: Option<SettingValue>,
 }
 
@@ -28,25 +28,25 @@ impl Default for Hooks {
     }
 }
 
-/// After which runs a hook is run. Of the first four one fits each run that began.
+/// After which runs a hook runs. Exactly one of the first four fits each run that began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookKind {
-    /// All was done, and nothing is to be told.
+    /// All was done, without warnings.
     Success,
-    /// All was done, but rows were rejected or a check that only warns failed.
+    /// All was done, but rows were rejected or a check of severity `warn` failed.
     Warning,
-    /// It failed, or days are not published.
+    /// The run failed, or parts are not published.
     Failure,
-    /// It was asked to stop.
+    /// The run was interrupted.
     Interrupt,
     /// Every run, after the others.
     Finish,
-    /// None of these: the run did not begin, for a mistake in the job file or since another run goes on.
+    /// The run did not begin: invalid job file, or another run holds the lock.
     Error,
 }
 
 impl HookKind {
-    /// In the order in which they are run.
+    /// In the order in which they run.
     pub const ALL: [Self; 6] =
         [Self::Success, Self::Warning, Self::Failure, Self::Interrupt, Self::Finish, Self::Error];
 
@@ -63,7 +63,7 @@ impl HookKind {
     }
 }
 
-/// Reads `[hooks]`; none without it.
+/// Reads `[hooks]`; empty without it.
 pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     let mut hooks = Hooks::default();
     let Some(value) = job.value("hooks") else { return hooks };
@@ -95,7 +95,7 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     hooks
 }
 
-/// The name of the job and its hooks, of a job file that may have mistakes elsewhere.
+/// The name and the hooks of a job file that may have mistakes elsewhere.
 pub(crate) fn hooks_alone(text: &str) -> Option<(String, Hooks)> {
     let mut reader = Reader::new(text);
     let table = reader.parse()?;
@@ -105,7 +105,7 @@ pub(crate) fn hooks_alone(text: &str) -> Option<(String, Hooks)> {
     Some((name, hooks))
 }
 
-/// Reads `[metrics]`: the file that holds the figures of the last run.
+/// Reads `[metrics]`: the path of the metrics file.
 pub(crate) fn metrics(reader: &mut Reader<'_>, job: &Fields<'_>) -> Option<PathBuf> {
     let value = job.value("metrics")?;
     let fields = Fields::of_value(reader, &METRICS, value, job.key_at("metrics"))?;
@@ -118,7 +118,7 @@ pub(crate) fn metrics(reader: &mut Reader<'_>, job: &Fields<'_>) -> Option<PathB
     Some(path)
 }
 
-/// `90s`, `10m` or `1h`, and no less than a second.
+/// Parses `90s`, `10m` or `1h`, at least one second.
 pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let units = [('h', 3_600), ('m', 60), ('s', 1)];
     let (number, unit) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;

@@ -1,7 +1,7 @@
 //! Reads `[messages.NAME]`: the protobuf messages that columns name, declared in the job file or in a `.proto`.
 //!
-//! The type of a declared field is implied by the column of its name, so a message is made whole for each source
-//! that a table uses it with.
+//! A declared field has the type of the column of its name, so a message is compiled once for each source that a table
+//! uses it with.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,29 +24,29 @@ use crate::job::words::nearest;
 /// The messages of a job.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    /// `None` for one with mistakes.
+    /// `None` for an invalid one.
     declared: Vec<(String, Option<Declared>)>,
-    /// What was made of (message, source) so far: a mistake is told once.
+    /// Compiled messages by (message, source); a mistake is reported once.
     made: HashMap<(String, String), Option<MessageSpec>>,
 }
 
 #[derive(Debug)]
 struct Declared {
-    /// Where the message is named.
+    /// Byte range of the name.
     at: Range<usize>,
     body: Body,
 }
 
 #[derive(Debug)]
 enum Body {
-    /// Name, number, and where the name stands.
+    /// Name, number, and byte range of the name.
     Fields(Vec<(String, u32, Range<usize>)>),
     File {
         text: String,
         message: MessageDescriptor,
-        /// The message with a repeated field of it, and that field's number.
+        /// A wrapper message with a repeated field of the message, and that field's number.
         list: Option<(String, u32)>,
-        /// Where `proto` stands.
+        /// Byte range of `proto`.
         at: Range<usize>,
     },
 }
@@ -68,7 +68,7 @@ impl Messages {
         self.declared.iter().any(|(declared, _)| declared == name)
     }
 
-    /// The message `name` for tables of the source `owner`; `None` if something of it is wrong.
+    /// The message `name` for tables of the source `owner`; `None` if it is invalid.
     pub(crate) fn of_source(
         &mut self,
         reader: &mut Reader<'_>,
@@ -103,22 +103,22 @@ fn message(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) -> Option<
     Some(Declared { at, body })
 }
 
-/// Types that are no messages.
+/// Scalar types, which cannot be names of messages.
 const TYPES: [&str; 15] = [
     "double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64", "sfixed32",
     "sfixed64", "bool", "string", "bytes",
 ];
 
-/// Whether a name can stand in a `.proto`.
+/// Whether `name` is an identifier in a `.proto`.
 fn is_identifier(name: &str) -> bool {
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `fields = { pressure = 1, .. }`.
+/// Reads `fields = { pressure = 1, .. }`.
 fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'_>) -> Option<Body> {
     let before = reader.count();
-    // A field of the type `string` would be a text, whatever message has that name.
+    // A field of type `string` is a scalar, even if a message has that name.
     if !is_identifier(named.name) || TYPES.contains(&named.name) {
         reader.refuse(named.at.clone(), Mistake::ProtoName { name: named.name.to_owned() });
     }
@@ -148,7 +148,7 @@ fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'
     (reader.count() == before).then_some(Body::Fields(found))
 }
 
-/// `proto = "file.proto"`: the message of this name, or of this qualified name, of that file.
+/// `proto = "file.proto"`: the message of this name, qualified or not, in that file.
 fn from_file(reader: &mut Reader<'_>, name: &str, fields: &Fields<'_>, folder: &Path) -> Option<Body> {
     let file = fields.required_text(reader, "proto")?;
     let path = folder.join(file.value);
@@ -193,12 +193,12 @@ fn from_file(reader: &mut Reader<'_>, name: &str, fields: &Fields<'_>, folder: &
     Some(Body::File { text, message, list, at: file.at })
 }
 
-/// What protox says of a file. Its `Debug` is meant for people: it has the place of each mistake.
+/// The diagnostics of protox. Its `Debug` output is the readable one, with the place of each mistake.
 fn said(error: &protox::Error) -> String {
     format!("{error:?}").trim_end().to_owned()
 }
 
-/// The name of a message in its package.
+/// The name of a message within its package.
 fn relative(message: &MessageDescriptor) -> String {
     let (name, package) = (message.full_name(), message.parent_file());
     let package = package.package_name();
@@ -238,7 +238,7 @@ impl Declared {
                     list.0.push('_');
                 }
                 let spec = MessageSpec { name: name.to_owned(), fields, list, ..MessageSpec::default() };
-                // What remains, such as a keyword for a name, is for the language itself to say.
+                // The compiler finds the rest, such as a keyword used as a name.
                 let text = proto_file("", &[(&spec, true)], &[]);
                 if reader.count() == before
                     && let Err(error) = check(&text)
@@ -280,7 +280,7 @@ fn check(text: &str) -> Result<(), protox::Error> {
 
 const GENERATED: &str = "generated.proto";
 
-/// A file that is in memory only.
+/// A file in memory.
 struct OneFile(File);
 
 impl protox::file::FileResolver for OneFile {
@@ -289,7 +289,7 @@ impl protox::file::FileResolver for OneFile {
     }
 }
 
-/// The fields of a message of a file that have a column; the others are left out.
+/// The fields of a message that have a column; other fields are left out.
 fn matched(
     reader: &mut Reader<'_>,
     name: &str,
@@ -305,7 +305,7 @@ fn matched(
         any |= column;
         let required = field.cardinality() == Cardinality::Required;
         let wrong = if required {
-            // Without it no program could read the message, and a column may be null.
+            // Without a required field no program could read the message, and a column may be null.
             Some("is required")
         } else if column {
             unsupported(&field)
@@ -334,7 +334,7 @@ fn unsupported(field: &FieldDescriptor) -> Option<&'static str> {
     if field.is_list() {
         return Some("is repeated");
     }
-    // That of `optional` holds nothing else.
+    // A synthetic oneof is that of `optional`.
     if field.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic()) {
         return Some("is one of a oneof");
     }

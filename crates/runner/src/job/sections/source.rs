@@ -8,7 +8,7 @@ use tidetable_sql::Derive;
 use toml::de::DeValue;
 
 use crate::job::fields::{Fields, Named, Reader, Text};
-use crate::job::keys::{COLUMN_TYPE, CSV, SOURCE, Shape};
+use crate::job::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::job::names::Id;
 use crate::job::problem::Mistake;
 use crate::job::sections::storage;
@@ -18,20 +18,20 @@ use crate::job::types::TypeError;
 use crate::job::words::nearest;
 use crate::template::{TimeTemplate, Word};
 
-/// A source as read, with what is right of it: its own mistakes are noted.
+/// A source as read; mistakes are noted.
 #[derive(Debug)]
 pub(crate) struct ReadSource {
     pub(crate) spec: SourceSpec,
     pub(crate) derived: Derived,
-    /// What layouts are compiled against, if its columns and time are right.
+    /// The schema that layouts are compiled against, if its columns and time are valid.
     pub(crate) schema: Option<SourceSchema>,
     pub(crate) storage: Vec<StorageSetting>,
 }
 
-/// Columns that SQL makes of those of the files.
+/// Derived columns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Derived {
-    /// Name and SQL, in the order of the file.
+    /// Name and SQL, in file order.
     pub(crate) written: Vec<(String, String)>,
     pub(crate) compiled: Option<Derive>,
 }
@@ -69,7 +69,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     Some(ReadSource { spec, derived, schema, storage })
 }
 
-/// The time zone that `text` names.
+/// Parses a time zone.
 pub(crate) fn timezone(reader: &mut Reader<'_>, text: &Text<'_>) -> Option<Tz> {
     let zone = text.value.parse().ok();
     if zone.is_none() {
@@ -92,7 +92,7 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         if let Err(error) = TimeTemplate::parse(file.value, &[Word::Day]) {
             reader.refuse(file.within(error.at()), error.into());
         }
-        // To a glob these braces would be a choice of one word.
+        // As a glob, `{day}` would be a choice of one word.
         for (start, bare) in file.value.match_indices("{day}") {
             reader.refuse(file.within(start..start + bare.len()), Mistake::DayWithoutFormat);
         }
@@ -121,7 +121,7 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
     options
 }
 
-/// The one ASCII character of `key`.
+/// The single ASCII character of `key`.
 fn character(reader: &mut Reader<'_>, csv: &Fields<'_>, key: &'static str) -> Option<u8> {
     let text = csv.text(reader, key)?;
     match *text.value.as_bytes() {
@@ -133,7 +133,7 @@ fn character(reader: &mut Reader<'_>, csv: &Fields<'_>, key: &'static str) -> Op
     }
 }
 
-/// Refuses a character that would serve two purposes.
+/// Refuses a character with two meanings.
 fn no_clash(reader: &mut Reader<'_>, csv: &Fields<'_>, options: &CsvOptions) {
     let uses = [
         ("delimiter", Some(options.delimiter)),
@@ -163,7 +163,7 @@ fn max_rejected(reader: &mut Reader<'_>, fields: &Fields<'_>) -> MaxRejected {
     })
 }
 
-/// What becomes of files that have other columns.
+/// How files with other columns are treated.
 fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> SchemaMode {
     let modes = [("freeze", SchemaMode::Freeze), ("evolve", SchemaMode::Evolve), ("reject", SchemaMode::Reject)];
     let mode = fields.choice(reader, "schema", &modes);
@@ -175,7 +175,7 @@ fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> Schem
     mode
 }
 
-/// The columns in the order of the file; `None` if one of them is wrong.
+/// The columns in file order; `None` if one is invalid.
 fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpec>> {
     fields.require(reader, "columns");
     let named = fields.named("columns");
@@ -189,7 +189,7 @@ fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpe
     read.into_iter().collect()
 }
 
-/// `"uint64"`, or `{ type, format, timezone }`.
+/// Reads `"uint64"` or `{ type, format, timezone }`.
 fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     let name = named.name.to_owned();
     if let Some(written) = named.value.get_ref().as_str() {
@@ -198,7 +198,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     }
     if !named.value.get_ref().is_table() {
         let found = named.value.get_ref().type_str();
-        let mistake = Mistake::WrongType { key: name, shape: Shape::TextOrTable, found };
+        let mistake = Mistake::WrongType { key: name, shape: ValueShape::TextOrTable, found };
         reader.refuse(named.value.span(), mistake);
         return None;
     }
@@ -227,7 +227,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone })
 }
 
-/// Asks the reader of files what it thinks of a format.
+/// Checks a time format with the parser of files.
 fn time_format(reader: &mut Reader<'_>, format: &Text<'_>, kind: FieldType) {
     let column = ColumnSpec { format: Some(format.owned()), ..ColumnSpec::new("", kind) };
     let probe = SourceSpec { columns: vec![column], ..SourceSpec::default() };
@@ -255,7 +255,7 @@ fn fields_of(columns: &[ColumnSpec]) -> Vec<Field> {
     columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect()
 }
 
-/// `derive = { ts = "SQL", .. }`
+/// Reads `derive = { ts = "SQL", .. }`.
 fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec]) -> Derived {
     let mut derived = Derived::default();
     let mut places = Vec::new();
@@ -263,7 +263,7 @@ fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec])
         let at = named.value.span();
         let Some(sql) = named.value.get_ref().as_str() else {
             let found = named.value.get_ref().type_str();
-            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: Shape::Text, found });
+            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: ValueShape::Text, found });
             continue;
         };
         derived.written.push((named.name.to_owned(), sql.to_owned()));

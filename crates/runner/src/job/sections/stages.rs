@@ -1,4 +1,4 @@
-//! Reads `[stages]`: how often a stage that failed is tried again.
+//! Reads `[stages]`: retries of failed stages.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use crate::job::keys::{STAGE, STAGES};
 use crate::job::problem::Mistake;
 use crate::job::sections::hooks::seconds;
 
-/// Before the first new attempt, where the file does not say.
+/// Default wait before the first retry.
 const WAIT: Duration = Duration::from_secs(10);
-/// Waiting doubles up to this, or stays as it is if the file says more.
+/// Waits double up to this, or stay constant if the file gives more.
 const LONGEST: Duration = Duration::from_secs(600);
-/// So many new attempts wait for days.
+/// Most retries: a hundred wait for most of a day.
 const MOST: i64 = 100;
 
-/// A part of a run that can be tried again by itself.
+/// A part of a run that is retried as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Reading the sources and committing their tables.
     Load,
-    /// Making tables from tables.
+    /// Making derived tables.
     Derive,
     /// Publishing exports.
     Publish,
-    /// Merging files of tables.
+    /// Compacting tables.
     Compact,
 }
 
 impl Stage {
-    /// In the order in which they are run.
+    /// In the order in which they run.
     pub const ALL: [Self; 4] = [Self::Load, Self::Derive, Self::Publish, Self::Compact];
 
     /// Its key in the job file.
@@ -42,12 +42,12 @@ impl Stage {
     }
 }
 
-/// How often a stage is tried again where it fails for a reason that may pass.
+/// How often a stage is retried after a transient error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// New attempts after the first; 0 if the file does not say.
+    /// Retries after the first attempt; 0 by default.
     pub retries: u32,
-    /// How long the run waits before the first of them.
+    /// Wait before the first retry.
     pub wait: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// How long to wait after the failure of this attempt, from 1, before the next; `None` if there is none. Each waits
+    /// The wait after the failure of `attempt`, counted from 1; `None` after the last. Each wait is
     /// twice as long as the one before it, up to ten minutes.
     pub fn wait_after(&self, attempt: u32) -> Option<Duration> {
         let doubled = self.wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
@@ -71,14 +71,14 @@ impl Retries {
 pub struct Stages([Retries; Stage::ALL.len()]);
 
 impl Stages {
-    /// Those of `stage`.
+    /// The retries of `stage`.
     pub fn of(&self, stage: Stage) -> Retries {
         let found = Stage::ALL.iter().zip(self.0).find(|(known, _)| **known == stage);
         found.map(|(_, retries)| retries).unwrap_or_default()
     }
 }
 
-/// Reads `[stages]`; no stage is tried again without it.
+/// Reads `[stages]`; no retries without it.
 pub(crate) fn read(reader: &mut Reader<'_>, job: &Fields<'_>) -> Stages {
     let mut stages = Stages::default();
     let Some(value) = job.value("stages") else { return stages };

@@ -1,4 +1,4 @@
-//! Reads `storage` of a source: how its object stores are reached. What is secret stands elsewhere, and is named here.
+//! Reads `storage` of a source: the settings of its object stores. Secrets are references to variables or files.
 
 use tidetable_source::SourceSpec;
 
@@ -11,20 +11,20 @@ use crate::job::problem::Mistake;
 pub struct StorageSetting {
     /// Its key in the job file.
     pub key: &'static str,
-    /// What `object_store` calls it, in each store that knows it.
+    /// The options of `object_store` that it sets, one for each service that knows it.
     pub options: &'static [&'static str],
-    /// What it is set to.
+    /// Its value.
     pub value: SettingValue,
 }
 
-/// What a setting is set to.
+/// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingValue {
-    /// This.
+    /// A literal value.
     Plain(String),
-    /// What an environment variable holds.
+    /// An environment variable.
     Env(String),
-    /// What a file holds, but for the line end at its end; a path relative to the project's folder.
+    /// A file, whose final line end is ignored; relative to the project directory.
     File(String),
 }
 
@@ -37,23 +37,23 @@ enum Service {
 
 use Service::{Azure, Gcs, S3};
 
-/// A key: which services know it, whether it is secret, what `object_store` calls it.
-struct Known {
+/// A known key: its services, whether it is secret, its `object_store` options.
+struct KnownSetting {
     key: &'static str,
     services: &'static [Service],
     secret: bool,
     options: &'static [&'static str],
 }
 
-const fn open(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
-    Known { key, services, secret: false, options }
+const fn open(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> KnownSetting {
+    KnownSetting { key, services, secret: false, options }
 }
 
-const fn secret(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
-    Known { key, services, secret: true, options }
+const fn secret(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> KnownSetting {
+    KnownSetting { key, services, secret: true, options }
 }
 
-static KNOWN: [Known; 15] = [
+static KNOWN: [KnownSetting; 15] = [
     open("region", &[S3], &["region"]),
     open("endpoint", &[S3, Gcs, Azure], &["endpoint", "base_url"]),
     open("allow_http", &[S3, Gcs, Azure], &["allow_http"]),
@@ -71,7 +71,7 @@ static KNOWN: [Known; 15] = [
     secret("client_secret", &[Azure], &["client_secret"]),
 ];
 
-/// Reads the settings of a source; none without the key.
+/// Reads the settings of a source; empty without the key.
 pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSpec) -> Vec<StorageSetting> {
     let Some(value) = source.value("storage") else { return Vec::new() };
     let Some(fields) = Fields::of_value(reader, &STORAGE, value, source.key_at("storage")) else { return Vec::new() };
@@ -102,7 +102,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSp
     settings
 }
 
-/// `{ env = "NAME" }` or `{ file = "PATH" }`.
+/// Reads `{ env = "NAME" }` or `{ file = "PATH" }`.
 pub(crate) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
     let at = fields.key_at(key);
     let secret = Fields::of_value(reader, &SECRET, fields.value(key)?, at.clone())?;
@@ -128,7 +128,7 @@ impl Service {
     }
 }
 
-/// The service that a pattern of `files` is of.
+/// The service of a pattern of `files`.
 fn service(file: &str) -> Option<Service> {
     match file.split_once("://")?.0 {
         "s3" | "s3a" => Some(S3),

@@ -11,6 +11,7 @@ use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;
 
+use crate::job::declaration::{Table, TableInput};
 use crate::job::fields::{Fields, Named, Reader, Text};
 use crate::job::keys::{COLUMN, FAMILY, TABLE};
 use crate::job::names::Id;
@@ -20,7 +21,6 @@ use crate::job::sections::messages::Messages;
 use crate::job::sections::source::ReadSource;
 use crate::job::sections::table_input;
 use crate::job::words::nearest;
-use crate::job::{Table, TableInput};
 
 const WINDOWS: [(&str, Window); 5] = [
     ("day", Window::Day),
@@ -42,7 +42,8 @@ const ENCODINGS: [(&str, Encoding); 5] = [
 
 const KINDS: [(&str, Merge); 4] = [("sum", Merge::Sum), ("min", Merge::Min), ("max", Merge::Max), ("hll", Merge::Hll)];
 
-/// Reads one table and compiles its layout against what it is from: a source, or tables read before it. `None` if something of it is wrong.
+/// Reads one table and compiles its layout against its input: a source, or tables read before it. `None` if it is
+/// invalid.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     named: &Named<'_>,
@@ -109,7 +110,7 @@ pub(crate) fn read(
     (reader.count() == before).then_some(table)
 }
 
-/// The messages that the columns name; `None` if one of them is wrong.
+/// The messages that the columns name; `None` if one is invalid.
 fn used_messages(
     reader: &mut Reader<'_>,
     spec: &TableSpec,
@@ -142,8 +143,8 @@ fn used_messages(
     sound.then_some(used)
 }
 
-/// Of two cells alike in two windows neither is the later: a row of several windows takes event times. Cells that
-/// merge need no order.
+/// A row that lies in several windows must have event times as timestamps: equal cells of two windows have no order.
+/// Aggregated cells need none.
 fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
     if layout.rows_keep_to_windows() {
         return;
@@ -154,7 +155,7 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     for (family, named) in families.filter(|(family, _)| family.kind.is_newest()) {
         for (column, place) in family.columns.iter().zip(&named.columns) {
             let event_time = match &column.timestamp {
-                // The events of such a cell have times, whatever the cell's.
+                // The repeated events have their own times.
                 _ if matches!(column.packed, PackedSpec::Repeated(_)) => true,
                 TimestampSpec::Implied => true,
                 TimestampSpec::Zero => false,
@@ -167,7 +168,7 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     }
 }
 
-/// The rows of the source that the table takes.
+/// The `where` filter of the table.
 fn filter(reader: &mut Reader<'_>, predicate: &Text<'_>, schema: &SourceSchema) -> Option<Filter> {
     match Filter::new(&schema.fields, predicate.value) {
         Ok(filter) => Some(filter),
@@ -222,12 +223,12 @@ fn column<'a>(
     kind: Merge,
 ) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
     let fields = Fields::of_value(reader, &COLUMN, value, value.span())?;
-    // A qualifier may be empty, since Bigtable's may.
+    // A qualifier may be empty, as in Bigtable.
     fields.require(reader, "qualifier");
     let qualifier = fields.text(reader, "qualifier");
     let content = fields.text(reader, "value");
     let encoding = fields.choice(reader, "encoding", &ENCODINGS);
-    // The other encodings the layout knows to be wrong; this one is what it gets where the file has none.
+    // The layout reports other wrong encodings; `Text` is also the default, so only the file tells.
     if !kind.is_newest() && fields.has("encoding") && encoding == Encoding::Text {
         reader.refuse(fields.value_at("encoding"), Mistake::AggregateText { kind: kind.word() });
     }
@@ -261,7 +262,7 @@ fn column<'a>(
     Some((spec, places))
 }
 
-/// What a column holds instead of one value, and where that stands; `None` if it is refused.
+/// The message or JSON object that a column holds instead of one value, and its byte range; `None` if it is refused.
 fn packed<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Option<(PackedSpec, Option<Text<'a>>)> {
     let keys: Vec<_> = ["message", "repeated", "json"].into_iter().filter(|key| fields.has(key)).collect();
     match keys.as_slice() {

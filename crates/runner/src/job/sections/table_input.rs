@@ -1,19 +1,20 @@
-//! Reads `from`: the source that a table is made from, or the query over other tables.
+//! Reads `from`: the source or the query that a table is made from.
 
 use std::path::Path;
 
 use tidetable_layout::{FieldType, SourceSchema};
 use tidetable_sql::{Declared, QueryShape, query_shape};
 
+use crate::job::declaration::{Table, TableInput};
 use crate::job::fields::{Fields, Reader};
 use crate::job::keys::FROM;
 use crate::job::problem::Mistake;
 use crate::job::sections::export;
 use crate::job::sections::source::{ReadSource, unknown_column};
+use crate::job::types;
 use crate::job::words::nearest;
-use crate::job::{Table, TableInput, types};
 
-/// What the table is from, and the columns that it has. `None` if something of that is wrong.
+/// The input of the table and its columns. `None` if it is invalid.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -44,7 +45,7 @@ pub(crate) fn read(
     None
 }
 
-/// `from = { query = { file = "x.sql" }, time = "ts" }`
+/// Reads `from = { query = { file = "x.sql" }, time = "ts" }`.
 fn query(
     reader: &mut Reader<'_>,
     from: &Fields<'_>,
@@ -65,7 +66,7 @@ fn query(
     Some((TableInput::Query { sql, shape }, schema))
 }
 
-/// Which column is the event time: the one named, the only timestamp, or the one called as in the tables it reads.
+/// The column of the event time: the one named, the only timestamp, or the one named as in the tables it reads.
 fn time(reader: &mut Reader<'_>, from: &Fields<'_>, shape: &QueryShape, earlier: &[Table]) -> Option<usize> {
     let place = |name: &str| shape.columns.iter().position(|column| column.name == name);
     if let Some(named) = from.text(reader, "time") {

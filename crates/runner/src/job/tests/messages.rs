@@ -75,7 +75,7 @@ fn wrong_messages_are_shown_where_they_are() {
     assert!(found[0].starts_with("32:11 `a b` cannot be a name") && found[1].starts_with("33:12 `c d`"), "{found:?}");
     let named = job(&EVENT.replace("Reading", "string"), "\n[messages.string]\nfields = { kwh = 1 }\n");
     assert!(problems(&named)[0].starts_with("30:11 `string` cannot be a name in a `.proto`"));
-    // Two names that are one in JSON's form of protobuf.
+    // Two names with the same JSON name in protobuf.
     let derived = job(EVENT, "\n[messages.Reading]\nfields = { k_wh = 1, kWh = 2 }\n");
     let derived = derived.replace("max_rejected =", "derive = { k_wh = \"kwh\", kWh = \"kwh\" }\nmax_rejected =");
     let found = problems(&derived);

@@ -1,8 +1,8 @@
-//! Wrong job files, each the good one with a piece replaced, and everything that is said of them.
+//! Invalid job files, each the good one with a replacement, and all their problems.
 
 use super::{edited, load, problems};
 
-/// What is replaced in the good file, by what, and what is said then.
+/// Text of the good file, its replacement, and the expected problems.
 const WRONG: &[(&str, &str, &[&str])] = &[
     (
         r#"name     = "smart-meters""#,
@@ -191,7 +191,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     (r#"timezone = "UTC""#, r#"name = "x""#, &["3:1 not TOML: duplicate key"]),
 ];
 
-/// The same for what is read but cannot be used yet.
+/// The same for valid but unsupported values.
 const LATER: &[(&str, &str, &[&str])] = &[
     ("timezone", "after = \"x\"\ntimezone", &[r#"3:9 `after` takes a list of strings `["..", ..]`, not a string"#]),
     ("max_rejected", "derive = { x = 1 }\nmax_rejected", &["8:16 `x` takes a string, not an integer"]),
@@ -259,7 +259,7 @@ const LATER: &[(&str, &str, &[&str])] = &[
         &[
             r#"28:10 files of cells are made `per = "query"` | write `per = "query"`, and a query of `cells.TABLE`"#,
             "29:1 `file_size` is for files of rows | leave it out: what loads cells takes them from one file",
-            r#"29:13 `1 XB` is no size | write a number and a unit, as in 512MiB, 1GiB or 2GB, for example `file_size = "256MiB"`"#,
+            r#"29:13 `1 XB` is not a size | write a number and a unit, as in 512MiB, 1GiB or 2GB, for example `file_size = "256MiB"`"#,
         ],
     ),
     (
@@ -279,7 +279,7 @@ fn wrong_files() {
     }
 }
 
-/// One cell of all events of a row, under rules that would leave nothing of it.
+/// A cell with all events of a row, under garbage-collection rules that would remove it.
 #[test]
 fn wrong_cells_of_all_events() {
     let job = edited("[tables.SENSOR.families", "[messages.R]\nfields = { kwh = 1 }\n[tables.SENSOR.families");
@@ -301,7 +301,7 @@ fn wrong_queries_of_tables() {
     };
     let sql = |sql: &str| format!("{{ query = {{ sql = \"{sql}\" }} }}");
     let right = sql("SELECT meter, date_trunc('hour', ts) AS ts, count(*) AS n FROM SENSOR GROUP BY 1, 2");
-    // Of two timestamps the one called as the table's event time is meant.
+    // Of two timestamps, the one named like the event time of the input table is chosen.
     for right in [right, sql("SELECT meter, ts, ts AS until, 1 AS n FROM SENSOR")] {
         load(&query(&right)).unwrap();
     }
@@ -319,7 +319,7 @@ fn wrong_queries_of_tables() {
     }
 }
 
-/// What the layout and the source say of their own, at its bytes where no escape hides them.
+/// Errors of the layout and the source, at their byte range unless escapes hide it.
 #[test]
 fn wrong_templates_and_formats() {
     for (from, to, said) in [

@@ -1,5 +1,5 @@
-//! Setting aside what is damaged. Nothing is deleted: a file that is taken out of the store's way lies in `quarantine/`,
-//! under the path it had.
+//! Repairs of `doctor --fix`. Nothing is deleted: damaged files are moved to `quarantine/` under the
+//! path they had.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ impl Diagnosis {
     /// Fixes what can be fixed. No job may run meanwhile.
     ///
     /// # Errors
-    /// [`RunError::Running`], or if something could not be set aside or written: what was fixed before stands, and it can
-    /// be tried again.
+    /// [`RunError::Running`], or if something could not be moved or written: earlier fixes stay, and the call can
+    /// be repeated.
     pub fn fix(&mut self, store: &Store, ids: &dyn Ids) -> Result<(), RunError> {
         let root = PathBuf::from(store.blobs().display());
         let _locks = take_all(&root)?;
@@ -33,7 +33,7 @@ impl Diagnosis {
                 FindingKind::Manifest | FindingKind::Checkpoint => moved.get(path).cloned(),
                 FindingKind::Rejects => Some(keep_good_rows(store, path, &quarantine)?),
                 FindingKind::Lock => {
-                    // Removed it would be locked by one who opened it before, and by another who made it again.
+                    // Emptied instead of removed: another process may hold it open, and would lock a removed file.
                     let failed = |source| RunError::Staging { path: path.to_owned(), source };
                     let opened = OpenOptions::new().write(true).open(quarantine.root.join(path));
                     opened.and_then(|file| file.set_len(0)).map_err(failed)?;
@@ -47,7 +47,7 @@ impl Diagnosis {
     }
 }
 
-/// Makes a table one that can be read, or sets all of it aside.
+/// Makes a table readable, or moves all of it to quarantine.
 fn mend(
     store: &Store,
     table: &str,
@@ -62,20 +62,20 @@ fn mend(
         }
         return Ok(());
     }
-    // Numbers that a fix which was stopped on its way had set aside already.
+    // Manifests that an interrupted fix already moved.
     let names = store.blobs().list(&format!("{QUARANTINE}/tables/{table}/manifest"))?;
     let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
     let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest);
     health.mend(used, ids, &|path| {
         quarantine.aside(path).map(drop).map_err(|error| match error {
-            RunError::Staging { path, source } => StoreError::Io { action: "set aside", path, source },
-            other => StoreError::Io { action: "set aside", path: path.to_owned(), source: io::Error::other(other) },
+            RunError::Staging { path, source } => StoreError::Io { action: "quarantine", path, source },
+            other => StoreError::Io { action: "quarantine", path: path.to_owned(), source: io::Error::other(other) },
         })
     })?;
     Ok(())
 }
 
-/// Keeps the rows of a file of rejected rows that can be read.
+/// Keeps the readable rows of a file of rejected rows.
 fn keep_good_rows(store: &Store, path: &str, quarantine: &Quarantine) -> Result<String, RunError> {
     let bytes = store.blobs().read(path)?.unwrap_or_default();
     let mut good = Vec::new();
@@ -89,15 +89,15 @@ fn keep_good_rows(store: &Store, path: &str, quarantine: &Quarantine) -> Result<
     Ok(to)
 }
 
-/// Where what is set aside lies.
+/// The quarantine directory.
 struct Quarantine {
     root: PathBuf,
-    /// What was set aside, and where to.
+    /// Moved files, with their new paths.
     moved: RefCell<HashMap<String, String>>,
 }
 
 impl Quarantine {
-    /// Moves a file or folder of the store there, under the path it had. Needs no room on the disk.
+    /// Moves a file or directory of the store there. Needs no room on the disk.
     fn aside(&self, path: &str) -> Result<String, RunError> {
         let failed = |source| RunError::Staging { path: path.to_owned(), source };
         let named = format!("{QUARANTINE}/{path}");
@@ -117,7 +117,7 @@ impl Quarantine {
     }
 }
 
-/// Makes the names of a folder durable. Lost, they are set aside once more.
+/// Makes renames in a directory durable. If that fails, a repeated fix moves the files again.
 fn sync_directory(folder: Option<&Path>) {
     if let Some(folder) = folder {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());

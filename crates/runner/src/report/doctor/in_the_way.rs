@@ -1,9 +1,10 @@
-//! Files that lie where a folder of the store belongs, so that nothing can be written into it.
+//! Finds files in places where the store needs directories, so that nothing can be written there.
 
 use std::fs;
 use std::path::Path;
 
 use chrono::NaiveDate;
+use tidetable_export::DELTA_LOG;
 use tidetable_store::{Blobs, Published};
 
 use super::{Diagnosis, FindingKind, Remedy};
@@ -11,12 +12,12 @@ use crate::job::{Export, Job, may_be_folder_of};
 use crate::project::Project;
 use crate::run::RunError;
 
-/// Folders of a store.
+/// Directories of a store.
 const FOLDERS: [&str; 8] = ["exports", "failing", "failures", "locks", "rejected", "runs", "seen", "tables"];
 
 impl Diagnosis {
-    /// Finds files in the place of the folders of the store, of its tables and of the parts of exports: those that lists
-    /// name, and those that the exports of the project can have.
+    /// Finds files in place of the directories of the store, of its tables, and of parts of exports, both listed ones
+    /// and those that exports of the project can have.
     pub(crate) fn in_the_way(&mut self, blobs: &dyn Blobs, project: Option<&Project>) -> Result<(), RunError> {
         let jobs = project.into_iter().flat_map(|project| {
             let names = project.jobs().into_iter();
@@ -35,13 +36,20 @@ impl Diagnosis {
                     self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
                 }
             }
+            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?))) {
+                let path = format!("exports/{folder}/{DELTA_LOG}");
+                if is_file(blobs, &path) {
+                    let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);
+                    self.found_file(path, format!("the Delta log of {export} cannot be written"), Remedy::Fix(remedy));
+                }
+            }
         }
-        // If that is a file, it was found above.
+        // If `exports` is a file, it was found above.
         let (lists, _) = Published::readable(blobs)?;
         self.export_files(blobs, &Expected::of(&jobs, &lists), None)
     }
 
-    /// The files among what lies in `folder` of `exports`.
+    /// The files in `folder` of `exports`.
     fn export_files(
         &mut self,
         blobs: &dyn Blobs,
@@ -58,7 +66,7 @@ impl Diagnosis {
                 }
             } else if let Some((export, job)) = expected.folder(&inside) {
                 let costs = format!("{export} cannot be published there");
-                let remedy = format!("sets it aside; then `tidetable run {job}` publishes what is missing");
+                let remedy = format!("moves it to quarantine; then `tidetable run {job}` publishes what is missing");
                 self.found_file(path, costs, Remedy::Fix(remedy));
             }
         }
@@ -71,11 +79,11 @@ impl Diagnosis {
     }
 }
 
-/// What is published, or can be.
+/// Directories that exports have or can have.
 struct Expected<'a> {
     jobs: &'a [Job],
     lists: &'a [Published],
-    /// How many folders the folders of parts lie in, at most.
+    /// Depth of the deepest parent directory of a part.
     deepest: usize,
 }
 
@@ -87,7 +95,7 @@ impl<'a> Expected<'a> {
         Self { jobs, lists, deepest: listed.chain(declared).max().unwrap_or(0) }
     }
 
-    /// The export, and its job, that has `path` for a folder of a part, or for one that such a folder lies in.
+    /// The export, and its job, for which `path` is the directory of a part or a parent of one.
     fn folder(&self, path: &str) -> Option<(&str, &str)> {
         let leads_to =
             |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -105,7 +113,7 @@ fn depth(folder: &str) -> usize {
     folder.matches('/').count()
 }
 
-/// Whether something lies there that is no folder.
+/// Whether the path exists and is no directory.
 fn is_file(blobs: &dyn Blobs, path: &str) -> bool {
     let path = Path::new(&blobs.display()).join(path);
     fs::symlink_metadata(&path).is_ok() && !path.is_dir()

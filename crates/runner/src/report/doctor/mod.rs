@@ -1,4 +1,4 @@
-//! What is damaged in a store, what that costs, and what can be done: everything small is read, and only
+//! Diagnosis of a store: what is damaged, what that costs, and how to fix it. Reads all small files; only
 //! [`Diagnosis::fix`] changes anything.
 
 pub(crate) mod fix;
@@ -13,49 +13,48 @@ use tidetable_store::{Blobs, Published, Store, StoreError, TableHealth};
 
 use crate::job::Job;
 use crate::project::Project;
+use crate::report::LEAST_AGE;
 use crate::report::status::CLOCK_SKEW;
 use crate::run::RunError;
 
-/// Of half-written files a younger one may have a writer. Microseconds.
-const LEAST_AGE: i64 = 3_600_000_000;
-/// Folder of what was set aside.
+/// Directory of damaged files.
 const QUARANTINE: &str = "quarantine";
 
-/// What is wrong with a store.
+/// The diagnosis of a store.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    /// What is damaged.
+    /// The damage.
     pub findings: Vec<Finding>,
-    /// What is no damage, and good to know.
+    /// Remarks that are no damage.
     pub notes: Vec<String>,
-    /// How many files of each kind were read.
+    /// Number of files read, by kind.
     pub read: BTreeMap<FindingKind, u64>,
-    /// Of the damaged tables.
+    /// The damaged tables.
     tables: Vec<(String, TableHealth)>,
 }
 
-/// Something that is damaged.
+/// One case of damage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Path inside the store.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FindingKind,
     /// What is wrong with it.
     pub damage: String,
-    /// What does not work for it, and what is lost.
+    /// What fails because of it, and what is lost.
     pub costs: String,
-    /// What `--fix` does about it, or what a person can do.
+    /// What `--fix` does about it, or what the user can do.
     pub remedy: String,
-    /// Whether `--fix` does something about it.
+    /// Whether `--fix` can fix it.
     pub fixable: bool,
-    /// Where it was set aside, inside the store.
+    /// Its path in the quarantine, inside the store.
     pub set_aside: Option<String>,
     /// Whether it was fixed.
     pub fixed: bool,
 }
 
-/// What a damaged file is.
+/// A kind of damaged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -69,18 +68,18 @@ pub enum FindingKind {
     Published,
     /// The manifest of a version of a table.
     Manifest,
-    /// A checkpoint of one.
+    /// The checkpoint of a version.
     Checkpoint,
     /// An SST.
     Sst,
     /// The lock of a job.
     Lock,
-    /// A file where a folder belongs.
+    /// A file where a directory belongs.
     InTheWay,
 }
 
 impl FindingKind {
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Record => "run record",
@@ -97,11 +96,11 @@ impl FindingKind {
 }
 
 impl Diagnosis {
-    /// Reads everything small in `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and published
-    /// files are looked for and not read. `now` is the clock, microseconds since the epoch.
+    /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and
+    /// published files are only checked for existence. `now` is the clock, microseconds since the epoch.
     ///
     /// # Errors
-    /// If the store cannot be listed, or a file not be read for another reason than what is in it.
+    /// If the store cannot be listed, or a file cannot be read for another reason than its content.
     pub fn new(store: &Store, project: Option<&Project>, now: i64) -> Result<Self, RunError> {
         let mut found = Self::default();
         let blobs = store.blobs().as_ref();
@@ -147,15 +146,15 @@ impl Diagnosis {
                     "what that run did is not known: `history`, `status` and runs.* go without it, and if it was the last of its \
                      job the one before counts as the last"
                         .to_owned(),
-                    Remedy::Fix("sets it aside".to_owned()),
+                    Remedy::Fix("moves it to quarantine".to_owned()),
                 ),
                 Err(error) => self.newer(FindingKind::Record, error)?,
             }
         }
         if let Some(first) = future.first() {
             self.notes.push(format!(
-                "{} of runs with a logical time that is still to come (the first is {first}): they count for no missed moment, \
-                 and `status` judges ages without them",
+                "{} of runs with a logical time in the future (the first is {first}): they count as no scheduled runs, and \
+                 `status` ignores them for ages",
                 several(future.len() as u64, "record")
             ));
         }
@@ -179,7 +178,7 @@ impl Diagnosis {
             if let Some(first) = damaged.first() {
                 let lines = several(damaged.len() as u64, "line");
                 let costs = format!("{lines} of it cannot be shown by `rejects` nor read again by `replay`");
-                let remedy = format!("sets it aside, and keeps the other {}", several(good, "row"));
+                let remedy = format!("moves it to quarantine, and keeps the other {}", several(good, "row"));
                 self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
             }
         }
@@ -200,7 +199,7 @@ impl Diagnosis {
                          before they publish it"
                     );
                     let remedy = format!(
-                        "sets it aside; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
+                        "moves it to quarantine; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
                          `tidetable run {job} --force` publishes all of them again"
                     );
                     self.find((path, FindingKind::List), reason, costs, Remedy::Fix(remedy));
@@ -232,7 +231,7 @@ impl Diagnosis {
     fn table(&mut self, store: &Store, table: String) -> Result<(), RunError> {
         let health = TableHealth::of(&store.table(&table))?;
         if health.newest == 0 && health.damaged.is_empty() {
-            // A table that was never committed: what a killed first run left.
+            // A table that was never committed, left by a killed first run.
             return Ok(());
         }
         *self.read.entry(FindingKind::Manifest).or_default() += health.newest + 1 - health.oldest.min(health.newest);
@@ -266,7 +265,7 @@ impl Diagnosis {
             let Some(job) = name.strip_suffix(".lock") else { continue };
             self.count(FindingKind::Lock);
             let path = format!("locks/{name}");
-            // One that is held may be half written.
+            // The lock of a running job may be half written.
             let root = blobs.display();
             let held = holder(Path::new(&root), job);
             if held.map_err(|source| RunError::Lock { path: path.clone().into(), source })?.is_some() {
@@ -294,13 +293,13 @@ impl Diagnosis {
         }
         if !store.blobs().list(QUARANTINE)?.is_empty() {
             self.notes.push(format!(
-                "{QUARANTINE}/ holds what was set aside before: remove that folder when nothing of it is wanted any more"
+                "{QUARANTINE}/ holds damaged files that were moved there: remove them when they are no longer needed"
             ));
         }
         Ok(())
     }
 
-    /// A file of a newer build is none that this one mends.
+    /// Reports a file of a newer build, which this one does not fix.
     fn newer(&mut self, kind: FindingKind, error: StoreError) -> Result<(), RunError> {
         let StoreError::Newer { path, .. } = &error else { return Err(error.into()) };
         let remedy = Remedy::Person("use the newer build that wrote it".to_owned());
@@ -309,7 +308,7 @@ impl Diagnosis {
     }
 }
 
-/// What was found, or nothing where a file lies in the place of a folder: that is a finding of its own.
+/// The result, or the default if a file is in place of a directory, which is reported separately.
 fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> {
     match found {
         Err(RunError::Store(StoreError::InTheWay { .. })) => Ok(T::default()),
@@ -317,21 +316,23 @@ fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> 
     }
 }
 
-/// What is done about a finding.
+/// The remedy for a finding.
 enum Remedy {
     /// By `--fix`.
     Fix(String),
-    /// By a person, or by the next run.
+    /// By the user, or by the next run.
     Person(String),
 }
 
-/// What damage of the line of versions of a table costs, and how it is mended.
+/// Costs and remedy of damaged versions of a table.
 fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
     let TableHealth { newest, readable, whole_from, oldest, .. } = *health;
     if health.is_lost() {
         return (
             format!("no version of {table} can be read: queries of it and runs of its job fail"),
-            format!("sets the whole table aside; then `tidetable run {job} --rebuild` builds it from its inputs"),
+            format!(
+                "moves the whole table to quarantine; then `tidetable run {job} --rebuild` builds it from its inputs"
+            ),
         );
     }
     if readable < newest {
@@ -356,10 +357,10 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
             format!("makes {whole_from} the oldest version of {table}"),
         );
     }
-    (format!("some versions of {table} take longer to read"), "sets it aside".to_owned())
+    (format!("some versions of {table} take longer to read"), "moves it to quarantine".to_owned())
 }
 
-/// A number and its noun.
+/// A number with its noun.
 fn several(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

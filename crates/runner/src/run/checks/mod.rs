@@ -1,5 +1,5 @@
-//! Checks: queries that count what must not be there.
+//! Checks: rules that a part must satisfy before it is published.
 
-pub(crate) mod measure;
+pub(crate) mod checker;
 pub(crate) mod on_demand;
 pub(crate) mod presence;

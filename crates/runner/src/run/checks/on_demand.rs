@@ -1,4 +1,4 @@
-//! Measures the checks of a job on what is there now: on what was published, and on tables.
+//! Evaluates the checks of a job on demand, on published parts and on tables.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -12,27 +12,27 @@ use crate::day::day_bounds;
 use crate::job::{Job, Per};
 use crate::period::Period;
 use crate::project::Project;
-use crate::run::checks::measure::{Checker, DayOf};
+use crate::run::checks::checker::{CheckScope, Checker};
 use crate::run::checks::presence::holds_records;
 use crate::run::compare::local_days;
 use crate::run::error::RunError;
 use crate::run::params::period_params;
 use crate::run::{open_store, runtime};
 
-/// What checks found.
+/// Results of checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DataChecks {
     /// A record for each rule in each part and day.
     pub found: Vec<CheckRecord>,
-    /// Some of the rows that broke rules; they are kept under the name of the measuring.
+    /// A sample of the rows that broke rules, stored under the name of this evaluation.
     pub failing: Vec<FailingRow>,
 }
 
-/// Measures the checks of `job`: those of exports on each published part, those of tables on each day that holds records; only
-/// those of `days` if given. `run` names the measuring, `now` is what `$now` stands for.
+/// Evaluates the checks of `job`: those of exports on each published part, those of tables on each day with records; if
+/// given, only on `days`. `run` names the evaluation, `now` is the value of `$now`.
 ///
 /// # Errors
-/// If a query fails, or the store cannot be read, or the failing rows not be kept.
+/// If a query fails, the store cannot be read, or the failing rows cannot be written.
 pub fn check_data(
     project: &Project,
     job: &Job,
@@ -53,18 +53,14 @@ pub fn check_data(
             .iter()
             .filter_map(|(label, part)| Some((Period::of_label(export.per, label)?, label, part)));
         for (period, label, part) in parts {
-            let (first, last) = period.days(job.timezone);
-            let in_range = |days: &RangeInclusive<NaiveDate>| {
-                period.per != Per::Query && *days.start() <= last && first <= *days.end()
-            };
-            if !days.is_none_or(in_range) {
+            if !days.is_none_or(|days| period.per != Per::Query && period.overlaps(job.timezone, days)) {
                 continue;
             }
             let bounds = period.bounds(job.timezone);
             let params = period_params(&period, &bounds, now);
-            // A query of a check reads the records of the period.
+            // Queries of checks see the records of the period only.
             let restricted = session.restricted(bounds);
-            let day = DayOf { session: &restricted, label, params: &params };
+            let day = CheckScope { session: &restricted, label, params: &params };
             let relation = format!("exports.{}", name(&part.folder));
             found.extend(runtime.block_on(checker.published(&day, export, &relation)).map_err(failed)?);
         }
@@ -85,7 +81,7 @@ pub fn check_data(
                     return Ok(Vec::new());
                 }
                 let restricted = session.restricted(bounds);
-                checker.table(&DayOf { session: &restricted, label: &label, params: &[] }, table).await
+                checker.table(&CheckScope { session: &restricted, label: &label, params: &[] }, table).await
             });
             found.extend(measured.map_err(failed)?);
         }

@@ -1,4 +1,4 @@
-//! Whether tables hold records of a period: only those that they do are published and checked.
+//! Whether tables hold records of a period: only such periods are published and checked.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use tidetable_layout::spec::TimestampSpec;
 use tidetable_sql::{Session, SqlError, name, numbers};
 use tidetable_store::Snapshot;
 
-/// Whether any of the tables has a record in `time`, microseconds since the epoch. Asks for one.
+/// Whether any of the tables has a record in `time`, microseconds since the epoch. Runs a `LIMIT 1` query.
 pub(crate) async fn holds_records(session: &Session, tables: &[String], time: Range<i64>) -> Result<bool, SqlError> {
     let restricted = session.restricted(time).sequential();
     for table in tables {
@@ -18,8 +18,8 @@ pub(crate) async fn holds_records(session: &Session, tables: &[String], time: Ra
     Ok(false)
 }
 
-/// Whether the files of a table alone say that it has a record in `time`: the first or last cell of one lies there, and nothing
-/// hides cells of this table. Saves asking, where it can be told.
+/// Whether the SSTs alone prove that the table has a record in `time`: the first or last cell of one lies there, and
+/// nothing hides cells of the table. Saves a query.
 pub(crate) fn surely_holds(snapshot: &Snapshot, time: &Range<i64>) -> bool {
     let (version, spec) = (snapshot.version(), snapshot.layout().spec());
     let mut columns = spec.families.iter().flat_map(|family| &family.columns);

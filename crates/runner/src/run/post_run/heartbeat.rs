@@ -1,7 +1,7 @@
-//! The heartbeat: a URL that is asked for after each run, so that a service which waits for it tells when it stays away.
+//! The heartbeat: a URL requested after each run, so that a monitoring service notices a run that never happened.
 //!
-//! The convention is that of healthchecks.io: the URL itself says that all is well, with `/fail` at the end of its path
-//! it says that the run failed.
+//! Follows healthchecks.io: the URL itself reports success, with `/fail` appended to its path
+//! it reports failure.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::job::Hooks;
 use crate::project::Project;
 use crate::run::secrets::value;
 
-/// How long it may take in all, if `timeout` of the hooks is not less.
+/// Time limit for all attempts, unless `timeout` of the hooks is shorter.
 const LONGEST: Duration = Duration::from_secs(15);
-/// How long one try may take.
+/// Time limit of an attempt.
 const TRY: Duration = Duration::from_secs(5);
-/// How often it is tried: a network that stumbles is no run that failed.
+/// Attempts.
 const TRIES: usize = 3;
-/// Between two tries.
+/// Wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Sends the heartbeat of the job, if it has one. What goes wrong is told without the URL, which may be secret.
+/// Sends the heartbeat of the job, if it has one. Errors do not show the URL, which may be secret.
 ///
 /// # Errors
-/// Why nobody knows of it, in words.
+/// Why it was not sent.
 pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<(), String> {
     let Some(setting) = &hooks.heartbeat else { return Ok(()) };
     let url = value(project, setting).map_err(|error| error.to_string())?;
@@ -34,7 +34,7 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
     runtime.map_err(|error| error.to_string())?.block_on(ask(&url, hooks.timeout.min(LONGEST)))
 }
 
-/// Asks for `url` until the answer is a good one, `limit` is over, or it was asked for often enough.
+/// Requests `url` until it succeeds, `limit` has passed, or all attempts are used.
 async fn ask(url: &str, limit: Duration) -> Result<(), String> {
     let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
     let client = Client::builder().timeout(TRY).user_agent(agent).build().map_err(told)?;
@@ -45,7 +45,7 @@ async fn ask(url: &str, limit: Duration) -> Result<(), String> {
             Ok(Ok(answer)) if answer.status().is_success() => return Ok(()),
             Ok(Ok(answer)) => {
                 last = format!("the answer is {}", answer.status());
-                // It will not change its mind.
+                // A client error is permanent.
                 if answer.status().is_client_error() {
                     break;
                 }
@@ -70,7 +70,7 @@ fn told(error: reqwest::Error) -> String {
     text
 }
 
-/// The URL that says that a run failed.
+/// The URL that reports failure.
 fn failing(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (path, rest) = url.split_at(end);

@@ -1,4 +1,4 @@
-//! The commands that follow a run. They cannot change its result: what goes wrong with one is told, and that is all.
+//! The commands that follow a run. Their failures are reported and do not change its result.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -14,29 +14,29 @@ use crate::observe::{Event, Observer};
 use crate::run::stop::Stop;
 use tidetable_record::{Outcome, RunRecord, Severity};
 
-/// Between two looks at a hook that is silent.
+/// Poll interval while a hook is silent.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the output of a hook is waited for once it has ended: a process that it left behind may hold it open.
+/// How long to read on after a hook has ended: a child process may still hold its output open.
 const GRACE: Duration = Duration::from_secs(3);
-/// Lines of a hook that are passed on.
+/// Most lines of a hook that are shown.
 const LINES: usize = 100;
-/// Bytes of a line that are passed on as one.
+/// Most bytes of a line.
 const LINE: u64 = 4096;
 
-/// What hooks are told of a run, and what they are run with.
+/// The environment of the hooks of a run.
 pub(crate) struct HookRun<'a> {
     pub(crate) hooks: &'a Hooks,
     pub(crate) project: &'a Path,
     pub(crate) root: &'a str,
     pub(crate) exit_code: u8,
-    /// Whether there is a record that says how the run ended: what hooks are told comes from memory.
+    /// Whether the run has a final record; otherwise hooks get values from memory.
     pub(crate) is_recorded: bool,
     pub(crate) stop: &'a Stop,
     pub(crate) observer: &'a dyn Observer,
 }
 
 impl HookRun<'_> {
-    /// Runs the hooks of this run, one after the other. Returns what went wrong.
+    /// Runs the hooks of this run, one after the other. Returns their failures.
     pub(crate) fn run(&self, record: &RunRecord) -> Vec<String> {
         self.run_those(&[kind(record), HookKind::Finish], record)
     }
@@ -58,7 +58,7 @@ impl HookRun<'_> {
 
     fn run_one(&self, when: HookKind, words: &[String], record: &RunRecord) -> Result<(), String> {
         let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-        // What stands beside the project is named from there, as all paths of a job file are.
+        // A relative path starts at the project directory, as all paths of a job file do.
         let path = if program.contains('/') { self.project.join(program) } else { PathBuf::from(program) };
         let now = DateTime::from_timestamp_micros(record.now);
         let now = now.map(|now| now.to_rfc3339_opts(SecondsFormat::AutoSi, true)).unwrap_or_default();
@@ -78,7 +78,7 @@ impl HookRun<'_> {
             .env("TIDETABLE_ERROR", record.error.as_deref().unwrap_or_default().replace('\0', " "))
             .env("TIDETABLE_ROOT", self.root)
             .env_remove("TIDETABLE_RECORD")
-            // A Ctrl-C that stopped the run is not meant for the hook that tells of it.
+            // Ctrl-C stops the run, and must not stop the hook that reports it.
             .process_group(0);
         if self.is_recorded {
             command.env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()));
@@ -90,7 +90,7 @@ impl HookRun<'_> {
         self.watch(&mut child, when, &lines)
     }
 
-    /// Passes on what the hook writes, until it has ended.
+    /// Shows the output of the hook until it has ended.
     fn watch(&self, child: &mut Child, when: HookKind, lines: &Receiver<String>) -> Result<(), String> {
         let begun = Instant::now();
         let asked_before = self.stop.asked().is_some();
@@ -134,7 +134,7 @@ impl HookRun<'_> {
     }
 }
 
-/// Which hook fits the run.
+/// The kind of hook for the outcome.
 fn kind(record: &RunRecord) -> HookKind {
     match record.outcome {
         Outcome::Ok if has_warnings(record) => HookKind::Warning,
@@ -144,7 +144,7 @@ fn kind(record: &RunRecord) -> HookKind {
     }
 }
 
-/// Whether rows were rejected, or a check that only warns failed.
+/// Whether rows were rejected, or a check of severity `warn` failed.
 fn has_warnings(record: &RunRecord) -> bool {
     let warned = record.checks.iter().any(|check| !check.passed && check.severity == Severity::Warn);
     warned || record.rows_rejected > 0 || record.totals().rows_rejected > 0
@@ -157,9 +157,9 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Ends a hook and what it started.
+/// Ends a hook and its child processes.
 fn kill(child: &mut Child) {
-    // Only a program can be asked to signal a whole group without unsafe code.
+    // Signalling a process group needs a program, since `unsafe` is denied.
     let group = format!("-{}", child.id());
     let all = Command::new("kill").args(["-KILL", "--", &group]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !all.is_ok_and(|status| status.success()) {
@@ -168,7 +168,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Sends the lines of an output. The thread ends with the output, or when nobody listens.
+/// Sends the lines of an output. The thread ends with the output, or when the receiver is dropped.
 fn read_lines(from: Option<impl Read + Send + 'static>, sender: SyncSender<String>) {
     let Some(from) = from else { return };
     std::thread::spawn(move || {

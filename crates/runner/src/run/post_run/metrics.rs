@@ -1,4 +1,4 @@
-//! The figures of the last run of a job, as Prometheus reads them from a file.
+//! The metrics of the last run of a job, in Prometheus' text format.
 //!
 //! ```text
 //! # HELP tidetable_run_exit_code Exit code of the last run.
@@ -24,11 +24,11 @@ const STATES: [PartState; 7] = [
 ];
 const MICROS: f64 = 1e6;
 
-/// What is known after a run.
+/// The values that metrics are made from.
 pub(crate) struct Figures<'a> {
     pub(crate) record: &'a RunRecord,
     pub(crate) exit_code: u8,
-    /// When a run of the job last ended well, microseconds since the epoch.
+    /// The end of the last successful run of the job, microseconds since the epoch.
     pub(crate) last_success: Option<i64>,
     pub(crate) newest: Vec<NewestDay>,
 }
@@ -37,11 +37,11 @@ pub(crate) struct Figures<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewestDay {
     pub(crate) export: String,
-    /// Its first second, since the epoch.
+    /// Its start in seconds since the epoch.
     pub(crate) start: i64,
 }
 
-/// The figures as text.
+/// The metrics as text.
 pub(crate) fn text(figures: &Figures<'_>) -> String {
     let Figures { record, exit_code, last_success, newest } = figures;
     let job = ("job", record.job.as_str());
@@ -113,7 +113,7 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
     out.text
 }
 
-/// When the job last ended well, as an earlier text of these figures says.
+/// The end of the last successful run, parsed from an earlier metrics file.
 pub(crate) fn last_success_in(text: &str, job: &str) -> Option<i64> {
     let mut wanted = Text { text: String::new() };
     wanted.name(LAST_SUCCESS, &[("job", job)]);
@@ -127,7 +127,7 @@ struct Text {
 }
 
 impl Text {
-    /// Begins a metric, whose lines follow at once: the format wants them together.
+    /// Begins a metric; its lines must follow at once, as the format requires.
     fn gauge(&mut self, name: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} gauge");
@@ -144,7 +144,7 @@ impl Text {
     }
 }
 
-/// The value of a label between its quotes.
+/// Escapes the value of a label.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

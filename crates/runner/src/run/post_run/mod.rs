@@ -1,4 +1,4 @@
-//! What follows a run once its record is saved: its figures, its heartbeat, then its hooks. Nothing of it changes the
+//! What follows a run once its record is saved: metrics, heartbeat, hooks. None of it changes the
 //! result.
 
 pub(crate) mod heartbeat;
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
+use tidetable_layout::time::SECOND;
 use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
 
 use crate::day::day_bounds;
@@ -22,27 +23,26 @@ use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
 use crate::run::stop::Stop;
 use tidetable_record::{Outcome, RunRecord, Runs};
 
-const MICROS: i64 = 1_000_000;
-/// Exit code where another run goes on.
+/// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;
-/// A file takes up so many bytes of a disk, or a multiple of them.
+/// Allocation unit of a file on disk.
 const BLOCK: u64 = 4096;
 
 /// A run that has ended, or that did not begin.
-pub(crate) struct After<'a> {
+pub(crate) struct PostRun<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) options: &'a RunOptions,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) blobs: &'a dyn Blobs,
     pub(crate) exit_code: u8,
-    /// Whether the record says how the run ended. Where the disk is full it could not be written, and what follows goes by
-    /// what is in memory.
+    /// Whether the final record was written. On a full disk it may not be, and the values in memory
+    /// are used instead.
     pub(crate) is_recorded: bool,
 }
 
-impl After<'_> {
-    /// Writes the figures, runs the hooks, and notes in the record what went wrong with them.
+impl PostRun<'_> {
+    /// Writes the metrics, sends the heartbeat, runs the hooks, and adds their failures to the record.
     pub(crate) fn follow(&self, record: &mut RunRecord) {
         let mut notes = Vec::new();
         if let Some(file) = &self.job.metrics
@@ -80,12 +80,12 @@ impl After<'_> {
         };
         let mut notes = hooks.run(record);
         let path = record.path();
-        // Where there was no record to change, as on a full disk, there is none to compare with.
+        // Without a record on disk, as on a full disk, there is nothing to compare with.
         if self.is_recorded
             && let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
             && !after.is_ok_and(|after| after.is_some_and(|after| after == before))
         {
-            notes.push(format!("warning: a hook changed {path}, the record of the run; it was written anew"));
+            notes.push(format!("warning: a hook changed {path}, the record of the run; it was restored"));
         }
         notes
     }
@@ -102,13 +102,13 @@ impl After<'_> {
         };
         let text = text(&figures);
         match files.replace(&name, text.as_bytes()) {
-            // Without room for another file there may be room in the one that is there.
+            // A full disk may still have room in the existing file.
             Err(error) => write_over(path, &text).or(Err(error)),
             Ok(()) => Ok(()),
         }
     }
 
-    /// When the job last ended well: this time, or as the records say, or as the figures said before where those
+    /// The end of the last successful run: this one, or from the records, or from the former metrics if those
     /// records are gone.
     fn last_success(&self, record: &RunRecord, files: &LocalBlobs, name: &str) -> Option<i64> {
         let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
@@ -120,15 +120,15 @@ impl After<'_> {
         ended_well(record).or_else(recorded).or_else(told)
     }
 
-    /// The newest published day of each export that publishes days, as the second it starts at.
+    /// The newest published day of each export with days, as its start in seconds.
     fn newest(&self) -> Vec<NewestDay> {
         let mut newest = Vec::new();
         for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
-            // What cannot be read has no figure; that the run came so far or not is told all the same.
+            // An unreadable list gives no metric; the others are written all the same.
             let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
             let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
             if let Some(day) = day {
-                let start = day_bounds(self.job.timezone, day).start.div_euclid(MICROS);
+                let start = day_bounds(self.job.timezone, day).start.div_euclid(SECOND);
                 newest.push(NewestDay { export: export.name.clone(), start });
             }
         }
@@ -136,8 +136,8 @@ impl After<'_> {
     }
 }
 
-/// What follows a run that did not begin, since it was refused: the hook `error`, and a heartbeat that says so. None where
-/// another run goes on, which has its own.
+/// Reports a refused run: by the hook `error` and a failing heartbeat. Not if another run holds the lock, which
+/// reports itself.
 pub(crate) fn refused(project: &Project, hooks: &Hooks, record: &RunRecord, exit_code: u8, observer: &dyn Observer) {
     let mut notes = Vec::new();
     if exit_code != LOCKED {
@@ -161,7 +161,7 @@ fn send_heartbeat(project: &Project, hooks: &Hooks, is_well: bool) -> Option<Str
     Some(format!("warning: the heartbeat was not sent: {error}; the result of the run stays"))
 }
 
-/// Writes `text` over the file at `path`, where that takes no new block of the disk.
+/// Overwrites the file at `path`, if that needs no new block of the disk.
 fn write_over(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     if text.len() as u64 > file.metadata()?.len().next_multiple_of(BLOCK) {

@@ -1,55 +1,55 @@
-//! Which parts of an export are to be published, and why. Decides, and touches nothing.
+//! Decides which parts of an export to publish, and why. Pure functions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ops::Range;
 
 use chrono_tz::Tz;
 use tidetable_export::{Reason, stale};
+use tidetable_layout::time::DAY;
 use tidetable_record::PartState;
 use tidetable_store::{GcRule, Published, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::day::MICROS_PER_DAY;
+use crate::day::utc_day;
 use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 use crate::run::error::RunError;
-use crate::run::parts::{Part, Wanted};
+use crate::run::parts::{StalePart, Wanted};
 
-/// What an export is that says nothing else.
+/// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";
 
-/// A period that tables have cells for.
-pub(crate) struct Made {
+/// A period in which tables have cells.
+pub(crate) struct SourcePeriod {
     pub(crate) period: Period,
     /// For each table, the last version that changed it.
     pub(crate) sources: BTreeMap<String, u64>,
 }
 
-/// What is to be done about the parts of an export.
-pub(crate) struct Decided {
+/// The decision on the parts of an export.
+pub(crate) struct PartDecision {
     /// Those to publish.
-    pub(crate) parts: Vec<Part>,
-    /// How many others there are.
+    pub(crate) parts: Vec<StalePart>,
+    /// Number of other parts.
     pub(crate) others: usize,
-    /// Labels that failed, of which there is nothing any more.
+    /// Failed labels that no longer have records.
     pub(crate) gone: Vec<String>,
 }
 
-/// An export, and what is known of the tables it reads.
-pub(crate) struct Compared<'a> {
+/// An export with the state of the tables it reads.
+pub(crate) struct ExportInputs<'a> {
     pub(crate) export: &'a Export,
-    /// What a day is.
+    /// The time zone of days.
     pub(crate) zone: Tz,
-    /// Of the tables it reads.
+    /// Snapshots of the tables it reads.
     pub(crate) snapshots: &'a [Snapshot],
     /// The logical time of the run.
     pub(crate) now: i64,
 }
 
-impl Compared<'_> {
-    /// What to do about the parts. `query` is the fingerprint of the export.
-    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
+impl ExportInputs<'_> {
+    /// Decides on the parts. `query` is the fingerprint of the export.
+    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> PartDecision {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
         let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();
@@ -60,12 +60,12 @@ impl Compared<'_> {
         let stale: BTreeMap<String, Reason> =
             stale(published, &labelled, query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
         let total = made.len();
-        let parts = made.into_iter().filter_map(|Made { period, sources }| {
+        let parts = made.into_iter().filter_map(|SourcePeriod { period, sources }| {
             let label = period.label();
             let reason = match stale.get(&label) {
                 Some(reason) => why(reason),
                 None if wanted.force => "forced".to_owned(),
-                // What is published is older than what was tried, and not known to be right.
+                // The published part is older than the failed attempt, so it may be wrong.
                 None => match wanted.failed.get(&label)? {
                     PartState::Checks => "its checks failed".to_owned(),
                     _ => "it failed before".to_owned(),
@@ -75,14 +75,14 @@ impl Compared<'_> {
             let folder = export.name_template.render_at(period.start);
             let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
             let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
-            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed, is_empty: false })
+            takes.then_some(StalePart { period, label, folder, reason, sources, previous, sealed, is_empty: false })
         });
-        let parts: Vec<Part> = parts.collect();
-        Decided { others: total - parts.len(), parts, gone }
+        let parts: Vec<StalePart> = parts.collect();
+        PartDecision { others: total - parts.len(), parts, gone }
     }
 
-    /// The periods to look at: those that the tables have cells for, and those that were published.
-    pub(crate) fn periods(&self, published: &Published) -> Vec<Made> {
+    /// Candidate periods: those in which tables have cells, and published ones.
+    pub(crate) fn periods(&self, published: &Published) -> Vec<SourcePeriod> {
         let (per, zone) = (self.export.per, self.zone);
         let mut periods: BTreeSet<Period> =
             published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
@@ -99,15 +99,15 @@ impl Compared<'_> {
         }
         let sources = |period: &Period| {
             let bounds = period.bounds(zone);
-            let day = |micros: i64| i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok();
+            let day = |micros: i64| i32::try_from(micros.div_euclid(DAY)).ok();
             let utc = day(bounds.start).unwrap_or(i32::MIN)..=day(bounds.end - 1).unwrap_or(i32::MAX);
             let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
             changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
         };
-        periods.into_iter().map(|period| Made { sources: sources(&period), period }).collect()
+        periods.into_iter().map(|period| SourcePeriod { sources: sources(&period), period }).collect()
     }
 
-    /// Whether cells of `period` may have expired: what is published of it is more than there is now.
+    /// Whether cells of `period` may have expired, so that the published part holds more than the tables.
     pub(crate) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
         let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
@@ -115,8 +115,8 @@ impl Compared<'_> {
         ages.min().is_some_and(|age| period.per != Per::Query && start < self.now.saturating_sub(age))
     }
 
-    /// Names what is published besides the data: another fingerprint, and every part is published
-    /// again. A table that was made anew counts its versions from 1 again, so it is part of it.
+    /// Hash of what decides the published files besides the data; if it changes, every part is published
+    /// again. Includes table UUIDs, since versions of a new table start at 1 again.
     pub(crate) fn fingerprint(&self) -> String {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
@@ -125,11 +125,11 @@ impl Compared<'_> {
             settings.push("delta");
         }
         let file_size = export.file_size.to_string();
-        // Rows that were added are not added again for it.
+        // Appended rows must not be appended again for another file size.
         if export.file_size != FILE_SIZE && export.mode != ExportMode::Append {
             settings.push(&file_size);
         }
-        // Lists from before there was a choice stay good.
+        // Keeps the fingerprints of lists written before these settings existed.
         if form != PLAIN {
             settings.push(&form);
         }
@@ -138,11 +138,11 @@ impl Compared<'_> {
     }
 }
 
-/// The tables that the query of an export reads. One for single periods reads their records and nothing else: only those
-/// can be restricted to a period. What is published is followed as tables change, so nothing but tables may be read.
+/// The tables that the query of an export reads. Queries of single periods may read records only, because only those
+/// can be restricted to a period. Nothing but tables may be read, because only their changes are followed.
 ///
 /// # Errors
-/// What else `references` name.
+/// If `references` name anything else.
 pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
     let wrong = |found: String| {
         let export = export.name.clone();
@@ -164,10 +164,10 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
     Ok(tables)
 }
 
-/// Whether the query of an export, which gives `columns`, has those that tell its rows apart.
+/// Checks that the query of an export, which returns `columns`, has its key columns.
 ///
 /// # Errors
-/// The first that it has not.
+/// The first that is missing.
 pub fn check_keys(export: &Export, columns: &[String]) -> Result<(), RunError> {
     match export.keys.iter().find(|key| !columns.contains(key)) {
         None => Ok(()),
@@ -183,11 +183,6 @@ fn why(reason: &Reason) -> String {
         Reason::QueryChanged => "query changed".to_owned(),
         Reason::SourceChanged { table } => format!("{table} changed"),
     }
-}
-
-fn utc_day(day: i32) -> Range<i64> {
-    let start = i64::from(day) * MICROS_PER_DAY;
-    start..start + MICROS_PER_DAY
 }
 
 fn changes_by_utc_day(snapshot: &Snapshot) -> BTreeMap<i32, u64> {

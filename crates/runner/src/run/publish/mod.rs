@@ -1,103 +1,95 @@
-//! The publish stage: the files of each day of each export, for the days whose cells changed. `decide` says which and why,
-//! `look` reads what that is decided from, `share` says which are read together, and here it is done.
+//! The publish stage: writes the files of the parts whose cells changed. `decide` selects parts and reasons,
+//! `compare` reads the state they are decided from, `share` groups parts that are read together.
 
+pub(crate) mod compare;
 pub(crate) mod decide;
-pub(crate) mod look;
 pub(crate) mod outcome;
+pub(crate) mod passes;
 pub(crate) mod share;
-pub(crate) mod together;
+pub(crate) mod stage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::mpsc;
 
-use tidetable_export::{EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
+use tidetable_export::{ExportError, EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
-use tidetable_store::{Published, Store};
+use tidetable_store::{Published, StoreError};
 
-use super::RunOptions;
-use crate::job::{Export, ExportMode, Job};
-use crate::observe::{Event, Observer, Unit};
+use crate::job::ExportMode;
+use crate::observe::{Event, Unit};
 use crate::period::Period;
-use crate::run::checks::measure::{Checker, DayOf, may_publish};
+use crate::run::checks::checker::{CheckScope, Checker, may_publish};
 use crate::run::error::RunError;
 use crate::run::params::period_params;
-use crate::run::parts::Part;
+use crate::run::parts::StalePart;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
+use compare::owned;
+pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_keys, tables_read};
-use look::Others;
-pub(crate) use look::{Looked, LookedAt};
-use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
-use together::Together;
+use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
+use passes::PassMember;
+pub(crate) use stage::PublishStage;
 
-/// What the publish stage works with.
-pub(crate) struct PublishStage<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) store: &'a Store,
-    pub(crate) options: &'a RunOptions,
-    pub(crate) observer: &'a dyn Observer,
-    pub(crate) runtime: &'a tokio::runtime::Handle,
-    /// What other jobs publish, once it was asked for.
-    pub(crate) others: OnceLock<Arc<Others>>,
-}
-
-/// What became of the parts of an export, also of one whose publishing stopped on its way.
+/// The results of the parts of an export, also if publishing was stopped.
 #[derive(Default)]
 pub(crate) struct PublishDone {
-    /// As they were when last tried.
+    /// By period, the last attempt.
     pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
+    /// The Delta log, if it could not be written.
+    pub(crate) log: Option<ExportRecord>,
 }
 
-/// One look at some of the parts of an export.
+/// One pass over some parts of an export.
 struct Round<'a> {
-    looked: &'a Looked<'a>,
+    compared: &'a ComparedExport<'a>,
     checker: &'a Checker<'a>,
-    /// Places of the parts.
+    /// Indexes of the parts.
     places: &'a [usize],
-    /// Of those that are read together, by place.
-    together: BTreeMap<usize, Together>,
-    /// Whether parts that fail for a reason that may pass are tried again after it.
+    /// Shared scans by index.
+    passes: BTreeMap<usize, PassMember>,
+    /// Whether transient failures are retried in another round.
     more: bool,
 }
 
-/// What a round leaves.
+/// What remains after a round.
 #[derive(Default)]
-struct Left {
+struct RoundResult {
     /// Files under former names.
     obsolete: Vec<String>,
-    /// Parts to be tried again, and why.
+    /// Parts to try again, with the error.
     again: BTreeMap<usize, String>,
 }
 
 impl PublishStage<'_> {
-    /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be, and is tried
-    /// again after them if that may help.
+    /// Publishes stale parts, several at a time. A failed part does not stop the others, and is retried
+    /// after them if the error is transient.
     pub(crate) fn publish(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
         (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
     ) -> Result<(), RunError> {
-        let Looked { parts, empty, .. } = looked;
+        let ComparedExport { parts, empty, .. } = compared;
         for part in parts {
-            if let Some(owner) = looked.others.get(&part.folder) {
-                return Err(owned(looked.export, &part.folder, owner));
+            if let Some(owner) = compared.others.get(&part.folder) {
+                return Err(owned(compared.export, &part.folder, owner));
             }
         }
-        let mut published = looked.published.clone();
-        let known: Vec<_> = empty.iter().map(|part| as_empty(looked, part)).collect();
+        let mut published = compared.published.clone();
+        let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
         record(self.store, &mut published, &self.job.name, &known)?;
         let mut places: Vec<usize> = (0..parts.len()).collect();
         loop {
-            let name = format!("publish {}", looked.export.name);
+            let name = format!("publish {}", compared.export.name);
             self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
-            let together = self.together(looked, checker, &places);
-            let round = Round { looked, checker, places: &places, together, more: retry.has_more() };
+            let passes = self.passes(compared, checker, &places);
+            let round = Round { compared, checker, places: &places, passes, more: retry.has_more() };
             let left = self.round(&round, &mut published, done)?;
-            self.tell_passes(looked, &round.together);
+            self.note_passes(compared, &round.passes);
             sweep(self.store, &left.obsolete)?;
             self.options.stop.check()?;
             places = left.again.keys().copied().collect();
@@ -107,16 +99,29 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if looked.export.delta && (!published.parts.is_empty() || !looked.published.parts.is_empty()) {
-            let template = looked.export.name_template.as_str();
-            let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
-            write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
+        if let Some(folder) = compared.export.delta_folder()
+            && (!published.parts.is_empty() || !compared.published.parts.is_empty())
+        {
+            match write_log(self.store.blobs().as_ref(), &published, folder, self.options.now) {
+                // Only the log is missing; the next run brings it up to its list.
+                Err(error @ ExportError::Store(StoreError::InTheWay { .. })) if !retry.has_more() => {
+                    let record = log_record(compared.export, folder, &error);
+                    self.observer.event(event_of(&record));
+                    done.log = Some(record);
+                }
+                written => drop(written?),
+            }
         }
         Ok(())
     }
 
-    /// Tries parts side by side.
-    fn round(&self, round: &Round<'_>, published: &mut Published, done: &mut PublishDone) -> Result<Left, RunError> {
+    /// Tries parts concurrently.
+    fn round(
+        &self,
+        round: &Round<'_>,
+        published: &mut Published,
+        done: &mut PublishDone,
+    ) -> Result<RoundResult, RunError> {
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -125,13 +130,14 @@ impl PublishStage<'_> {
                 scope.spawn(move || {
                     while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
                         let place = round.places.get(next.fetch_add(1, Ordering::Relaxed));
-                        let Some((place, part)) = place.and_then(|at| Some((*at, round.looked.parts.get(*at)?))) else {
+                        let Some((place, part)) = place.and_then(|at| Some((*at, round.compared.parts.get(*at)?)))
+                        else {
                             return;
                         };
                         let mut found = Vec::new();
                         let work = self.try_part(round, (place, part), &mut found);
                         let tried = self.runtime.block_on(work);
-                        let stays = !matches!(tried, Tried::Published(_)) && !round.tries_again(&tried);
+                        let stays = !matches!(tried, PartResult::Published(_)) && !round.tries_again(&tried);
                         if self.options.fail_fast && stays {
                             halt.store(true, Ordering::Relaxed);
                         }
@@ -148,36 +154,36 @@ impl PublishStage<'_> {
         })
     }
 
-    /// Lists parts as they are published: a run that is stopped keeps those it has.
+    /// Adds parts to the list as they are published, so that a stopped run keeps them.
     fn collect(
         &self,
         round: &Round<'_>,
-        receiver: &mpsc::Receiver<(usize, Tried, Vec<CheckRecord>)>,
+        receiver: &mpsc::Receiver<(usize, PartResult, Vec<CheckRecord>)>,
         published: &mut Published,
         done: &mut PublishDone,
-    ) -> Result<Left, RunError> {
-        let looked = round.looked;
-        let mut left = Left::default();
+    ) -> Result<RoundResult, RunError> {
+        let compared = round.compared;
+        let mut left = RoundResult::default();
         while let Ok(first) = receiver.recv() {
             let (mut listed, mut records) = (Vec::new(), Vec::new());
-            // What came meanwhile is listed with it.
+            // Others that are ready are listed in the same write.
             for (place, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
-                let Some(part) = looked.parts.get(place) else { continue };
-                if let Tried::Failed(RunError::Interrupted { .. }) = &tried {
+                let Some(part) = compared.parts.get(place) else { continue };
+                if let PartResult::Failed(RunError::Interrupted { .. }) = &tried {
                     continue;
                 }
-                let record = part_record(looked.export, part, &tried);
+                let record = part_record(compared.export, part, &tried);
                 match &tried {
-                    Tried::Failed(error) if round.tries_again(&tried) => {
+                    PartResult::Failed(error) if round.tries_again(&tried) => {
                         left.again.insert(place, error.to_string());
                     }
                     _ => self.observer.event(event_of(&record)),
                 }
                 records.push((part.period.clone(), (record, found)));
                 match tried {
-                    Tried::Published(part) => listed.push(*part),
-                    Tried::Sealed => listed.extend(as_sealed(looked, part)),
-                    Tried::Refused | Tried::Failed(_) => {}
+                    PartResult::Published(part) => listed.push(*part),
+                    PartResult::Sealed => listed.extend(as_sealed(compared, part)),
+                    PartResult::Refused | PartResult::Failed(_) => {}
                 }
             }
             record(self.store, published, &self.job.name, &listed)?;
@@ -188,30 +194,35 @@ impl PublishStage<'_> {
     }
 
     /// Checks and publishes one part.
-    async fn try_part(&self, round: &Round<'_>, (place, part): (usize, &Part), found: &mut Vec<CheckRecord>) -> Tried {
-        let (looked, together) = (round.looked, round.together.get(&place));
+    async fn try_part(
+        &self,
+        round: &Round<'_>,
+        (place, part): (usize, &StalePart),
+        found: &mut Vec<CheckRecord>,
+    ) -> PartResult {
+        let (compared, member) = (round.compared, round.passes.get(&place));
         let work = async {
-            let (export, options) = (looked.export, self.options);
+            let (export, options) = (compared.export, self.options);
             if part.sealed {
-                return Ok(Tried::Sealed);
+                return Ok(PartResult::Sealed);
             }
             if part.is_empty {
-                // Rows that earlier runs added stay.
-                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(looked, part));
-                let done = stays.map_or_else(|| self.withdraw(looked, part), Ok)?;
-                return Ok(Tried::Published(Box::new(done)));
+                // Appended rows of earlier runs stay.
+                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(compared, part));
+                let done = stays.map_or_else(|| self.withdraw(compared, part), Ok)?;
+                return Ok(PartResult::Published(Box::new(done)));
             }
             let bounds = part.period.bounds(self.job.timezone);
             let params = period_params(&part.period, &bounds, options.now);
-            let restricted = match together {
-                Some(Together { pass, at }) => looked.session.in_pass(pass, *at),
-                None => looked.session.restricted(bounds),
+            let restricted = match member {
+                Some(PassMember { pass, at }) => compared.session.in_pass(pass, *at),
+                None => compared.session.restricted(bounds),
             };
             let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
-            let day = DayOf { session: &restricted, label: &part.label, params: &params };
-            *found = round.checker.part(&day, export, &looked.tables).await.map_err(failed)?;
+            let day = CheckScope { session: &restricted, label: &part.label, params: &params };
+            *found = round.checker.part(&day, export, &compared.tables).await.map_err(failed)?;
             if !may_publish(found) {
-                return Ok(Tried::Refused);
+                return Ok(PartResult::Refused);
             }
             let request = PublishRequest {
                 store: self.store,
@@ -222,7 +233,7 @@ impl PublishStage<'_> {
                 label: &part.label,
                 sql: &export.sql,
                 params: &params,
-                query: &looked.query,
+                query: &compared.query,
                 sources: &part.sources,
                 now: options.now,
                 run: &options.run,
@@ -237,43 +248,39 @@ impl PublishStage<'_> {
                 },
                 keep_old: export.delta,
             };
-            Ok(Tried::Published(Box::new(publish(&request).await?)))
+            Ok(PartResult::Published(Box::new(publish(&request).await?)))
         };
-        let done: Result<Tried, RunError> = tokio::select! {
+        let done: Result<PartResult, RunError> = tokio::select! {
             done = work => done,
             stopped = self.options.stop.wait() => Err(stopped),
         };
-        if let Some(Together { pass, at }) = together {
+        if let Some(PassMember { pass, at }) = member {
             pass.finish(*at);
             if self.options.stop.asked().is_some() {
                 pass.stop();
             }
         }
-        done.unwrap_or_else(Tried::Failed)
+        done.unwrap_or_else(PartResult::Failed)
     }
 }
 
 impl PublishStage<'_> {
-    /// Takes back what was published of a part of which there is no record any more.
-    fn withdraw(&self, looked: &Looked<'_>, part: &Part) -> Result<PublishedPart, RunError> {
+    /// Withdraws the published files of a part that has no records any more.
+    fn withdraw(&self, compared: &ComparedExport<'_>, part: &StalePart) -> Result<PublishedPart, RunError> {
         let empty = EmptyPart {
             store: self.store,
-            export: &looked.export.name,
+            export: &compared.export.name,
             label: &part.label,
-            made_from: made_from(looked, part),
+            made_from: made_from(compared, part),
             previous: part.previous.as_ref(),
-            keep_old: looked.export.delta,
+            keep_old: compared.export.delta,
         };
         Ok(empty.withdraw()?)
     }
 }
 
 impl Round<'_> {
-    fn tries_again(&self, tried: &Tried) -> bool {
-        matches!(tried, Tried::Failed(error) if self.more && is_transient(error))
+    fn tries_again(&self, tried: &PartResult) -> bool {
+        matches!(tried, PartResult::Failed(error) if self.more && is_transient(error))
     }
-}
-
-fn owned(export: &Export, name: &str, owner: &str) -> RunError {
-    RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }

@@ -1,45 +1,45 @@
-//! What became of a part, for the record of the run, for who watches it, and for the list.
+//! The result of a part, for the run record, the observer and the list.
 
-use tidetable_export::{Outcome, PublishedPart};
+use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::{MadeFrom, Part as ListedPart};
 
 use crate::job::Export;
 use crate::observe::Event;
 use crate::run::error::RunError;
-use crate::run::parts::Part;
-use crate::run::publish::look::Looked;
+use crate::run::parts::StalePart;
+use crate::run::publish::compare::ComparedExport;
 
-/// What became of a part that was tried.
-pub(crate) enum Tried {
+/// The result of trying a part.
+pub(crate) enum PartResult {
     Published(Box<PublishedPart>),
-    /// Its checks say no.
+    /// Its checks failed.
     Refused,
     /// Cells of it have expired.
     Sealed,
     Failed(RunError),
 }
 
-/// What the record of the run says of a part.
-pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+/// The entry of a part in the run record.
+pub(crate) fn part_record(export: &Export, part: &StalePart, tried: &PartResult) -> ExportRecord {
     let state = match tried {
-        Tried::Published(done) => match done.outcome {
+        PartResult::Published(done) => match done.outcome {
             Outcome::Created | Outcome::Replaced => PartState::Published,
             Outcome::Unchanged => PartState::Unchanged,
             Outcome::Skipped => PartState::Empty,
             Outcome::Withdrawn => PartState::Withdrawn,
         },
-        Tried::Refused => PartState::Checks,
-        Tried::Sealed => PartState::Sealed,
-        Tried::Failed(_) => PartState::Failed,
+        PartResult::Refused => PartState::Checks,
+        PartResult::Sealed => PartState::Sealed,
+        PartResult::Failed(_) => PartState::Failed,
     };
     let listed = match tried {
-        Tried::Published(done) => done.part.as_ref(),
+        PartResult::Published(done) => done.part.as_ref(),
         _ => None,
     };
     let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
     let error = match tried {
-        Tried::Failed(error) => Some(error.to_string()),
+        PartResult::Failed(error) => Some(error.to_string()),
         _ => None,
     };
     ExportRecord {
@@ -54,7 +54,21 @@ pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> Export
     }
 }
 
-/// What is said of it.
+/// The record of a Delta log that could not be written, as if it were a part.
+pub(crate) fn log_record(export: &Export, folder: &str, error: &ExportError) -> ExportRecord {
+    ExportRecord {
+        export: export.name.clone(),
+        label: DELTA_LOG.to_owned(),
+        part: format!("{folder}/{DELTA_LOG}"),
+        reason: "behind the list".to_owned(),
+        state: PartState::Failed,
+        rows: 0,
+        bytes: 0,
+        error: Some(error.to_string()),
+    }
+}
+
+/// The event for the observer.
 pub(crate) fn event_of(record: &ExportRecord) -> Event {
     let name = record.part.clone();
     let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
@@ -69,26 +83,26 @@ pub(crate) fn event_of(record: &ExportRecord) -> Event {
     }
 }
 
-/// What a part is made from.
-pub(crate) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
-    MadeFrom { query: looked.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
+/// The versions and query that a part is made from.
+pub(crate) fn made_from(compared: &ComparedExport<'_>, part: &StalePart) -> MadeFrom {
+    MadeFrom { query: compared.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
 }
 
-/// A part of which there is no record, and of which nothing was published: listed, so that it is not looked at again.
-pub(crate) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
+/// A part without records that was never published; it is listed so that it is not compared again.
+pub(crate) fn as_empty(compared: &ComparedExport<'_>, part: &StalePart) -> PublishedPart {
     PublishedPart {
         label: part.label.clone(),
         outcome: Outcome::Skipped,
         part: None,
-        made_from: made_from(looked, part),
+        made_from: made_from(compared, part),
         columns: Vec::new(),
         obsolete: Vec::new(),
     }
 }
 
-/// A sealed part is as it was, and not stale any more: it is told once.
-pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
-    let made_from = made_from(looked, part);
+/// A sealed part stays as published and is listed as current, so that it is reported once.
+pub(crate) fn as_sealed(compared: &ComparedExport<'_>, part: &StalePart) -> Option<PublishedPart> {
+    let made_from = made_from(compared, part);
     let previous = part.previous.clone()?;
     let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
     Some(PublishedPart {
@@ -96,7 +110,7 @@ pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPar
         outcome: Outcome::Unchanged,
         part: Some(listed),
         made_from,
-        columns: looked.published.columns.clone(),
+        columns: compared.published.columns.clone(),
         obsolete: Vec::new(),
     })
 }

@@ -1,12 +1,12 @@
-//! Which parts of an export are read together. Decides, and touches nothing.
+//! Groups the parts of an export that share files. Pure functions.
 
 use std::collections::HashMap;
 
-/// The files that a part reads of a table: of each slice the SSTs, as one name.
-pub(crate) type Files = Vec<String>;
+/// The files that a part reads of a table: for each scan range, the SSTs as one string.
+pub(crate) type PartSsts = Vec<String>;
 
-/// Parts that read a file which others of them read too, in their order; those that share none with any are in none.
-pub(crate) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
+/// Groups of parts that have a file in common, in their order; parts without one are in no group.
+pub(crate) fn sharing(parts: &[PartSsts]) -> Vec<Vec<usize>> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
     let mut run_of: HashMap<&str, usize> = HashMap::new();
     for (at, files) in parts.iter().enumerate() {
@@ -29,8 +29,8 @@ pub(crate) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
     runs
 }
 
-/// `parts` of `bytes` each in groups of about as many, of which each holds `memory` at most. None of fewer than two: one
-/// part by itself shares nothing.
+/// Splits `parts` of `bytes` each into groups of about equal size that fit in `memory`. Groups of one are left out:
+/// a single part shares nothing.
 pub(crate) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>> {
     let most = usize::try_from(memory / bytes.max(1)).unwrap_or(usize::MAX);
     if most < 2 || parts.len() < 2 {
@@ -46,7 +46,7 @@ pub(crate) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>
 mod tests {
     use super::*;
 
-    fn files(parts: &[&[&str]]) -> Vec<Files> {
+    fn files(parts: &[&[&str]]) -> Vec<PartSsts> {
         parts.iter().map(|files| files.iter().map(|file| (*file).to_owned()).collect()).collect()
     }
 
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(lengths(0, u64::MAX), [30]);
         assert_eq!(groups(&days, 10, 85).concat(), days);
         assert_eq!(groups(&days[..1], 1, 100), Vec::<Vec<usize>>::new());
-        // Three in two groups: the one that is left alone reads by itself.
+        // Three in two groups: the one left alone is not shared.
         assert_eq!(groups(&days[..3], 10, 20), [vec![1, 2]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Tables made from other tables: the windows of those are their inputs.
+//! Derived tables: the windows of the tables they read are their inputs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use futures::StreamExt;
 use tidetable_layout::spec::TimestampSpec;
+use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
 use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
@@ -17,14 +18,13 @@ use tidetable_store::{
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::Table;
 use crate::run::error::RunError;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::run::stop::Stop;
 
 impl LoadStage<'_> {
-    /// What a table that is made from a query lacks: windows that are new or changed since.
+    /// The new and changed windows that a derived table has to read.
     pub(crate) fn plan_derived<'b>(
         &self,
         table: &'b Table,
@@ -36,7 +36,7 @@ impl LoadStage<'_> {
         let windows = windows(&read, unit(&read, table));
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
-        // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
+        // A window that is gone, because its table is new or has other windows, is no missing input.
         let looking =
             InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
@@ -47,8 +47,7 @@ impl LoadStage<'_> {
         Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows })
     }
 
-    /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
-    /// since are asked for again.
+    /// Loads new and changed windows into a derived table, without committing.
     pub(crate) fn load_derived(
         &self,
         table: &Table,
@@ -59,14 +58,14 @@ impl LoadStage<'_> {
         let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
         let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
-        // One part at a time, so that the same windows give the same rows in the same order.
+        // Sequential, so that the same windows give the same rows in the same order.
         let session = session.sequential();
         let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle, stop: &self.options.stop };
         self.load_planned(&shape.reads.join(", "), &feed, None, vec![planned])
     }
 }
 
-/// A table made from a query, about to be brought up to date.
+/// A derived table with its plan.
 pub(crate) struct PlannedDerived<'a> {
     pub(crate) planned: Planned<'a>,
     /// The windows of the tables that it reads, by name.
@@ -74,8 +73,8 @@ pub(crate) struct PlannedDerived<'a> {
 }
 
 impl PlannedDerived<'_> {
-    /// The UTC days that have changed since the table was made: all of a window that is new or gone, else those that later
-    /// versions changed.
+    /// The UTC days that changed since the table was made: all days of a window that is new or gone, otherwise those
+    /// that later versions changed.
     pub(crate) fn changed_days(&self) -> BTreeSet<i32> {
         let InputPlan { new, resumed, changed, grown, given_up, .. } = &self.planned.plan;
         let mut days: BTreeSet<i32> = given_up.iter().flat_map(|input| input.days.iter().copied()).collect();
@@ -91,7 +90,7 @@ impl PlannedDerived<'_> {
     }
 }
 
-/// Whether the query of a table gave more rows that do not fit than a source may by default.
+/// Checks the rejected rows of a derived table against the default limit of sources.
 pub(crate) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunError> {
     let record = &load.record;
     let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
@@ -106,16 +105,16 @@ pub(crate) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunE
 /// A window of the tables that a query reads.
 #[derive(Debug)]
 struct SourceWindow {
-    /// Event times, microseconds.
+    /// Event times in microseconds.
     time: Range<i64>,
-    /// For each table, which of its versions was the last to change the window.
+    /// For each table, the last version that changed the window.
     version: String,
-    /// For each table, which of its versions was the last to change a UTC day of the window.
+    /// For each table, the last version that changed each UTC day of the window.
     days: Vec<BTreeMap<i32, u64>>,
 }
 
 impl SourceWindow {
-    /// The UTC days that changed after `version`, as [`Self::version`] said then.
+    /// The UTC days that changed since `version`, a former value of [`Self::version`].
     fn changed_since(&self, version: &str) -> BTreeSet<i32> {
         let mut then = version.split(' ').zip(self.version.split(' ')).map(|(then, now)| {
             let same_table = |born: &str| now.split(':').next() == Some(born);
@@ -130,15 +129,15 @@ impl SourceWindow {
     }
 }
 
-/// How much the query is asked for at a time: a window of the table it makes, or one of those it reads if that is
-/// coarser, so that what it groups by such a window is whole. Of an upserted row only the newest event counts.
+/// The window for which the query runs once: that of the derived table, or a coarser one of the tables it
+/// reads, so that its groups are complete. Of an upserted row only the newest event counts.
 fn unit(read: &[Snapshot], table: &Table) -> Window {
     let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
     let own = Some(table.spec.window).filter(|_| !table.spec.upsert);
     sources.chain(own).reduce(coarser).unwrap_or(Window::None)
 }
 
-/// The least unit that windows of both lie in.
+/// The smallest window that contains windows of both.
 fn coarser(a: Window, b: Window) -> Window {
     let rank = |window| match window {
         Window::Hour => 0,
@@ -155,7 +154,7 @@ fn coarser(a: Window, b: Window) -> Window {
     }
 }
 
-/// The windows of tables that are read together, a `unit` at a time, by name, in order of time.
+/// The windows of the tables that are read together, a `unit` each, by name, in time order.
 fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
     let mut changed: BTreeMap<i64, Vec<BTreeMap<i32, u64>>> = BTreeMap::new();
@@ -182,12 +181,12 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     changed.into_iter().map(named).collect()
 }
 
-/// Stands for the rows of a window: they can only differ if a version changed it.
+/// Stands in for a content hash: the rows of a window change only with a version.
 fn hash(input: &InputFile) -> ContentHash {
     ContentHash(xxh3_128(format!("{}\0{}", input.path, input.version).as_bytes()))
 }
 
-/// Whether the cells of a row that change with its events have the time of the event.
+/// Whether the cells that change with the events of a row have event time as timestamp.
 fn has_event_times(table: &Table) -> bool {
     let source = table.layout.source();
     let time = source.fields.get(source.time).map(|field| field.name.as_str());
@@ -199,9 +198,9 @@ fn has_event_times(table: &Table) -> bool {
     })
 }
 
-/// A changed window whose old rows are none of those that the table shows need not be taken out of a table that
-/// keeps the newest event of each row: what it brings now is only added. (Otherwise the row that was newest before
-/// must be found again, in other windows.)
+/// Drops changed windows from the removals of a table that keeps the newest event of each row, if none of their old
+/// rows is visible: their new rows are only added. (Otherwise the row that was newest before must
+/// be read again from other windows.)
 fn keep_what_is_newer(
     stored: &tidetable_store::Table,
     version: &Version,
@@ -213,7 +212,7 @@ fn keep_what_is_newer(
     Ok(())
 }
 
-/// The UTC days that the events of a table lie in.
+/// The UTC days of the visible events of a table.
 fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
     let mut days = HashSet::new();
     let mut projection = Projection::all(snapshot.schema());
@@ -224,13 +223,13 @@ fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
     let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
     for block in snapshot.scan(&whole, &projection)? {
         for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
-            days.extend(times.iter().map(|time| time.div_euclid(MICROS_PER_DAY) as i32));
+            days.extend(times.iter().map(|time| time.div_euclid(DAY) as i32));
         }
     }
     Ok(days)
 }
 
-/// Gives the rows of a query, a window of its tables at a time.
+/// Feeds the rows of a query, a window at a time.
 struct QueryFeed<'a> {
     session: Session,
     sql: &'a str,
@@ -241,7 +240,7 @@ struct QueryFeed<'a> {
 }
 
 impl QueryFeed<'_> {
-    /// Waits for `work`, but no longer than until the run is asked to stop.
+    /// Waits for `work`, until the run is asked to stop.
     fn wait<T>(&self, input: &InputFile, work: impl Future<Output = T>) -> StoreResult<T> {
         let failed = |source| StoreError::Feed { input: input.path.clone(), source: Box::new(source) };
         self.handle.block_on(async {

@@ -1,4 +1,4 @@
-//! The stage that publishes: each export in turn, and the checks of tables that none reads.
+//! The publish stage: publishes each export in turn, then checks tables that no export reads.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
@@ -10,20 +10,20 @@ use tidetable_sql::{Session, SessionOptions};
 use crate::day::day_bounds;
 use crate::job::{Export, Stage};
 use crate::plan::Plan;
-use crate::run::checks::measure::{Checker, DayOf};
+use crate::run::checks::checker::{CheckScope, Checker};
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::parts::Wanted;
-use crate::run::publish::{Looked, LookedAt, PublishDone, PublishStage};
+use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
 use crate::run::stages::retry::Retry;
 use crate::run::{Run, compare};
 
 impl Run<'_> {
-    /// Publishes what is stale now that the tables have changed. `looked` are the exports as they were planned.
+    /// Publishes the stale parts after the tables have changed. `compared` are the exports as planned.
     pub(crate) fn publish<'a>(
         &'a self,
         plan: &Plan,
-        mut looked: LookedAt<'a>,
+        mut compared: ComparedExports<'a>,
         record: &mut RunRecord,
     ) -> Result<(), RunError> {
         let stage = self.publish_stage();
@@ -36,23 +36,23 @@ impl Run<'_> {
             let mut done = PublishDone::default();
             let published = loop {
                 let about = (&mut done, &mut failures, &mut *record);
-                let before = looked.remove(&export.name);
+                let before = compared.remove(&export.name);
                 match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
                     Ok(reads) => break Ok(reads),
-                    // Those of its parts that are listed are not tried again.
+                    // Parts that are listed are not tried again.
                     Err(error) => match retry.after(&export.name, error, &mut record.attempts) {
                         Ok(()) => {}
                         Err(error) => break Err(error),
                     },
                 }
             };
-            // Also of what failed on its way.
+            // Parts that failed are recorded too.
             for (part, _) in done.parts.values() {
                 failures.note(&self.options.run, &part.export, &part.label, part.state);
             }
             let kept = self.keep(&failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
-            record.exports.extend(parts);
+            record.exports.extend(parts.into_iter().chain(done.log));
             record.checks.extend(checks.into_iter().flatten());
             read.extend(published?);
             kept?;
@@ -65,12 +65,12 @@ impl Run<'_> {
             self.check_unread(&checker, &read, (&mut failures, record))
         })?;
         let known = |of: &String| self.job.export(of).is_some() || self.checks_unread(&read).contains(&of.as_str());
-        // A run of a part of the job knows nothing of the others.
+        // A run of selected parts knows nothing of the others.
         if self.options.select.is_empty() {
             failures.of.retain(|of, _| known(of));
         }
         self.keep(&failures, &checker)?;
-        // A check of a table speaks once, however many exports read the table.
+        // A check of a table is recorded once, however many exports read the table.
         let mut seen = HashSet::new();
         record.checks.retain(|check| {
             seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
@@ -78,7 +78,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes down what is still to be done, and why.
+    /// Stores what is still to be done, and why.
     fn keep(&self, failures: &Failures, checker: &Checker<'_>) -> Result<(), RunError> {
         let blobs = self.store.blobs().as_ref();
         failures.save(blobs)?;
@@ -86,11 +86,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Publishes what is stale of one export. Returns the tables it reads. If nothing changed since it was planned, it is not
-    /// looked at again.
+    /// Publishes the stale parts of one export. Returns the tables it reads. The comparison is not repeated if nothing
+    /// changed since it was planned.
     fn publish_one<'a>(
         &'a self,
-        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<Looked<'a>>),
+        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<ComparedExport<'a>>),
         plan: &Plan,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
@@ -98,27 +98,27 @@ impl Run<'_> {
     ) -> Result<Vec<String>, RunError> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let reads = self.reads(export)?;
-        let looked = match before {
-            Some(looked) if looked.is_current()? => looked,
-            _ => stage.look(export, &reads, &wanted, stage.published(export)?)?,
+        let compared = match before {
+            Some(compared) if compared.is_current()? => compared,
+            _ => stage.compare(export, &reads, &wanted, stage.published(export)?)?,
         };
-        looked.notes.iter().for_each(|note| self.note(record, note.clone()));
-        looked.gone.iter().for_each(|label| failures.clear(&export.name, label));
+        compared.notes.iter().for_each(|note| self.note(record, note.clone()));
+        compared.gone.iter().for_each(|label| failures.clear(&export.name, label));
         let planned = plan.exports.iter().find(|planned| planned.export == export.name);
         if let Some(planned) = planned.filter(|planned| !planned.unknown) {
             let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
-            let labels = looked.parts.iter().map(|part| part.label.as_str());
+            let labels = compared.parts.iter().map(|part| part.label.as_str());
             let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
             if !others.is_empty() {
                 let days = crate::plan::ranges(&others);
                 self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
             }
         }
-        stage.publish(&looked, checker, retry, (done, &mut record.attempts))?;
+        stage.publish(&compared, checker, retry, (done, &mut record.attempts))?;
         Ok(reads)
     }
 
-    /// Measures the checks of tables that no export reads, in the days that the run changed and those whose checks failed
+    /// Checks tables that no export reads, for the days that the run changed and those whose checks failed
     /// before.
     fn check_unread(
         &self,
@@ -146,12 +146,12 @@ impl Run<'_> {
                 self.options.stop.check()?;
                 let (bounds, label) = (day_bounds(self.job.timezone, *day), day.to_string());
                 let measure = async {
-                    // What is not there has nothing that could be wrong.
+                    // Days without records are not checked.
                     if !holds_records(&session, &[table.to_owned()], bounds.clone()).await? {
                         return Ok(Vec::new());
                     }
                     let restricted = session.restricted(bounds);
-                    let day = DayOf { session: &restricted, label: &label, params: &[] };
+                    let day = CheckScope { session: &restricted, label: &label, params: &[] };
                     checker.table(&day, table).await
                 };
                 let checks = self.runtime.block_on(measure).map_err(failed)?;
@@ -163,14 +163,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The tables of the job that have checks and are not among `read`, those that exports read.
+    /// The tables of the job that have checks and are not in `read`, the tables that exports read.
     pub(crate) fn checks_unread(&self, read: &HashSet<String>) -> Vec<&str> {
         let names = self.job.tables.iter().map(|table| table.spec.name.as_str());
         let checked = |name: &&str| self.job.checks.iter().any(|check| check.on == *name);
         names.filter(checked).filter(|name| !read.contains(*name)).collect()
     }
 
-    /// The days of a table whose checks failed, as far as the run is about them.
+    /// The requested days of a table whose checks failed before.
     pub(crate) fn days_to_check_again(&self, table: &str, failures: &Failures) -> BTreeSet<NaiveDate> {
         let days = failures.labels(table).into_keys().filter_map(|day| day.parse::<NaiveDate>().ok());
         days.filter(|day| self.options.days.as_ref().is_none_or(|days| days.contains(day))).collect()
@@ -187,7 +187,7 @@ impl Run<'_> {
         }
     }
 
-    /// What of the job is still to be done, whichever run tried it last.
+    /// What is still to be done for the job, from all runs.
     pub(crate) fn failures(&self) -> Result<Failures, RunError> {
         Ok(Failures::load(self.store.blobs().as_ref(), &self.job.name)?)
     }

@@ -1,4 +1,4 @@
-//! The load stage: the inputs of each source into its tables, each input read once.
+//! The load stage: loads the inputs of each source into its tables, reading each input once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,24 +13,24 @@ use tidetable_store::{
 use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};
 use crate::run::RunOptions;
-use crate::run::columns::{Looking, OtherColumns};
+use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
 use crate::run::stop::Stoppable;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
 
-/// A load that is done but for its commit.
+/// A load that is complete except for its commit.
 pub(crate) struct Pending {
     table: StoredTable,
     base: Version,
     edit: VersionEdit,
-    /// Rows that the version before had rejected of inputs that were to be read again.
+    /// Rejected rows of the re-read inputs in the version before.
     pub(crate) let_pass: u64,
-    /// Rows rejected and read of inputs before they grew: a file is judged as a whole, however it came.
+    /// Rows rejected and read of inputs before they grew: the limit applies to a file as a whole.
     held: (u64, u64),
     pub(crate) record: LoadRecord,
 }
 
-/// What the load stage works with.
+/// Context of the load stage.
 pub(crate) struct LoadStage<'a> {
     pub(crate) job: &'a Job,
     pub(crate) store: &'a Store,
@@ -39,13 +39,13 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) ids: &'a dyn Ids,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
-    /// What the last run of the job found gone or copied.
+    /// Gone and copied inputs that the last run of the job saw.
     pub(crate) seen: &'a Seen,
-    /// Files that turned out to have other columns than declared.
+    /// Files with other columns than declared.
     pub(crate) others: OtherColumns,
 }
 
-/// A table about to be loaded: what there is of it, and what it lacks.
+/// A table to load, with its plan.
 pub(crate) struct Planned<'a> {
     pub(crate) table: &'a Table,
     pub(crate) stored: StoredTable,
@@ -53,16 +53,16 @@ pub(crate) struct Planned<'a> {
     pub(crate) plan: InputPlan,
 }
 
-/// A source about to be loaded into its tables.
+/// A source to load into its tables.
 pub(crate) struct PlannedSource<'a> {
     pub(crate) source: &'a Source,
     pub(crate) tables: Vec<Planned<'a>>,
-    /// Patterns of it that match no file, though they may have before.
+    /// Patterns that match no file.
     pub(crate) unmatched: Vec<String>,
 }
 
 impl<'a> LoadStage<'a> {
-    /// What the tables that are made from sources lack, by source, in the order of the job file.
+    /// The loads that the tables of sources need, by source, in the order of the job file.
     pub(crate) fn plan(&self) -> Result<Vec<PlannedSource<'a>>, RunError> {
         let job: &'a Job = self.job;
         let mut sources = Vec::with_capacity(job.sources.len());
@@ -77,7 +77,7 @@ impl<'a> LoadStage<'a> {
         Ok(sources)
     }
 
-    /// What the tables of one source lack.
+    /// The loads that the tables of one source need.
     fn plan_source(&self, source: &'a Source, tables: &[&'a Table]) -> Result<PlannedSource<'a>, RunError> {
         let mut bases = Vec::with_capacity(tables.len());
         for table in tables {
@@ -101,8 +101,8 @@ impl<'a> LoadStage<'a> {
                 Ok(hash)
             };
             let without = |path: &str| self.options.without.iter().any(|given_up| given_up == path);
-            // A table that is built anew holds all its inputs, whatever days are to be published. Changed ones are always
-            // wanted: a window is built from all its inputs as they stand.
+            // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
+            // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
             let growth = |file: &InputFile, held: &Input| {
@@ -120,7 +120,7 @@ impl<'a> LoadStage<'a> {
             let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, rebuild };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
-            // What was asked to stop fails for that reason, whatever it said first.
+            // A request to stop is the cause of any error after it.
             self.options.stop.check()?;
             let mut plan = plan.map_err(StoreError::from)?;
             if base.reset.is_some() && !plan.vanished.is_empty() {
@@ -133,13 +133,13 @@ impl<'a> LoadStage<'a> {
         Ok(PlannedSource { source, tables: planned, unmatched })
     }
 
-    /// Loads what was planned, up to the commits, in the order of the job file.
+    /// Loads what was planned, without committing, in the order of the job file.
     pub(crate) fn load(&self, sources: Vec<PlannedSource<'_>>) -> Result<Vec<Pending>, RunError> {
         let mut pending: Vec<Pending> = Vec::new();
         for PlannedSource { source, tables, .. } in sources {
             let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
             let feed = FileFeed { storage: self.storage, source: &source.spec };
-            let feed = Looking { feed, others: &self.others };
+            let feed = ColumnDiffFeed { feed, others: &self.others };
             match self.load_planned(&source.spec.name, &feed, derive, tables) {
                 Ok(loaded) => pending.extend(loaded),
                 Err(error) => {
@@ -153,7 +153,7 @@ impl<'a> LoadStage<'a> {
         Ok(pending)
     }
 
-    /// Loads what tables of one feed lack.
+    /// Loads the tables of one feed.
     pub(crate) fn load_planned(
         &self,
         source: &str,
@@ -188,7 +188,7 @@ impl<'a> LoadStage<'a> {
             on_progress: &on_progress,
         };
         let loaded = loader.load();
-        // What was asked to stop fails for that reason, whatever it said first.
+        // A request to stop is the cause of any error after it.
         if loaded.is_err() {
             self.options.stop.check()?;
         }
@@ -214,8 +214,8 @@ impl<'a> LoadStage<'a> {
         Ok(pending)
     }
 
-    /// The files of the source. That a pattern matches none is no mistake of a source whose files were loaded before: what
-    /// they brought stays.
+    /// The files of the source. A pattern without a match is no error if the source was loaded before: the rows
+    /// it brought stay.
     fn find<'b>(
         &self,
         source: &SourceSpec,
@@ -229,8 +229,8 @@ impl<'a> LoadStage<'a> {
         Ok(found)
     }
 
-    /// The version to load upon. For a rebuild: one without inputs or windows, and the identity to
-    /// give the table.
+    /// The version to load upon. For a rebuild, an empty version and the new identity
+    /// of the table.
     pub(crate) fn base(&self, stored: &StoredTable, table: &Table, source: Option<&Source>) -> Result<Base, RunError> {
         let identity = TableIdentity {
             job: self.job.name.clone(),
@@ -255,7 +255,7 @@ impl<'a> LoadStage<'a> {
         Ok(Base { version, latest, reset: None, gc })
     }
 
-    /// What becomes of each input that does not stay as it is.
+    /// The record of each input that changes.
     pub(crate) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
         let record = InputRecord::new;
         let brought = plan.new.iter().chain(&plan.resumed);
@@ -276,7 +276,7 @@ impl<'a> LoadStage<'a> {
     }
 }
 
-/// The inputs that a plan takes out, but for copies of others: by path, why, and the days they lie in.
+/// The inputs that a plan removes, except copies of others: path, reason, and the days they lie in.
 pub(crate) fn taken_out<'a>(plan: &'a InputPlan, options: &RunOptions) -> Vec<(&'a str, InputState, &'a [i32])> {
     let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
     let rows = plan.given_up.iter().map(|input| (input.path.as_str(), input.days.as_slice()));
@@ -289,19 +289,19 @@ pub(crate) fn taken_out<'a>(plan: &'a InputPlan, options: &RunOptions) -> Vec<(&
     rows.into_iter().chain(names).map(|(path, days)| (path, state(path), days)).collect()
 }
 
-/// What a load goes upon.
+/// The version that a load starts from.
 pub(crate) struct Base {
     pub(crate) version: Version,
     /// The newest version, if there is one.
     pub(crate) latest: Option<Version>,
-    /// The identity a rebuild gives the table.
+    /// The identity that a rebuild gives the table.
     pub(crate) reset: Option<TableIdentity>,
-    /// Rules of garbage collection, if they changed.
+    /// Changed garbage-collection rules.
     pub(crate) gc: Option<BTreeMap<String, String>>,
 }
 
 impl Base {
-    /// The version whose inputs and names are known: of a table that is built anew the one it takes the place of.
+    /// The version whose inputs and names are known; for a rebuild, the one it replaces.
     pub(crate) fn known(&self) -> &Version {
         self.latest.as_ref().filter(|_| self.reset.is_some()).unwrap_or(&self.version)
     }
@@ -313,19 +313,19 @@ impl Planned<'_> {
         !self.plan.is_empty() || self.base.reset.is_some()
     }
 
-    /// Rows that the table has rejected, up to now, of the inputs to be read again.
+    /// Rejected rows, so far, of the inputs that are read again.
     fn rejected_before(&self, reread: &[String]) -> u64 {
         let again = self.plan.changed.iter().filter(|(file, _)| reread.contains(&file.path));
         again.map(|(_, old)| old.rejected).sum()
     }
 
-    /// Rows rejected and read of what the table holds of inputs that have grown.
+    /// Rows rejected and read, so far, of inputs that have grown.
     fn held(&self) -> (u64, u64) {
         let held = self.plan.grown.iter().filter(|grown| grown.from > 0).map(|grown| &grown.held);
         held.fold((0, 0), |(rejected, read), held| (rejected + held.rejected, read + held.read))
     }
 
-    /// Says in `inputs` by how much files have grown.
+    /// Records in `inputs` by how much files have grown.
     fn count_growth(&self, loaded: Option<&Loaded>, inputs: &mut [InputRecord]) {
         for Grown { file, held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
             let now = loaded.and_then(|loaded| loaded.edit.inputs.iter().find(|input| input.path == file.path));
@@ -336,7 +336,7 @@ impl Planned<'_> {
         }
     }
 
-    /// What was loaded, but nothing to commit if inputs were read again and gave what the table holds already.
+    /// The load, but without a commit if re-read inputs gave what the table already holds.
     fn unless_the_same(&self, mut loaded: Loaded, reread: &[String]) -> Loaded {
         let same = |input: &Input| {
             let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
@@ -345,7 +345,7 @@ impl Planned<'_> {
             });
             reread.contains(&input.path) && alike
         };
-        // Another fingerprint of what is as it was is worth no version of its own.
+        // A new fingerprint of unchanged content needs no version of its own.
         let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated.path == input.path);
         let VersionEdit { inputs, names, removed, .. } = &loaded.edit;
         let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
@@ -359,7 +359,7 @@ impl Planned<'_> {
         loaded
     }
 
-    /// What is to be committed, with its record; `found` says what became of the inputs.
+    /// The pending commit with its record; `found` has the state of the inputs.
     fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
         let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
         let Loaded { edit, stats, .. } = loaded.unwrap_or_else(|| Loaded {
@@ -380,7 +380,7 @@ impl Planned<'_> {
     }
 }
 
-/// Whether more rows of a load were rejected than its source allows.
+/// Checks the rejected rows of a load against the limit of its source.
 pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(), RunError> {
     let record = &load.record;
     let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
@@ -399,15 +399,15 @@ pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(),
 }
 
 impl Pending {
-    /// Removes what was written for a commit that will not be.
+    /// Removes the files of a load that is not committed.
     pub(crate) fn discard(&self) {
         self.table.discard(&self.edit);
     }
 
-    /// Commits what was loaded, if it changes anything.
+    /// Commits the load, if it changes anything.
     pub(crate) fn commit(self, ids: &dyn Ids, now: i64) -> Result<LoadRecord, StoreError> {
         let mut record = self.record;
-        // A table of a job is there after its first run, even if nothing came.
+        // The first run creates the table even without rows.
         if !self.edit.is_empty() || self.base.number == 0 {
             let base = if self.edit.reset.is_some() { self.table.latest()?.unwrap_or(self.base) } else { self.base };
             record.version = self.table.commit(base, &self.edit, ids, now)?.number;

@@ -1,4 +1,4 @@
-//! Trying a stage again after a failure that may pass.
+//! Retries of a stage after a transient error.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,21 @@ use crate::run::error::RunError;
 use crate::run::options::RunOptions;
 use crate::run::stages::transient::is_transient;
 
-/// Between two looks at whether the run is asked to stop.
+/// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a stage is done again because others changed its table, whatever the job file says of attempts.
+/// Repetitions of a stage after a concurrent commit to its table, independent of the job file.
 const OVERTAKEN: u32 = 3;
 
-/// How often something was tried, and how often it may be.
+/// The retries of a stage.
 pub(crate) struct Retry<'a> {
     stage: Stage,
     retries: Retries,
     options: &'a RunOptions,
     observer: &'a dyn Observer,
-    /// The attempt that is being made, from 1.
+    /// The current attempt, from 1.
     attempt: u32,
-    /// How often another was faster.
+    /// Number of concurrent commits so far.
     overtaken: u32,
 }
 
@@ -35,15 +35,15 @@ impl<'a> Retry<'a> {
         Self { stage, retries: job.stages.of(stage), options, observer, attempt: 1, overtaken: 0 }
     }
 
-    /// Whether there is another attempt after this one.
+    /// Whether another attempt is allowed.
     pub(crate) fn has_more(&self) -> bool {
         self.retries.wait_after(self.attempt).is_some()
     }
 
-    /// After `error` of `name`: notes it in `records`, and waits for the next attempt.
+    /// After `error` of `name`: records it in `records`, and waits for the next attempt.
     ///
     /// # Errors
-    /// `error` itself if it does not pass, or was the last; [`RunError::Interrupted`] if the run is asked to stop.
+    /// `error` itself if it is not transient, or was the last; [`RunError::Interrupted`] if the run is asked to stop.
     pub(crate) fn after(
         &mut self,
         name: &str,
@@ -63,7 +63,7 @@ impl<'a> Retry<'a> {
         self.wait(vec![(name.to_owned(), error.to_string())], records)
     }
 
-    /// Notes in `records` what has failed, by name and with its error, and waits for the next attempt at it.
+    /// Records the failures in `records`, by name and with the error, and waits for the next attempt.
     ///
     /// # Errors
     /// [`RunError::Interrupted`] if the run is asked to stop.

@@ -1,4 +1,4 @@
-//! The stages that bring tables up to date: loading those of sources, making those from tables, compacting.
+//! The stages that bring tables up to date: load, derive, compact.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
@@ -14,20 +14,23 @@ use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
 use crate::plan::Plan;
 use crate::run::error::RunError;
-use crate::run::publish::LookedAt;
+use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
 use crate::run::{Run, took};
 
 impl Run<'_> {
-    /// Loads the tables of sources and commits them. Returns what the run is going to do, the exports as they were looked at
-    /// for that, and the first rejected rows.
-    pub(crate) fn load(&self, record: &mut RunRecord) -> Result<(Plan, LookedAt<'_>, Vec<RejectedRow>), RunError> {
+    /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared
+    /// for it, and the first rejected rows.
+    pub(crate) fn load(
+        &self,
+        record: &mut RunRecord,
+    ) -> Result<(Plan, ComparedExports<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
-        let (mut told, mut looked) = (None, LookedAt::new());
+        let (mut told, mut compared) = (None, ComparedExports::new());
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
-            // What an attempt before this one has committed is loaded, and not looked at again.
+            // Loads that an earlier attempt committed are kept.
             record.loads.retain(|load| load.version != load.before);
             let clock = Instant::now();
             let earlier = self.rejected_earlier(record)?;
@@ -39,7 +42,7 @@ impl Run<'_> {
                 Some(plan) => Plan::clone(plan),
                 None => {
                     let (plan, all) = self.plan(&sources)?;
-                    looked = all;
+                    compared = all;
                     self.observer.event(Event::Plan(plan.clone()));
                     told.insert(plan).clone()
                 }
@@ -48,7 +51,7 @@ impl Run<'_> {
             let clock = Instant::now();
             let loaded = self.load_sources(&stage, sources, record);
             took(record, "load", clock);
-            // Rejected rows are on disk before anything is committed without them.
+            // Rejected rows are durable before anything is committed without them.
             let kept = rejects.finish();
             if let Ok(Some(kept)) = &kept {
                 record.rejected = Some(kept.path.clone());
@@ -73,16 +76,16 @@ impl Run<'_> {
             took(record, "commit", clock);
             done.map(|()| (plan, rejected))
         })?;
-        Ok((plan, looked, rejected))
+        Ok((plan, compared, rejected))
     }
 
-    /// Commits loads one after the other, up to the first that cannot be.
+    /// Commits loads one after the other, up to the first that fails.
     fn commit(&self, pending: Vec<Pending>, loads: &mut Vec<LoadRecord>) -> Result<(), RunError> {
         let known: HashSet<String> = loads.iter().map(|load| load.table.clone()).collect();
         let mut pending = pending.into_iter();
         while let Some(load) = pending.next() {
             match load.commit(self.ids, self.options.now) {
-                // It says what it did already.
+                // Its load of an earlier attempt is already recorded.
                 Ok(done) if done.version == done.before && known.contains(&done.table) => {}
                 Ok(done) => loads.push(done),
                 Err(error) => {
@@ -94,7 +97,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The rows that attempts before this one rejected, if something was committed without them. Otherwise all of them come
+    /// The rows that earlier attempts rejected, if something was committed without them. Otherwise they are all read
     /// again.
     fn rejected_earlier(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, StoreError> {
         let blobs = self.store.blobs().as_ref();
@@ -107,7 +110,7 @@ impl Run<'_> {
         Ok(rows)
     }
 
-    /// Loads the tables of sources, up to their commits.
+    /// Loads the tables of sources, without committing.
     fn load_sources(
         &self,
         stage: &LoadStage<'_>,
@@ -120,7 +123,7 @@ impl Run<'_> {
             }
         }
         let pending = stage.load(sources);
-        // Also where this is why the load failed.
+        // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
         time_notes(&pending).into_iter().for_each(|note| self.note(record, note));
@@ -142,7 +145,7 @@ impl Run<'_> {
         Ok(pending)
     }
 
-    /// Brings the tables that are made from others up to date, in the order of the job file. Each is
+    /// Brings derived tables up to date, in the order of the job file. Each is
     /// committed before the next, which may read it.
     pub(crate) fn derive(&self, record: &mut RunRecord) -> Result<(), RunError> {
         let derived = self.job.tables.iter().filter_map(|table| match &table.from {
@@ -163,7 +166,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Brings a table that is made from others up to date.
+    /// Brings a derived table up to date.
     fn derive_one(&self, table: &Table, query: (&str, &QueryShape), record: &mut RunRecord) -> Result<(), RunError> {
         self.options.stop.check()?;
         let tried = |attempt: &AttemptRecord| attempt.name == table.spec.name;
@@ -194,8 +197,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Compacts the tables that were loaded, where that is due. It changes no answer; if another is faster, it is
-    /// left to the next run.
+    /// Compacts the loaded tables where that is due. After a concurrent commit it is left
+    /// to the next run.
     pub(crate) fn compact(&self, record: &mut RunRecord) -> Result<(), RunError> {
         let clock = Instant::now();
         let changed = record.loads.iter().filter(|load| load.version != load.before);
@@ -223,7 +226,7 @@ impl Run<'_> {
                 self.options.stop.check()?;
                 return Err(error.into());
             }
-            // The data is loaded, and read as before.
+            // The data is loaded and readable without it.
             Err(
                 error @ (StoreError::Conflict { .. } | StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }),
             ) => self.observer.event(Event::Note(error.to_string())),
@@ -233,7 +236,7 @@ impl Run<'_> {
     }
 }
 
-/// What a user must know about an input that is neither new nor as it was.
+/// The note on an input that is neither new nor unchanged.
 fn note(input: &InputRecord) -> Option<String> {
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
@@ -242,19 +245,19 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
         }
-        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are taken out for good", input.path)),
+        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
-        (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
+        (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
             format!("{} grew by {bytes} bytes: {rows} appended", input.path)
         }),
-        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
+        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
         _ => None,
     }
 }
 
-/// What a person should know of the times that were read, once a source.
+/// Notes on the times that were read, once per source.
 fn time_notes(loads: &[Pending]) -> Vec<String> {
     let mut notes = Vec::new();
     let mut sources: Vec<&str> = loads.iter().map(|load| load.record.source.as_str()).collect();

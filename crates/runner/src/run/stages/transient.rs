@@ -1,4 +1,4 @@
-//! Which failures may pass by themselves, so that it is worth trying again. Decides, and touches nothing.
+//! Which errors are transient, so that a retry may succeed. Pure functions.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -10,21 +10,21 @@ use tidetable_store::StoreError;
 
 use crate::run::error::RunError;
 
-/// Whether what failed with `error` may do better when it is tried again: the disk, the network or an object store
-/// failed, a file changed while it was read, or another process was faster. A mistake in the job file, in its SQL or in
-/// the data stays one.
+/// Whether a retry after `error` may succeed: the disk, the network or an object store
+/// failed, a file changed while it was read, or another process committed first. Mistakes in the job file, in its SQL
+/// or in the data are permanent.
 pub(crate) fn is_transient(error: &RunError) -> bool {
     passes(error)
 }
 
-/// Goes through an error and what stands behind it. An error that is `transparent` names as its cause that of the error
-/// which it carries, so those are opened here.
+/// Walks an error and its sources. A `transparent` error skips the error that it carries and
+/// returns that one's source, so those are matched here.
 fn passes(error: &(dyn Error + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<RunError>() {
         match error {
             RunError::Store(inner) => return passes(inner),
             RunError::Export(inner) => return passes(inner.as_ref()),
-            // What a run goes by was not there, or it was asked to stop: no attempt changes that.
+            // A secret is missing, the job is locked, or the run was stopped: a retry changes nothing.
             RunError::Interrupted { .. } | RunError::Secret { .. } | RunError::Locked { .. } => return false,
             _ => {}
         }
@@ -41,7 +41,7 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
             | StoreError::Fenced { .. }
             | StoreError::OutcomeUnknown { .. }
             | StoreError::InputMoved { .. }
-            // Somebody may move it away.
+            // The file may be moved away.
             | StoreError::InTheWay { .. },
         ) => return true,
         Some(StoreError::Source(inner)) => return passes(inner),
@@ -56,13 +56,13 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
         return may;
     }
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        // One that carries another names the cause of that.
+        // `source` skips the error that an `io::Error` carries.
         return system_may_pass(error) || error.get_ref().is_some_and(|inner| passes(inner));
     }
     error.source().is_some_and(passes)
 }
 
-/// Whether the operating system said so; an `io::Error` of a parser is one of the data.
+/// Whether the operating system returned it; an `io::Error` of a parser is about the data.
 fn system_may_pass(error: &io::Error) -> bool {
     let wrong_use = matches!(
         error.kind(),
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// Carried as the writers of files carry errors of ours.
+    /// An error of ours as writers of files wrap it.
     fn arrow_external(error: StoreError) -> arrow::error::ArrowError {
         arrow::error::ArrowError::ExternalError(Box::new(error))
     }

@@ -1,22 +1,22 @@
-//! Compares an export with the tables that it reads, and with what was published of it.
+//! Compares an export with the tables it reads and with its published files.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot, leave_out};
 
-use super::{PublishStage, owned};
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
 use crate::run::checks::presence::{holds_records, surely_holds};
 use crate::run::error::RunError;
-use crate::run::parts::{Part, Wanted};
-use crate::run::publish::decide::{Compared, Decided, Made};
+use crate::run::parts::{StalePart, Wanted};
+use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
+use crate::run::publish::stage::{Others, PublishStage};
 
-/// An export that was compared with its tables.
-pub(crate) struct Looked<'a> {
+/// An export compared with its tables.
+pub(crate) struct ComparedExport<'a> {
     pub(crate) export: &'a Export,
     pub(crate) session: Session,
     /// The tables it reads.
@@ -27,26 +27,23 @@ pub(crate) struct Looked<'a> {
     /// Fingerprint of the query and its settings.
     pub(crate) query: String,
     pub(crate) others: Arc<Others>,
-    /// The parts to publish, and those to withdraw.
-    pub(crate) parts: Vec<Part>,
-    /// Parts of which there is no record, and of which nothing was published.
-    pub(crate) empty: Vec<Part>,
-    /// Labels that failed when last tried, and of which there is no record any more.
+    /// The parts to publish or withdraw.
+    pub(crate) parts: Vec<StalePart>,
+    /// Parts without records that were never published.
+    pub(crate) empty: Vec<StalePart>,
+    /// Labels that failed before and have no records any more.
     pub(crate) gone: Vec<String>,
-    /// What a person must know of its files.
+    /// Notes on its files.
     pub(crate) notes: Vec<String>,
-    /// How many parts are neither published nor withdrawn.
+    /// Number of parts that are neither published nor withdrawn.
     pub(crate) unchanged: usize,
 }
 
-/// Folders that other jobs publish, each with its job.
-pub(crate) type Others = BTreeMap<String, String>;
+/// Compared exports by name.
+pub(crate) type ComparedExports<'a> = HashMap<String, ComparedExport<'a>>;
 
-/// Exports that were compared with their tables, by name.
-pub(crate) type LookedAt<'a> = HashMap<String, Looked<'a>>;
-
-impl Looked<'_> {
-    /// Whether its tables are still what it was compared with.
+impl ComparedExport<'_> {
+    /// Whether its tables are unchanged since the comparison.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -61,64 +58,64 @@ impl Looked<'_> {
     }
 }
 
-/// What was found of the files of an export.
+/// The state of the files of an export.
 #[derive(Default)]
-struct Mended {
-    /// Labels of parts with a damaged file, which are published again.
+struct FileAudit {
+    /// Labels of parts with a damaged file; they are published again.
     damaged: HashSet<String>,
-    /// What a person must know.
+    /// Notes.
     notes: Vec<String>,
-    /// Whether the list is another for it.
+    /// Whether the list must be written.
     is_other: bool,
 }
 
 impl<'a> PublishStage<'a> {
-    /// Compares `export` with `tables`, those it reads, and with `published`, its list.
-    pub(crate) fn look(
+    /// Compares `export` with `tables`, those it reads, and with its list `published`.
+    pub(crate) fn compare(
         &self,
         export: &'a Export,
         tables: &[String],
         wanted: &Wanted<'_>,
         mut published: Published,
-    ) -> Result<Looked<'a>, RunError> {
+    ) -> Result<ComparedExport<'a>, RunError> {
         let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
         let blobs = self.store.blobs().as_ref();
         let others = self.check_owner(export, &published)?;
-        let compared = Compared { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
-        let query = compared.fingerprint();
+        let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
+        let query = inputs.fingerprint();
         if published.parts.is_empty() && published.empty.is_empty() {
-            self.found_without_list(export, &compared.periods(&published), &query, &mut published)?;
+            self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
         }
         let before = published.clone();
-        let mended = self.mend(&compared, &mut published)?;
-        if mended.is_other && !self.options.looks_only {
-            // For queries that add to what was published. What is to be published again stays listed until it is.
+        let audit = self.audit(&inputs, &mut published)?;
+        if audit.is_other && !self.options.plan_only {
+            // For queries that add to published rows. Parts to publish again stay listed until then.
             let mut list = published.clone();
-            let again = before.parts.into_iter().filter(|(label, _)| mended.damaged.contains(label));
+            let again = before.parts.into_iter().filter(|(label, _)| audit.damaged.contains(label));
             list.parts.extend(again);
             list.save(blobs)?;
         }
-        let Decided { mut parts, others: unchanged, mut gone } = compared.parts(&published, &query, wanted);
+        let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
         for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
             let bounds = part.period.bounds(self.job.timezone);
             part.is_empty = !snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds))
                 && !self.runtime.block_on(holds_records(&session, tables, bounds)).map_err(query_error)?;
         }
-        let empty: Vec<Part> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
+        let empty: Vec<StalePart> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
         gone.extend(empty.iter().map(|part| part.label.clone()));
         for part in &mut parts {
             if part.is_empty {
                 "no records left".clone_into(&mut part.reason);
-            } else if mended.damaged.contains(&part.label) {
+            } else if audit.damaged.contains(&part.label) {
                 "its file is not as published".clone_into(&mut part.reason);
             }
         }
         let tables = tables.to_vec();
-        let notes = mended.notes;
-        Ok(Looked {
+        let notes = audit.notes;
+        Ok(ComparedExport {
             export,
             session,
             tables,
@@ -134,18 +131,18 @@ impl<'a> PublishStage<'a> {
         })
     }
 
-    /// Published files without the list of them are taken as they are, published over, or refused: whatever was asked.
+    /// Adopts, replaces or refuses published files without a list, as the options say.
     fn found_without_list(
         &self,
         export: &Export,
-        made: &[Made],
+        made: &[SourcePeriod],
         query: &str,
         published: &mut Published,
     ) -> Result<(), RunError> {
         if self.options.rebuild {
             return Ok(());
         }
-        for Made { period, sources } in made {
+        for SourcePeriod { period, sources } in made {
             let (folder, label) = (export.name_template.render_at(period.start), period.label());
             let Some(found) = adopt(self.store, &export.name, &folder, &label, export.format)? else { continue };
             if !self.options.adopt {
@@ -162,19 +159,19 @@ impl<'a> PublishStage<'a> {
             };
             published.parts.insert(label, part);
         }
-        if !published.parts.is_empty() && !self.options.looks_only {
+        if !published.parts.is_empty() && !self.options.plan_only {
             published.save(self.store.blobs().as_ref())?;
         }
         Ok(())
     }
 
-    /// Looks whether the files of all parts are there, as they were published. A part of which one is damaged or gone counts
-    /// as not published, unless what is left of it cannot be made again. A part whose files are others than those listed, as a
-    /// run leaves it that is stopped on its way, is the part it was.
-    fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<Mended, RunError> {
-        let export = compared.export;
+    /// Compares the files of all parts with the list. A part with a damaged or missing file counts
+    /// as unpublished, unless it can no longer be made from the tables. A part with other valid files than listed, as
+    /// an interrupted run leaves it, is adopted.
+    fn audit(&self, inputs: &ExportInputs<'_>, published: &mut Published) -> Result<FileAudit, RunError> {
+        let export = inputs.export;
         let blobs = self.store.blobs().as_ref();
-        let mut mended = Mended::default();
+        let mut audit = FileAudit::default();
         let (mut gone, mut touched) = (Vec::new(), Vec::new());
         for (label, part) in &published.parts {
             let mut files = part.files();
@@ -184,12 +181,12 @@ impl<'a> PublishStage<'a> {
                 there += usize::from(state != FileState::Missing);
                 match state {
                     FileState::SameBytes(stamp) => {
-                        // A list of an earlier build, which knows no stamps, is not written for them alone.
-                        mended.is_other |= file.stamp.is_some();
+                        // A list of an earlier build without stamps is not rewritten just to add them.
+                        audit.is_other |= file.stamp.is_some();
                         file.stamp = stamp;
                     }
                     FileState::Changed => damaged = Some(path),
-                    // One of several has a name of its own: another in its place was not published.
+                    // With several files each has a unique name: a different file under it was not published.
                     FileState::Another if !part.more.is_empty() || !export.accumulates() => {
                         damaged = Some(path);
                     }
@@ -204,28 +201,28 @@ impl<'a> PublishStage<'a> {
             }
             match damaged.clone() {
                 Some(path) if export.accumulates() => return Err(ExportError::Damaged { path }.into()),
-                // Rows of earlier runs may be among what is left.
+                // What is left may contain rows of earlier runs.
                 None if there > 0 && export.mode != ExportMode::Replace => {
                     return Err(ExportError::Partial { folder: part.folder.clone() }.into());
                 }
                 _ => {}
             }
-            let sealed = || Period::of_label(export.per, label).is_some_and(|period| compared.is_sealed(&period));
+            let sealed = || Period::of_label(export.per, label).is_some_and(|period| inputs.is_sealed(&period));
             let stays = there > 0 && !self.options.force && sealed();
             match damaged {
-                Some(path) if stays => mended.notes.push(format!(
+                Some(path) if stays => audit.notes.push(format!(
                     "{path} is damaged, and cells of its day have passed their retention: put it back from a backup, or publish \
                      what is left with --force"
                 )),
                 Some(_) => {
-                    mended.damaged.insert(label.clone());
+                    audit.damaged.insert(label.clone());
                     gone.push((label.clone(), None));
                 }
                 None if stays => {}
                 None => gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?)),
             }
         }
-        mended.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
+        audit.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
         published.parts.extend(touched);
         for (label, instead) in gone {
             match instead {
@@ -233,7 +230,7 @@ impl<'a> PublishStage<'a> {
                 None => drop(published.parts.remove(&label)),
             }
         }
-        Ok(mended)
+        Ok(audit)
     }
 
     /// The list of an export of the job.
@@ -249,7 +246,7 @@ impl<'a> PublishStage<'a> {
         if let Some(others) = self.others.get() {
             return Ok(Arc::clone(others));
         }
-        // The list of another export may be damaged: that is no reason to publish nothing.
+        // A damaged list of another export does not stop publishing.
         let is_other = |name: &str| self.job.export(name).is_none();
         let (lists, damaged) = Published::readable_of(self.store.blobs().as_ref(), is_other)?;
         damaged.iter().for_each(leave_out);
@@ -258,4 +255,8 @@ impl<'a> PublishStage<'a> {
             others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
         Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
+}
+
+pub(super) fn owned(export: &Export, name: &str, owner: &str) -> RunError {
+    RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }

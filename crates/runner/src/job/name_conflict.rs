@@ -1,31 +1,31 @@
-//! Whether two exports can publish under one name, told from their templates before anything is published.
+//! Name collisions of exports, found from their templates before anything is published.
 //!
-//! Each field of a template (a year, a month, a literal text) has the values that it can take over all times of records. The
-//! names of two templates meet if values can be chosen for both so that the same text comes out. Fields are chosen by
-//! themselves, so `{day:%Y%m%d}` also has a 31 February here: what is found not to meet never does.
+//! Each field of a template (a year, a month, literal text) has a set of possible values over all event times. Two
+//! templates collide if some choice of values gives both the same text. Fields are chosen independently,
+//! so `{day:%Y%m%d}` includes 31 February: the check may report a collision that cannot occur, but misses none.
 
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
-use super::Job;
+use crate::job::declaration::Job;
 use crate::job::per::Per;
 use crate::job::sections::export::Export;
 
-/// Two exports, or tables, of which one would publish or load over the other.
+/// Two exports or tables of which one would overwrite the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamesMeet {
-    /// Of the one job.
+pub struct NameConflict {
+    /// The name in the one job.
     pub name: String,
-    /// Of the other job.
+    /// The name in the other job.
     pub other: String,
-    /// The name that both can have.
+    /// A name that both can have.
     pub both: String,
 }
 
-/// The first export or table of `job` of which the name can be that of one of `other`.
-pub fn names_that_meet(job: &Job, other: &Job) -> Option<NamesMeet> {
-    let table = job.tables.iter().find(|table| other.table(&table.spec.name).is_some()).map(|table| NamesMeet {
+/// The first export or table of `job` whose name can collide with one of `other`.
+pub fn name_conflict(job: &Job, other: &Job) -> Option<NameConflict> {
+    let table = job.tables.iter().find(|table| other.table(&table.spec.name).is_some()).map(|table| NameConflict {
         name: table.spec.name.clone(),
         other: table.spec.name.clone(),
         both: table.spec.name.clone(),
@@ -33,15 +33,15 @@ pub fn names_that_meet(job: &Job, other: &Job) -> Option<NamesMeet> {
     let exports = || job.exports.iter().flat_map(|one| other.exports.iter().map(move |other| (one, other)));
     table.or_else(|| {
         exports().find_map(|(one, other)| {
-            meeting(one, other).map(|both| NamesMeet { name: one.name.clone(), other: other.name.clone(), both })
+            common_name(one, other).map(|both| NameConflict { name: one.name.clone(), other: other.name.clone(), both })
         })
     })
 }
 
-/// A name under which both exports can publish, or that one publishes under and the other is called by; `None` if there is
-/// none. Names that differ in capitals only are one: some disks do not tell them apart. A folder inside that of another
-/// part is one too.
-pub(crate) fn meeting(one: &Export, other: &Export) -> Option<String> {
+/// A name that both exports can publish under, or that is the name of one export and of a part of the other; `None` if
+/// there is none. Compares case-insensitively, as some file systems do. A directory inside that of another
+/// part collides too.
+pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
     if one.name.eq_ignore_ascii_case(&other.name) {
         return Some(one.name.clone());
     }
@@ -49,33 +49,33 @@ pub(crate) fn meeting(one: &Export, other: &Export) -> Option<String> {
     let (my_prefix, their_prefix) = (one.name_template.literal_prefix(), other.name_template.literal_prefix());
     let (my_name, their_name) = (one.name.to_ascii_lowercase(), other.name.to_ascii_lowercase());
     let agree = |prefix: &str, other: &str| prefix.starts_with(other) || other.starts_with(prefix);
-    // SQL knows an export by its name, and a part by that of its folder.
+    // SQL knows an export by its name, and a part by its directory.
     let (names, mine, theirs) =
         (delta || agree(&my_prefix, &their_prefix), agree(&my_prefix, &their_name), agree(&their_prefix, &my_name));
     if !(names || mine || theirs) {
         return None;
     }
-    let (my_pieces, their_pieces) = (Pieces::of(one), Pieces::of(other));
+    let (my_pieces, their_pieces) = (NamePieces::of(one), NamePieces::of(other));
     let both = match delta {
-        // A Delta table is all of a folder, whatever lies in it.
+        // A Delta table owns its whole directory.
         true => my_pieces.first_folder().meet(&their_pieces.first_folder()),
         false => my_pieces.meet(&their_pieces),
     };
-    both.or_else(|| my_pieces.meet(&Pieces::literal(&their_name)))
-        .or_else(|| their_pieces.meet(&Pieces::literal(&my_name)))
+    both.or_else(|| my_pieces.meet(&NamePieces::literal(&their_name)))
+        .or_else(|| their_pieces.meet(&NamePieces::literal(&my_name)))
 }
 
-/// Whether `path` inside `exports/` can be the folder of a part of `export`, or one that such a folder lies in.
+/// Whether `path` inside `exports/` can be the directory of a part of `export`, or a parent of one.
 pub fn may_be_folder_of(export: &Export, path: &str) -> bool {
     let depth = |name: &str| name.matches('/').count();
     let deepest = depth(&export.name_template.render(NaiveDate::default()));
-    depth(path) <= deepest && Pieces::of(export).meet(&Pieces::literal(path)).is_some()
+    depth(path) <= deepest && NamePieces::of(export).meet(&NamePieces::literal(path)).is_some()
 }
 
-/// What the pieces of a name can be; `None` is any text.
-struct Pieces(Vec<Option<BTreeSet<String>>>);
+/// The possible values of each piece of a name; `None` is any text.
+struct NamePieces(Vec<Option<BTreeSet<String>>>);
 
-impl Pieces {
+impl NamePieces {
     fn of(export: &Export) -> Self {
         Self(export.name_template.pieces(&times(export.per)))
     }
@@ -98,10 +98,10 @@ impl Pieces {
         Self(pieces)
     }
 
-    /// A text that both can be, or that one is and the other goes on from with a `/`.
+    /// A text that both can be, or one that one can be and that continues with a `/` in the other.
     fn meet(&self, other: &Self) -> Option<String> {
-        // How far both are, the text so far, and how much of it is of the one that is ahead and not yet of the other.
-        let mut open = vec![State { at: [0, 0], text: String::new(), ahead: 0, leads: 0 }];
+        // Search states: position in both, the text so far, and by how much one is ahead of the other.
+        let mut open = vec![MatchState { at: [0, 0], text: String::new(), ahead: 0, leads: 0 }];
         let mut seen = HashSet::new();
         while let Some(state) = open.pop() {
             let rest = state.text.get(state.text.len() - state.ahead..).unwrap_or_default().to_owned();
@@ -109,7 +109,7 @@ impl Pieces {
                 continue;
             }
             let sides = [self, other];
-            // The one behind goes on; of two that are level the one that is not at its end.
+            // Advance the one that is behind; if level, the one that is not at its end.
             let ends =
                 |side: usize| sides.get(side).zip(state.at.get(side)).is_some_and(|(side, at)| *at >= side.0.len());
             let behind = if rest.is_empty() && ends(1 - state.leads) { state.leads } else { 1 - state.leads };
@@ -121,7 +121,7 @@ impl Pieces {
             }
             let piece = sides.get(behind).zip(state.at.get(behind)).and_then(|(side, at)| side.0.get(*at));
             let Some(piece) = piece else { continue };
-            // What may be anything may be what the other is.
+            // A piece of any text matches whatever the other is.
             let Some(texts) = piece else { return Some(format!("{}..", state.text)) };
             for text in texts.iter().rev() {
                 let mut at = state.at;
@@ -129,10 +129,10 @@ impl Pieces {
                     *at += 1;
                 }
                 if let Some(further) = rest.strip_prefix(text.as_str()) {
-                    open.push(State { at, text: state.text.clone(), ahead: further.len(), leads: 1 - behind });
+                    open.push(MatchState { at, text: state.text.clone(), ahead: further.len(), leads: 1 - behind });
                 } else if let Some(further) = text.strip_prefix(rest.as_str()) {
                     let text = format!("{}{further}", state.text);
-                    open.push(State { at, text, ahead: further.len(), leads: behind });
+                    open.push(MatchState { at, text, ahead: further.len(), leads: behind });
                 }
             }
         }
@@ -140,19 +140,19 @@ impl Pieces {
     }
 }
 
-/// Two names on their way.
-struct State {
-    /// Pieces taken of each.
+/// A state of the search.
+struct MatchState {
+    /// Pieces consumed of each name.
     at: [usize; 2],
     text: String,
-    /// Bytes at the end of the text that only one has.
+    /// Bytes at the end of `text` that only one name has.
     ahead: usize,
-    /// Which that is.
+    /// Index of that name.
     leads: usize,
 }
 
-/// Starts of periods that show all values of each field of a time: years that begin on all weekdays, leap years among them, and
-/// the years that records can be of.
+/// Period starts that show all values of each time field: years that begin on each weekday, leap years, and the
+/// range of years that records can have.
 fn times(per: Per) -> Vec<NaiveDateTime> {
     let date = |year, month, day| NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default();
     let cycle = date(2000, 1, 1).iter_days().take(8 * 366);
@@ -174,14 +174,14 @@ mod tests {
     use super::*;
     use crate::template::{TimeTemplate, Word};
 
-    fn pieces(template: &str) -> Pieces {
+    fn pieces(template: &str) -> NamePieces {
         let (words, per): (&[Word], _) = match () {
             () if template.contains("{hour") => (&[Word::Day, Word::Hour], Per::Hour),
             () if template.contains("{day") => (&[Word::Day], Per::Day),
             () if template.contains("{month") => (&[Word::Month], Per::Month),
             () => (&[], Per::Query),
         };
-        Pieces(TimeTemplate::parse(template, words).unwrap().pieces(&times(per)))
+        NamePieces(TimeTemplate::parse(template, words).unwrap().pieces(&times(per)))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Parts whose queries read the same files, which are then read once for all of them.
+//! Shared scans of the parts of an export that read the same files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,50 +8,50 @@ use tidetable_layout::{KeyRange, Window};
 use tidetable_sql::{Asked, SharedScan, SqlError};
 use tidetable_store::Snapshot;
 
-use super::PublishStage;
 use crate::job::Per;
 use crate::observe::Event;
-use crate::run::checks::measure::Checker;
+use crate::run::checks::checker::Checker;
 use crate::run::params::period_params;
-use crate::run::parts::Part;
-use crate::run::publish::look::Looked;
-use crate::run::publish::share::{Files, groups, sharing};
+use crate::run::parts::StalePart;
+use crate::run::publish::compare::ComparedExport;
+use crate::run::publish::share::{PartSsts, groups, sharing};
+use crate::run::publish::stage::PublishStage;
 
-/// A part whose queries are run in a pass with others.
-pub(crate) struct Together {
+/// A part that takes part in a shared scan.
+pub(crate) struct PassMember {
     pub(crate) pass: Arc<SharedScan>,
-    /// Its place among the periods of the pass.
+    /// Its index among the periods of the scan.
     pub(crate) at: usize,
 }
 
 impl PublishStage<'_> {
-    /// For the parts at `places`, by place, the passes that read for several of them.
-    pub(crate) fn together(
+    /// The shared scans for the parts at `places`, by place.
+    pub(crate) fn passes(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
         places: &[usize],
-    ) -> BTreeMap<usize, Together> {
-        let may_share = |snapshot: &&Snapshot| may_share(snapshot, looked.export.per);
-        let shares: Vec<&Snapshot> = looked.snapshots.iter().filter(may_share).collect();
-        let mut together = BTreeMap::new();
+    ) -> BTreeMap<usize, PassMember> {
+        let may_share = |snapshot: &&Snapshot| may_share(snapshot, compared.export.per);
+        let shares: Vec<&Snapshot> = compared.snapshots.iter().filter(may_share).collect();
+        let mut passes = BTreeMap::new();
         if shares.is_empty() || places.len() < 2 {
-            return together;
+            return passes;
         }
-        let parts: Vec<(usize, &Part, Range<i64>)> = places
+        let parts: Vec<(usize, &StalePart, Range<i64>)> = places
             .iter()
-            .filter_map(|place| Some((*place, looked.parts.get(*place)?)))
+            .filter_map(|place| Some((*place, compared.parts.get(*place)?)))
             .filter(|(_, part)| !part.sealed)
             .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
             .collect();
-        let files: Vec<Files> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
-        // Half of it, for the last parts of a pass may still be written while the next one reads.
+        let files: Vec<PartSsts> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
+        // Half: the last parts of a scan may still be written while the next one reads.
         let memory = self.options.memory / 2;
         for run in sharing(&files) {
             let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
             let asked: Result<Vec<Asked>, SqlError> =
-                ends.map(|(_, part, bounds)| self.asked(looked, checker, part, bounds)).collect();
-            // A query that is wrong says so when it is run.
+                ends.map(|(_, part, bounds)| self.asked(compared, checker, part, bounds)).collect();
+            // An invalid query fails when it is run.
             let Ok([one, other]) = asked.as_deref() else { continue };
             let asked = one.alike(other);
             if asked.is_empty() {
@@ -61,48 +61,48 @@ impl PublishStage<'_> {
                 let members: Vec<_> = group.iter().filter_map(|at| parts.get(*at)).collect();
                 let times = members.iter().map(|(_, _, bounds)| bounds.clone()).collect();
                 let pass = Arc::new(SharedScan::new(&asked, times, memory));
-                let member = |(at, (place, _, _)): (usize, &&(usize, &Part, Range<i64>))| {
-                    (*place, Together { pass: Arc::clone(&pass), at })
+                let member = |(at, (place, _, _)): (usize, &&(usize, &StalePart, Range<i64>))| {
+                    (*place, PassMember { pass: Arc::clone(&pass), at })
                 };
-                together.extend(members.iter().enumerate().map(member));
+                passes.extend(members.iter().enumerate().map(member));
             }
         }
-        together
+        passes
     }
 
-    /// What the queries of a part ask of files: that of the export, and those of its checks.
+    /// The scans of the queries of a part: that of the export, and those of its checks.
     fn asked(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
-        part: &Part,
+        part: &StalePart,
         bounds: &Range<i64>,
     ) -> Result<Asked, SqlError> {
-        let session = looked.session.restricted(bounds.clone());
+        let session = compared.session.restricted(bounds.clone());
         let params = period_params(&part.period, bounds, self.options.now);
         let mut asked = Asked::default();
-        for query in checker.queries(looked.export, &looked.tables) {
+        for query in checker.queries(compared.export, &compared.tables) {
             asked = asked.and(self.runtime.block_on(session.asked(&query, &params))?);
         }
         Ok(asked)
     }
 
-    /// Says how often files were read for several parts.
-    pub(crate) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
+    /// Reports how often files were read for several parts.
+    pub(crate) fn note_passes(&self, compared: &ComparedExport<'_>, passes: &BTreeMap<usize, PassMember>) {
         let (mut parts, mut reads) = (0, 0);
-        for Together { pass, at } in together.values() {
+        for PassMember { pass, at } in passes.values() {
             parts += u64::from(pass.counts().read > 0);
-            // Each pass once.
+            // Count each scan once.
             reads += if *at == 0 { pass.counts().read } else { 0 };
         }
         if reads > 0 {
-            self.observer.event(Event::ReadTogether { export: looked.export.name.clone(), parts, reads });
+            self.observer.event(Event::ReadTogether { export: compared.export.name.clone(), parts, reads });
         }
     }
 }
 
-/// Whether several periods may read the same files of a table: those of windows that share them, of windows longer than a
-/// period, and of a table whose rows lie in several windows. Of others there is nothing to be found out.
+/// Whether several periods may read the same files of a table: multi-window files, windows longer than a
+/// period, or rows that lie in several windows.
 fn may_share(snapshot: &Snapshot, per: Per) -> bool {
     let longer = match per {
         Per::Hour => &[Window::Day, Window::Week, Window::Month, Window::None][..],
@@ -116,7 +116,7 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
 }
 
 /// The files that hold a period of tables.
-fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> Files {
+fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> PartSsts {
     let slices = |snapshot: &&Snapshot| snapshot.scan_ranges(&[KeyRange::all()], bounds);
     snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
 }

@@ -1,4 +1,4 @@
-//! Checks: what must hold of the rows of a day before it is published. Each is a query that counts.
+//! Evaluates checks with queries that count the rows that break a rule.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,23 +8,23 @@ use tidetable_sql::{ScalarValue, Session, SqlError, first_rows, name, numbers};
 use crate::job::{Check, Export, Job, Rule};
 use tidetable_record::{CheckRecord, FailingRow, Severity};
 
-/// Measures the checks of a job, those of a table once for each day.
+/// Evaluates the checks of a job; checks of a table once for each day.
 pub(crate) struct Checker<'a> {
     job: &'a Job,
-    /// The run, or what else measures.
+    /// The name of the run, or of a check on demand.
     run: String,
-    /// What checks of tables found, by table and day.
+    /// Results of checks of tables, by table and day.
     known: Mutex<HashMap<(String, String), Vec<CheckRecord>>>,
-    /// Some of the rows that broke rules.
+    /// A sample of the rows that broke rules.
     failing: Mutex<Vec<FailingRow>>,
 }
 
-/// Rows kept of one rule in one part, and of a run.
+/// Sample size per rule and part.
 const SAMPLE: usize = 5;
 const SAMPLES: usize = 1000;
 
-/// What the rows of a day are, and what its queries may ask for.
-pub(crate) struct DayOf<'a> {
+/// The session for the rows of a day, and the parameters of its queries.
+pub(crate) struct CheckScope<'a> {
     pub(crate) session: &'a Session,
     pub(crate) label: &'a str,
     pub(crate) params: &'a [(&'a str, ScalarValue)],
@@ -35,25 +35,25 @@ impl<'a> Checker<'a> {
         Self { job, run: run.to_owned(), known: Mutex::default(), failing: Mutex::default() }
     }
 
-    /// Some of the rows that broke rules, up to now.
+    /// The sample of rows that broke rules so far.
     pub(crate) fn failing(&self) -> Vec<FailingRow> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the checks of an export find in `relation`, what was published of it.
+    /// Evaluates the checks of an export on `relation`, its published rows.
     pub(crate) async fn published(
         &self,
-        day: &DayOf<'_>,
+        day: &CheckScope<'_>,
         export: &Export,
         relation: &str,
     ) -> Result<Vec<CheckRecord>, SqlError> {
         self.measure(day, &export.name, relation).await
     }
 
-    /// What the checks of a part find: those of its export, and of the tables it reads.
+    /// Evaluates the checks of a part: those of its export and of the tables it reads.
     pub(crate) async fn part(
         &self,
-        day: &DayOf<'_>,
+        day: &CheckScope<'_>,
         export: &Export,
         tables: &[String],
     ) -> Result<Vec<CheckRecord>, SqlError> {
@@ -65,11 +65,11 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
-    /// The queries that publishing a part asks: those of its checks, and that of its export.
+    /// The queries of a part: those of its checks, and that of its export.
     pub(crate) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
         let of = |on: &str, relation: &str| -> Vec<String> {
             let checks = self.job.checks.iter().filter(|check| check.on == on);
-            checks.flat_map(|check| asked(check, relation)).map(|asked| asked.sql).collect()
+            checks.flat_map(|check| rule_queries(check, relation)).map(|asked| asked.sql).collect()
         };
         let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &name(table))).collect();
         queries.extend(of(&export.name, &in_parentheses(&export.sql)));
@@ -77,8 +77,8 @@ impl<'a> Checker<'a> {
         queries
     }
 
-    /// What the checks of a table find in a day.
-    pub(crate) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
+    /// Evaluates the checks of a table for a day.
+    pub(crate) async fn table(&self, day: &CheckScope<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let key = (table.to_owned(), day.label.to_owned());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(known) = known {
@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
-    async fn measure(&self, day: &DayOf<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
+    async fn measure(&self, day: &CheckScope<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let mut found = Vec::new();
         for check in self.job.checks.iter().filter(|check| check.on == on) {
             let record = |rule: &Rule, measured: i64| CheckRecord {
@@ -101,7 +101,7 @@ impl<'a> Checker<'a> {
                 measured,
                 passed: holds(rule, measured),
             };
-            for Asked { rules, sql } in asked(check, relation) {
+            for RuleQuery { rules, sql } in rule_queries(check, relation) {
                 let mut measured = numbers(day.session, &sql, day.params).await?;
                 measured.resize(rules.len(), 0);
                 for (rule, measured) in rules.into_iter().zip(measured) {
@@ -118,8 +118,14 @@ impl<'a> Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Keeps some of the rows that broke a rule.
-    async fn sample(&self, day: &DayOf<'_>, rule: &Rule, record: &CheckRecord, relation: &str) -> Result<(), SqlError> {
+    /// Adds rows that broke a rule to the sample.
+    async fn sample(
+        &self,
+        day: &CheckScope<'_>,
+        rule: &Rule,
+        record: &CheckRecord,
+        relation: &str,
+    ) -> Result<(), SqlError> {
         let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
         let rows = first_rows(&day.session.sequential(), &sql, day.params, SAMPLE).await?;
@@ -136,7 +142,7 @@ impl Checker<'_> {
     }
 }
 
-/// The query for the rows of `relation` that break a rule, or for what they share; `None` of a rule about their number.
+/// The query for the rows of `relation` that break a rule, or the values they share; `None` for a rule on row counts.
 fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
     match rule {
         Rule::Rows { .. } => None,
@@ -153,27 +159,27 @@ fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
     }
 }
 
-/// A query of a check: its first row says of each rule how many rows it counts.
-struct Asked<'a> {
+/// A query of a check; its first row has a count for each rule.
+struct RuleQuery<'a> {
     rules: Vec<&'a Rule>,
     sql: String,
 }
 
-/// What a check asks of a relation.
-fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
-    // What can be counted together is, in one pass.
+/// The queries of a check on a relation.
+fn rule_queries<'a>(check: &'a Check, relation: &str) -> Vec<RuleQuery<'a>> {
+    // Counts that can share one pass do.
     let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
     let mut asked = Vec::new();
     if !together.is_empty() {
         let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
         let sql = format!("SELECT {} FROM {relation} AS t", numbered(&counts));
-        asked.push(Asked { rules: together, sql });
+        asked.push(RuleQuery { rules: together, sql });
     }
-    asked.extend(alone.into_iter().map(|rule| Asked { rules: vec![rule], sql: lone(rule, relation) }));
+    asked.extend(alone.into_iter().map(|rule| RuleQuery { rules: vec![rule], sql: lone(rule, relation) }));
     asked
 }
 
-/// The queries that a check asks, for whoever wants to know whether they are right.
+/// The queries of a check, for validation.
 pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     let relation = match export {
         Some(export) => in_parentheses(&export.sql),
@@ -186,7 +192,7 @@ pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     check.rules.iter().map(ask).collect()
 }
 
-/// Whether a part with these findings may be published.
+/// Whether a part with these results may be published.
 pub(crate) fn may_publish(found: &[CheckRecord]) -> bool {
     found.iter().all(|check| check.passed || check.severity == Severity::Warn)
 }
@@ -198,7 +204,7 @@ fn holds(rule: &Rule, measured: i64) -> bool {
     }
 }
 
-/// What counts the rows that break a rule, or all of them, beside other counts.
+/// An aggregate that counts the rows that break a rule, to be combined with others in one query.
 fn counted(rule: &Rule) -> Option<String> {
     match rule {
         Rule::Rows { .. } => Some("count(*)".to_owned()),
@@ -206,7 +212,7 @@ fn counted(rule: &Rule) -> Option<String> {
     }
 }
 
-/// Whether a row breaks a rule, for a rule that one row can break.
+/// The condition of a rule that a single row can break.
 fn breaks(rule: &Rule) -> Option<String> {
     match rule {
         Rule::NotNull(column) => Some(format!("{} IS NULL", name(column))),
@@ -221,7 +227,7 @@ fn breaks(rule: &Rule) -> Option<String> {
     }
 }
 
-/// The query that counts the rows that break a rule, for one that is not counted beside others.
+/// A separate query that counts the rows that break a rule.
 fn lone(rule: &Rule, relation: &str) -> String {
     match rule {
         Rule::Unique(columns) => {
@@ -239,7 +245,7 @@ fn numbered(counts: &[String]) -> String {
     named.join(", ")
 }
 
-/// A query as a relation of another; its last line may be a comment.
+/// The query as a subquery; the line break ends a comment in its last line.
 fn in_parentheses(sql: &str) -> String {
     format!("({}\n)", sql.trim_end().trim_end_matches(';'))
 }

@@ -1,15 +1,18 @@
-//! Commands that look back, at runs and at what came of them.
+//! Commands that report: on runs, tables and inputs.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Day, RunHow, parse_age, parse_time};
+use super::parse::{Day, parse_age, parse_time};
+use super::run::RunHow;
 
 /// `tidetable status`
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes with --fresh: 0 all jobs are fresh, 1 one is stale.\n\nA job is stale if its last good run, or its \
-    newest day, is older than that. The newest day is that of the export which is the furthest behind; of a job that publishes \
-    nothing, the newest that its tables have events of. A day is as old as its end is past."
+    newest day, is older than that. The newest day is that of the export furthest behind; without exports, the newest with \
+    events in its tables. The age of a day counts from its end."
 )]
 pub struct Status {
     /// Only this job
@@ -17,7 +20,7 @@ pub struct Status {
     /// Fail if a job is older than this: 26h, 2d or 90m
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub fresh: Option<i64>,
-    /// The logical time to judge ages at [default: the clock]
+    /// The logical time for ages [default: the clock]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }
@@ -27,26 +30,26 @@ pub struct Status {
 pub struct History {
     /// Only runs of this job
     pub job: Option<String>,
-    /// All that is known of one run: its name, the beginning of it, `last`, or a job for its last run
+    /// Show one run in full: its name, a prefix of it, `last`, or a job for its last run
     #[arg(long, value_name = "RUN", conflicts_with_all = ["job", "since", "failed"])]
     pub run: Option<String>,
-    /// Only runs that began since then: a time in RFC 3339, or an age as 7d
+    /// Only runs that began since then: a time in RFC 3339, or an age such as 7d
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
     /// Only runs that did not end well
     #[arg(long)]
     pub failed: bool,
-    /// At most so many runs, the newest; 0 for all
+    /// At most this many runs, the newest; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 }
 
-/// A moment, or how long ago it was, in microseconds.
+/// An instant or an age, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
     /// Since the epoch.
     At(i64),
-    /// Before now.
+    /// Age.
     Ago(i64),
 }
 
@@ -62,11 +65,11 @@ pub struct Lineage {
     /// Only this day: 2018-01-31, today, yesterday, or -3d
     #[arg(allow_hyphen_values = true, conflicts_with_all = ["input", "run"])]
     pub day: Option<Day>,
-    /// What this input went into: its path as the job sees it, or the end of it
+    /// Show what was made from this input: its path as the job sees it, or the end of it
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub input: Option<String>,
-    /// What this run loaded and published, as far as it still stands: its name, the beginning of it, `last`, or a job for its
-    /// last run
+    /// Show what this run loaded and published, unless replaced since: its name, a prefix of it, `last`, or a job for
+    /// its last run
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 }
@@ -74,19 +77,19 @@ pub struct Lineage {
 /// `tidetable rejects`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "--output csv writes the rows as they stand in their inputs, below the header of those: mend them, and put them \
-    where the job reads. Take them out of the first file then, or it rejects them again."
+    after_help = "--output csv writes the rows as in their inputs, with the header: fix them, and put the file where the job \
+    reads. Then remove the rows from the first file, or they are rejected again."
 )]
 pub struct Rejects {
     /// The job
     pub job: String,
-    /// Rows of this run: its name, the beginning of it, or `last` [default: the last that has some]
+    /// Rows of this run: its name, a prefix of it, or `last` [default: the last that has some]
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
     /// Only rows of this input
     #[arg(long, value_name = "FILE")]
     pub file: Option<String>,
-    /// At most so many rows as a table for people; 0 for all
+    /// At most this many rows in a table; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 }
@@ -94,12 +97,12 @@ pub struct Rejects {
 /// `tidetable replay`
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The run, as `tidetable history` names it: its name, the beginning of it, `last`, or a job for its last run
+    /// The run, as `tidetable history` names it: its name, a prefix of it, `last`, or a job for its last run
     pub run: String,
     /// The logical time of the new run [default: the clock]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
-    /// Take an input that is gone out of the table for good; may be given more than once
+    /// Remove the rows of a missing input for good; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
     /// How.
@@ -107,23 +110,30 @@ pub struct Replay {
     pub how: RunHow,
 }
 
-/// `tidetable clean`
-#[derive(Debug, Args)]
-pub struct Clean {
-    /// Only what is so old: 90d, 36h, 90m or 0s. Half-written files and exports stay for an hour at least
-    #[arg(long, value_name = "AGE", default_value = "90d", value_parser = parse_age)]
-    pub older_than: i64,
-    /// The newest records of each job, so many, stay whatever their age
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub keep: usize,
-    /// Remove the files
-    #[arg(long, short)]
-    pub yes: bool,
-}
-
 fn parse_since(text: &str) -> Result<Since, String> {
     parse_age(text)
         .map(Since::Ago)
         .or_else(|_| parse_time(text).map(Since::At))
         .map_err(|_| "write an age, as in 7d, or a time, as in 2018-01-31T01:15:00Z".to_owned())
+}
+
+/// `tidetable describe`
+#[derive(Debug, Args)]
+pub struct Describe {
+    /// The table
+    pub table: String,
+}
+
+/// `tidetable inspect`
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// An SST
+    pub file: PathBuf,
+}
+
+/// `tidetable proto`
+#[derive(Debug, Args)]
+pub struct Proto {
+    /// The table
+    pub table: String,
 }

@@ -1,4 +1,4 @@
-//! Errors and sentences on standard error: for people, a screen at most unless they ask for more; or JSON, one object a
+//! Errors and messages on standard error: as text, at most a screen unless verbose; or as JSON, one object a
 //! line.
 
 use miette::Diagnostic;
@@ -9,27 +9,27 @@ use crate::args::{Global, Log};
 use crate::error::CliError;
 use crate::log;
 
-/// Mistakes of a job file that are shown with the lines around them; the others take a line each.
+/// Mistakes of a job file shown with an excerpt; others take a line each.
 const IN_FULL: usize = 2;
-/// Mistakes that take a line each.
+/// Mistakes with a line each.
 const IN_A_LINE: usize = 8;
 /// Bytes of an error that are shown.
 const LONGEST: usize = 1500;
 
-/// Tells of an error on standard error.
-pub fn tell(global: &Global, error: CliError) {
+/// Prints an error to standard error.
+pub fn print_error(global: &Global, error: CliError) {
     match global.log {
         Log::Json => objects(&error, global.verbose).into_iter().for_each(log::write_object),
         Log::Text => log::write_text(&render(error, global.verbose)),
     }
 }
 
-/// Tells a sentence on standard error, unless it is no warning and those only are wanted.
-pub fn tell_line(global: &Global, text: &str) {
-    log::sentence(global.log, global.quiet, text);
+/// Prints a message to standard error; with `--quiet` only warnings.
+pub fn print_message(global: &Global, text: &str) {
+    log::print_message(global.log, global.quiet, text);
 }
 
-/// Tells that the command line was not understood, and ends the process; or shows the help that was asked for.
+/// Prints a usage error and exits, or prints the requested help.
 pub fn refuse_usage(error: &clap::Error) -> ! {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
@@ -44,7 +44,7 @@ pub fn refuse_usage(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// An error as JSON, one object a line: of a job file, one for each mistake.
+/// An error as JSON objects: for a job file, one for each mistake.
 fn objects(error: &CliError, verbose: bool) -> Vec<Value> {
     if let Some(file) = file_of(error) {
         let mistakes = file.problems().iter().map(|problem| {
@@ -91,7 +91,7 @@ fn render(error: CliError, verbose: bool) -> String {
     shown
 }
 
-/// What stands behind an error, the nearest first.
+/// The causes of an error, the nearest first.
 fn causes(error: &CliError) -> Vec<String> {
     let mut causes = Vec::new();
     let mut next = std::error::Error::source(error);
@@ -102,7 +102,7 @@ fn causes(error: &CliError) -> Vec<String> {
     causes
 }
 
-/// A mistake with the line where it stands.
+/// A mistake with an excerpt.
 fn diagnostic(mut error: CliError, verbose: bool) -> String {
     let mut rest = Vec::new();
     if let Some(file) = file_mut(&mut error).filter(|file| !verbose && file.problems().len() > IN_FULL + 1) {

@@ -1,0 +1,43 @@
+//! `tidetable export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// `tidetable export`
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "tidetable export [OPTIONS] --to <FILE> <TABLE>\n       tidetable export [OPTIONS] --to <FILE> -c <QUERY>"
+)]
+pub struct Export {
+    /// The table whose cells are written
+    #[arg(required_unless_present = "query")]
+    pub table: Option<String>,
+    /// Write the rows of this query instead
+    #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "table")]
+    pub query: Option<String>,
+    /// The format of the file [default: by the ending of its name, else parquet]
+    #[arg(long, value_enum)]
+    pub format: Option<ExportForm>,
+    /// The file; an existing one is replaced when the new one is complete. - is standard output
+    #[arg(long, short = 'O', value_name = "FILE")]
+    pub to: PathBuf,
+}
+
+/// File formats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// Parquet.
+    #[default]
+    Parquet,
+    /// CSV with a header.
+    Csv,
+    /// One JSON object a line.
+    Json,
+    /// Arrow IPC.
+    Arrow,
+    /// Parquet for Dataflow's template "Parquet to Cloud Bigtable".
+    BigtableParquet,
+    /// CSV for `cbt import .. timestamp=value-encoded`.
+    CbtCsv,
+}

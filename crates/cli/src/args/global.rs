@@ -1,0 +1,62 @@
+//! Options of every command.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Folder of the store [default: `root` of tidetable.toml]
+    #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR")]
+    pub root: Option<String>,
+    /// How results are written to standard output
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Output,
+    /// How messages are written to standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log: Log,
+    /// Show more: causes of errors, steps taken, all figures of a run
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    /// Show only errors and warnings: no progress, no notes, no summary of a run
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Work in this folder, as if the command was called there
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Whether `--output` was given.
+    #[arg(skip)]
+    pub output_given: bool,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A table for people.
+    #[default]
+    Table,
+    /// One JSON object a line.
+    Json,
+    /// CSV with a header.
+    Csv,
+    /// A table in Markdown.
+    Markdown,
+    /// A line for each value.
+    Line,
+    /// Parquet; only for the rows of `sql`.
+    Parquet,
+    /// Arrow IPC; only for the rows of `sql`.
+    Arrow,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Log {
+    /// Sentences.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,197 @@
+//! Commands that maintain a store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::parse::{parse_age, parse_time};
+
+/// `tidetable delete`
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// The table
+    pub table: String,
+    /// Key of the row
+    #[arg(long, value_name = "KEY")]
+    pub row: String,
+    /// Only this family or column of it
+    #[arg(long, value_name = "FAMILY[:QUALIFIER]")]
+    pub column: Option<String>,
+    /// Only cells of the column from this time on
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, requires = "column")]
+    pub from: Option<i64>,
+    /// Only cells of the column before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, requires = "column")]
+    pub to: Option<i64>,
+    /// Common options.
+    #[command(flatten)]
+    pub how: Deleting,
+}
+
+/// `tidetable drop-rows`
+#[derive(Debug, Args)]
+pub struct DropRows {
+    /// The table
+    pub table: String,
+    /// Prefix of the row keys; may not be empty
+    #[arg(long, value_name = "PREFIX")]
+    pub prefix: String,
+    /// Common options.
+    #[command(flatten)]
+    pub how: Deleting,
+}
+
+/// Options of `delete` and `drop-rows`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How it is deleted")]
+pub struct Deleting {
+    /// Only show what would be hidden
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, short)]
+    pub yes: bool,
+    /// The logical time of the commit [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
+    pub now: Option<i64>,
+}
+
+/// `tidetable compact`
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// The table
+    pub table: String,
+    /// The logical time for garbage-collection rules [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
+    pub now: Option<i64>,
+    /// Also rewrite windows that are as a load wrote them, and would only become denser
+    #[arg(long)]
+    pub full: bool,
+    /// Only show what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `tidetable repair`
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// The table
+    pub table: String,
+    /// Remove this damaged SST, by id; may be given more than once
+    #[arg(long, value_name = "SST")]
+    pub drop: Vec<String>,
+    /// Remove all damaged SSTs
+    #[arg(long, short, conflicts_with = "drop")]
+    pub yes: bool,
+}
+
+/// `tidetable vacuum`
+#[derive(Debug, Args)]
+pub struct Vacuum {
+    /// The table [default: all tables of the store]
+    pub table: Option<String>,
+    /// Only versions replaced, and files written, at least this long ago: 7d, 36h, 90m or 0s. Half-written files are
+    /// kept for an hour at least
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = parse_age)]
+    pub older_than: i64,
+    /// Keep this many of the newest versions, whatever their age
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub keep_versions: u64,
+    /// Remove the files
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `tidetable verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The table [default: all tables of the store]
+    pub table: Option<String>,
+    /// Also the files of older versions
+    #[arg(long)]
+    pub all_versions: bool,
+    /// Check sizes and checksums, not values: faster, and sufficient for files that were written correctly
+    #[arg(long)]
+    pub checksums: bool,
+    /// The files of exports, instead of tables
+    #[arg(long, conflicts_with = "table")]
+    pub exports: bool,
+    /// Tables, exports and the records of runs
+    #[arg(long, conflicts_with_all = ["table", "exports"])]
+    pub all: bool,
+}
+
+/// `tidetable backup`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Copies the newest versions of all tables, pinned against vacuum meanwhile, with exports, records of runs and rejected rows. \
+Contents are named by their checksums, so each backup copies only what is new. An interrupted one is run again.
+
+  tidetable backup /backups/meters
+  tidetable backup /backups/meters --list
+  tidetable backup /backups/meters --verify
+
+Exit codes: 0 done, 1 failed or something is damaged (then all older backups stay), 75 another backup is active.")]
+pub struct Backup {
+    /// Folder of the backups, outside of the root; made if it is not there
+    #[arg(value_name = "FOLDER")]
+    pub vault: PathBuf,
+    /// Keep this many of the newest backups
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+    /// List the backups instead of making one
+    #[arg(long, conflicts_with = "verify")]
+    pub list: bool,
+    /// Verify all backups instead of making one
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `tidetable restore`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every file is verified as it is copied. Run an interrupted restore again to continue it; until it is complete, no other \
+command accepts the root as a store. Job files are not part of a backup.
+
+  tidetable restore /backups/meters
+  tidetable restore /backups/meters /srv/meters --at 01M81")]
+pub struct Restore {
+    /// Folder of the backups
+    #[arg(value_name = "FOLDER")]
+    pub vault: PathBuf,
+    /// The root to restore into, which must not hold a store [default: that of the project, or --root]
+    #[arg(value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Restore this backup, by its name or a prefix of it [default: the newest]
+    #[arg(long, value_name = "BACKUP")]
+    pub at: Option<String>,
+}
+
+/// `tidetable doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads all small files: records of runs, rejected rows, lists of published files, manifests, checkpoints, locks. Of SSTs and \
+published files it checks only the existence: `tidetable verify` reads them. --fix moves damaged files to quarantine/ below \
+the root, under the path they had.
+
+Exit codes: 0 nothing is damaged (any more), 1 something is.")]
+pub struct Doctor {
+    /// Move damaged files to quarantine, so that everything else works again; no job may run meanwhile
+    #[arg(long)]
+    pub fix: bool,
+}
+
+/// `tidetable clean`
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// Only what is at least this old: 90d, 36h, 90m or 0s. Half-written files and exports are kept for an hour at
+    /// least
+    #[arg(long, value_name = "AGE", default_value = "90d", value_parser = parse_age)]
+    pub older_than: i64,
+    /// Keep this many of the newest records of each job, whatever their age
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub keep: usize,
+    /// Remove the files
+    #[arg(long, short)]
+    pub yes: bool,
+}

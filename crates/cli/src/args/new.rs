@@ -1,0 +1,29 @@
+//! `tidetable new`.
+
+use chrono_tz::Tz;
+use clap::Args;
+
+use super::parse::parse_zone;
+
+/// `tidetable new`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads the first 32 MiB of the file to find its format, the types of its columns, the event time, and the entity of the \
+readings. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of an export: per day, per month, or of all \
+rows. A file without times becomes a reference table.")]
+pub struct New {
+    /// Name of the new job
+    pub job: String,
+    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL
+    #[arg(long, value_name = "FILE")]
+    pub from: String,
+    /// Time zone of times that are written without an offset, and of days [default: UTC]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    pub timezone: Option<Tz>,
+    /// Overwrite an existing job
+    #[arg(long)]
+    pub force: bool,
+    /// Only show what would be written
+    #[arg(long, conflicts_with = "force")]
+    pub stdout: bool,
+}

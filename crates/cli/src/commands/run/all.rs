@@ -1,0 +1,71 @@
+//! Runs all jobs of a project, or shows their plans.
+
+use tidetable_runner::{Job, Project, RunOptions, TableReason, UlidIds, plan_job};
+
+use super::dry_run::show;
+use super::one::{load, run_one};
+use crate::args::Global;
+use crate::commands::reports::jobs::in_order;
+use crate::diagnostics::{print_error, print_message};
+use crate::error::CliError;
+use crate::output::values::count;
+
+/// The options for the run of a job.
+pub type OptionsOf<'a> = &'a dyn Fn(&Job) -> Result<RunOptions, CliError>;
+
+/// Runs every job of the project in dependency order, or shows the plans. If a job fails, those that
+/// depend on it do not run; the others do.
+pub fn run_all(
+    global: &Global,
+    project: &Project,
+    (unread, options): (&RunOptions, OptionsOf<'_>),
+    dry_run: bool,
+    ids: &UlidIds,
+) -> Result<(), CliError> {
+    let jobs = in_order(project).inspect_err(|_| {
+        if !dry_run {
+            project.jobs().iter().for_each(|name| drop(load(global, project, name, unread)));
+        }
+    })?;
+    let mut failed: Vec<(String, u8)> = Vec::new();
+    let mut unmade: Vec<&str> = Vec::new();
+    for (job, after) in &jobs {
+        if let Some(before) = after.iter().find(|before| failed.iter().any(|(name, _)| name == *before)) {
+            print_message(global, &format!("{} is not run: {before}, which it depends on, failed", job.name));
+            failed.push((job.name.clone(), 1));
+            continue;
+        }
+        let options = options(job)?;
+        let done = match dry_run {
+            true => match plan_job(project, job, &options, ids) {
+                Ok(plan) => {
+                    if plan.tables.iter().any(|table| table.reason == Some(TableReason::Missing)) {
+                        unmade.push(&job.name);
+                    }
+                    show(global, &plan)
+                }
+                // Its inputs do not exist before those have run.
+                Err(_) if after.iter().any(|before| unmade.contains(&before.as_str())) => {
+                    unmade.push(&job.name);
+                    let text = format!("{}: what it does is known once {} has run", job.name, after.join(", "));
+                    print_message(global, &text);
+                    Ok(())
+                }
+                Err(error) => Err(error.into()),
+            },
+            false => run_one(global, project, job, &options, ids).map(drop),
+        };
+        if let Err(error) = done {
+            let code = error.exit_code();
+            if options.stop.asked().is_some() || error.is_closed_pipe() {
+                return Err(error);
+            }
+            print_error(global, error);
+            failed.push((job.name.clone(), code));
+        }
+    }
+    match failed.first() {
+        None => Ok(()),
+        Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
+    }
+}

@@ -1,0 +1,64 @@
+//! The plan of a run as rows.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tidetable_runner::{InputState, Plan};
+
+use crate::args::{Global, Output};
+use crate::error::CliError;
+use crate::objects;
+use crate::output::values::bytes;
+use crate::output::{ResultRows, row, stdout};
+
+/// Writes a plan to standard output.
+pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
+    let mut out = stdout();
+    rows(plan, global.output).write(global.output, &mut out)?;
+    if global.output == Output::Table && plan.is_empty() {
+        writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// A row for each table, changed input and part to publish.
+fn rows(plan: &Plan, output: Output) -> ResultRows {
+    let mut rows = ResultRows::of(objects::PLAN);
+    let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
+        let size = match output {
+            _ if size == 0 => Value::Null,
+            Output::Json | Output::Csv => json!(size),
+            _ => json!(bytes(size)),
+        };
+        rows.push(row![kind, name, of, why, days, size]);
+    };
+    for table in &plan.tables {
+        let why = table.reason.map_or("up to date", |reason| reason.name());
+        let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
+        row("table", &table.table, &plan.job, why, days, table.bytes);
+        for input in &table.inputs {
+            let touches = !matches!(input.state, InputState::SameContent | InputState::Gone);
+            let days = if touches { input.days.to_string() } else { String::new() };
+            row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
+        }
+    }
+    for export in &plan.exports {
+        for part in &export.parts {
+            row("publish", &part.part, &export.export, &part.reason, part.label.clone(), 0);
+        }
+        for part in &export.sealed {
+            row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
+        }
+        if export.unknown {
+            let why = "days of inputs not yet read";
+            row("publish", &export.export, &plan.job, why, "unknown until read".to_owned(), 0);
+        }
+    }
+    for checks in &plan.checks {
+        for day in &checks.days {
+            row("check", &checks.table, &plan.job, "its checks failed", day.clone(), 0);
+        }
+    }
+    rows
+}

@@ -1,0 +1,63 @@
+//! Runs one job and shows the result.
+
+use tidetable_runner::{
+    CheckRecord, Job, JobError, Outcome, PartState, Project, RunOptions, RunRecord, Severity, UlidIds, refused,
+    run as run_job,
+};
+
+use super::summary;
+use crate::args::Global;
+use crate::diagnostics::print_message;
+use crate::error::CliError;
+use crate::log;
+use crate::output::values::count;
+use crate::progress::Watcher;
+
+/// Loads a job to run. If it is invalid, its hooks are called.
+pub fn load(global: &Global, project: &Project, name: &str, options: &RunOptions) -> Result<Job, JobError> {
+    Job::load(project, name).inspect_err(|error| {
+        let watcher = Watcher::new(global, &options.stop);
+        refused(project, name, options, error, &watcher);
+        watcher.finish();
+    })
+}
+
+/// Runs a job and shows the result: its record, or `None` if another run holds the lock and this one was skipped.
+pub fn run_one(
+    global: &Global,
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    ids: &UlidIds,
+) -> Result<Option<RunRecord>, CliError> {
+    log::about_run(&options.run);
+    let watcher = Watcher::new(global, &options.stop);
+    let report = run_job(project, job, options, ids, &watcher);
+    watcher.finish();
+    let Some(report) = report? else {
+        print_message(global, &format!("skipped: {} is being run already", job.name));
+        return Ok(None);
+    };
+    let shown = match summary::show(global, project, job, &report) {
+        // The reader closed the pipe; the exit code still tells how the run ended.
+        Err(error) if error.is_closed_pipe() => Ok(()),
+        shown => shown,
+    };
+    let record = &report.record;
+    match record.outcome {
+        Outcome::Partial => {
+            let missed = summary::parts(job, record, |state| matches!(state, PartState::Failed | PartState::Checks));
+            Err(CliError::Partial { missed, run: record.run.clone() })
+        }
+        Outcome::Checks => {
+            let broken = record.checks.iter().filter(|check| is_broken(check)).count();
+            Err(CliError::Checks { failed: count(broken as u64, "check") })
+        }
+        _ => shown.map(|()| Some(report.record)),
+    }
+}
+
+/// Whether a check of severity `error` failed.
+pub fn is_broken(check: &CheckRecord) -> bool {
+    !check.passed && check.severity == Severity::Error
+}

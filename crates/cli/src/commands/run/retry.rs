@@ -1,0 +1,46 @@
+//! `tidetable retry`: tries again what a run left over.
+
+use chrono::NaiveDate;
+use tidetable_runner::{Job, PartState, RunOptions, UlidIds, open_store};
+
+use super::one::{is_broken, run_one};
+use super::options::{How, options};
+use crate::args::{Global, Retry, RunDays, selected_of};
+use crate::commands::{find_run, project};
+use crate::error::CliError;
+
+pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
+    let project = project(global)?;
+    let store = open_store(&project)?;
+    let record = find_run(&store, &args.run)?;
+    let job = Job::load(&project, &record.job)?;
+    let ids = UlidIds::default();
+    let how = How::new(&args.how)?;
+    let missed = |state| matches!(state, PartState::Failed | PartState::Checks);
+    let parts: Vec<(String, String)> = record
+        .exports
+        .iter()
+        .filter(|part| missed(part.state))
+        .map(|part| (part.export.clone(), part.label.clone()))
+        .collect();
+    // Any run of the job repeats failed checks of tables.
+    if !record.outcome.is_open() && parts.is_empty() && !record.checks.iter().any(is_broken) {
+        return Err(CliError::NothingLeft { run: record.run.clone() });
+    }
+    // An interrupted run has tried only some of its parts.
+    let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
+    let (from, to) = (record.asked.from, record.asked.to);
+    let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
+    let asked = RunDays {
+        select: selected_of(&record.asked.select),
+        force: record.asked.force,
+        rebuild: record.asked.rebuild,
+        without: record.asked.without.clone(),
+        now: Some(record.now),
+        ..RunDays::default()
+    };
+    let reread = record.asked.reread.clone();
+    let options = RunOptions { days, parts, reread, ..options(&asked, job.timezone, &how, &ids)? };
+    run_one(global, &project, &job, &options, &ids)?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Counts, sizes, days and times as text.
+
+use chrono::{DateTime, NaiveDate, SecondsFormat, TimeZone};
+use chrono_tz::Tz;
+
+/// `1 row`, `7,200 rows`.
+pub fn count(number: u64, noun: &str) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{text} {noun}{plural}")
+}
+
+/// Bytes with a unit: `1.4 KiB`.
+pub fn bytes(number: u64) -> String {
+    indicatif::HumanBytes(number).to_string()
+}
+
+/// A UTC day, given in days since the epoch.
+pub fn day(days: i32) -> Option<String> {
+    NaiveDate::from_epoch_days(days).map(|day| day.to_string())
+}
+
+/// A time in RFC 3339, given in microseconds since the epoch.
+pub fn time(micros: i64) -> Option<String> {
+    let time = DateTime::from_timestamp_micros(micros);
+    time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+}
+
+/// A time in a zone, with the offset.
+pub fn local_time(zone: Tz, micros: i64) -> Option<String> {
+    let time = zone.timestamp_micros(micros).single();
+    time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(count(999, "row"), "999 rows");
+        assert_eq!(count(7200, "row"), "7,200 rows");
+        assert_eq!(count(19_200_000, "cell"), "19,200,000 cells");
+    }
+}
