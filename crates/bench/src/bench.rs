@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use tidetable_layout::{Layout, TableSpec, Window};
 use tidetable_source::Storage;
-use tidetable_store::{
-    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loader, LocalBlobs,
-    RejectedRow, Snapshot, Store, Table, TableIdentity, Version,
-};
+use tidetable_store::compaction::{Compaction, CompactionPlan};
+use tidetable_store::load::{FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, RejectedRow};
+use tidetable_store::version::TableIdentity;
+use tidetable_store::{Ids, Loader, LocalBlobs, Snapshot, Store, Table, Version};
 
 use crate::{Result, Shape};
 

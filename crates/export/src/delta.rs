@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Value, json};
-use tidetable_store::{Blobs, Part, PartFile, Published, StoreError};
+use tidetable_store::published::{Part, PartFile, Published};
+use tidetable_store::{Blobs, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;

@@ -16,7 +16,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_sql::{Session, SqlError};
-use tidetable_store::BlobWriter;
+use tidetable_store::storage::BlobWriter;
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;

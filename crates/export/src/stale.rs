@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_store::Published;
+use tidetable_store::published::Published;
 
 /// Why a part must be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn stale(published: &Published, parts: &[(String, BTreeMap<String, u64>)], q
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::Part;
+    use tidetable_store::published::Part;
 
     use super::*;
 

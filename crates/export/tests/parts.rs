@@ -19,7 +19,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::{ParquetMetaData, SortingColumn};
 use tidetable_export::{FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{Part, Published};
+use tidetable_store::published::{Part, Published};
 
 use world::{DAY, METERS, READINGS, START, World};
 

@@ -7,7 +7,8 @@ use arrow::array::Array;
 use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
-use tidetable_store::{DeleteTarget, Snapshot};
+use tidetable_store::Snapshot;
+use tidetable_store::tombstone::DeleteTarget;
 
 use crate::finding::{Finding, Result};
 

@@ -8,7 +8,8 @@ use arrow::array::{
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
+use tidetable_store::{Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;

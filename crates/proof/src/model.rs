@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DeleteTarget, GcRule};
+use tidetable_store::GcRule;
+use tidetable_store::tombstone::DeleteTarget;
 
 use crate::cells::{CellKey, Cells, hides};
 use crate::event::{DAY, Event, Inputs, START};

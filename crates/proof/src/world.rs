@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
-use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DeletePlan, GcRule, Ids, InputPlan, InputPlanOptions,
-    LoadTarget, Loaded, Loader, Snapshot, Store, StoreError, Table, TableIdentity, VacuumOptions, VacuumPlan, Version,
-    VersionEdit,
-};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::load::{InputPlan, InputPlanOptions, LoadTarget, Loaded};
+use tidetable_store::maintenance::{VacuumOptions, VacuumPlan};
+use tidetable_store::tombstone::DeletePlan;
+use tidetable_store::version::TableIdentity;
+use tidetable_store::{Blobs, GcRule, Ids, Loader, Snapshot, Store, StoreError, Table, Version, VersionEdit};
 
 use crate::cells::{Cells, cells_in};
 use crate::event::{HOUR, Inputs, Source, source};

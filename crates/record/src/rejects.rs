@@ -1,7 +1,9 @@
 //! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl` for its sources, and
 //! `rejected/<run>.<table>.jsonl` for the query of a derived table.
 
-use tidetable_store::{Blobs, RejectedRow, StoreError, leave_out};
+use tidetable_store::load::RejectedRow;
+use tidetable_store::maintenance::leave_out;
+use tidetable_store::{Blobs, StoreError};
 
 use crate::run::RunRecord;
 

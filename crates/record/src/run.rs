@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tidetable_store::{Blobs, LoadStats, StoreError};
+use tidetable_store::load::LoadStats;
+use tidetable_store::{Blobs, StoreError};
 
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;

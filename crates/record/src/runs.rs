@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use tidetable_store::{Blobs, StoreError, leave_out, unreadable};
+use tidetable_store::maintenance::{leave_out, unreadable};
+use tidetable_store::{Blobs, StoreError};
 
 use crate::holder::all_unrecorded;
 use crate::load::LoadRecord;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tidetable_record::CompactionRecord;
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result, Snapshot, Sst, Store, Version};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::{Ids, Result, Snapshot, Sst, Store, Version};
 
 use crate::run::Stop;
 

@@ -16,7 +16,9 @@ use tidetable_runner::{
     IfLocked, Job, Outcome, Project, RunOptions, Silent, Stop, UlidIds, compact, open_store, plan_job, run,
 };
 use tidetable_sql::{Session, SessionOptions, first_rows};
-use tidetable_store::{CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Ids, ulid_text};
+use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::{Ids, ulid_text};
 
 /// Default number of histories.
 const USUAL: u64 = 1;

@@ -17,7 +17,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
-use tidetable_store::{Prepare, Prepared, UnpreparedRow};
+use tidetable_store::load::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
 use crate::functions::{counting_times, register};

@@ -6,56 +6,33 @@
 //! version, merging its SSTs row by row.
 
 mod commit;
-mod compaction;
+pub mod compaction;
 mod error;
 mod gc;
 mod ids;
-mod load;
-mod maintenance;
+pub mod load;
+pub mod maintenance;
 mod manifest;
 mod merge;
-mod published;
-mod read;
+pub mod published;
+pub mod read;
 mod sst_store;
 mod sst_writer;
-mod storage;
+pub mod storage;
 mod store;
 mod table;
-mod tombstone;
-mod version;
+pub mod tombstone;
+pub mod version;
 
-pub use compaction::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
-#[doc(hidden)]
-pub use load::order_events;
-pub use load::{
-    EmptyRow, Feed, FeedEnd, FeedPiece, FileFeed, Grown, GrowthOf, InputPlan, InputPlanOptions, LEAST_MEMORY,
-    LargestRow, LoadStats, LoadTarget, Loaded, Loader, Prepare, Prepared, Progress, RejectedRow, UnpreparedRow,
-};
-pub use maintenance::health::{DamagedFile, TableHealth};
-pub use maintenance::left_out::{leave_out, unreadable};
-pub use maintenance::pins::Pins;
-pub use maintenance::repair::{RepairDone, RepairPlan};
-pub use maintenance::vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
-pub use maintenance::verify::{SstReport, TableReport, VerifyOptions};
-pub use merge::slice_block;
-pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
-pub use read::scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
-pub use read::snapshot::{ScanRange, Snapshot};
-pub use storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stamp, Stat};
-pub use storage::bucket::BucketBlobs;
-pub use storage::disk::{Disk, DiskFile, OsDisk};
-pub use storage::local::LocalBlobs;
+pub use load::Loader;
+pub use read::{ScanRange, Snapshot};
+pub use storage::{Blobs, LocalBlobs};
 pub use store::Store;
 pub use table::Table;
-pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
-pub use tombstone::{DeletePlan, DeleteTarget, Tombstone};
-pub use version::{
-    Compacted, CowList, Input, InputContent, InputName, MultiWindow, Replacement, Sst, SstBounds, TableIdentity,
-    Version, VersionEdit, WindowState,
-};
+pub use version::{Input, Sst, Version, VersionEdit};
 
 #[doc(hidden)]
 pub mod fuzzing {

@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 
 use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, StoreError, VersionEdit};
+use tidetable_store::compaction::{Compaction, CompactionPlan};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::{StoreError, VersionEdit};
 
 /// A step of a table.
 #[derive(Debug, Clone)]

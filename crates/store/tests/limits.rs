@@ -11,10 +11,11 @@ use proptest::prelude::*;
 use tidetable_layout::TableSpec;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
-use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Snapshot, SstBounds, StoreError,
-    VerifyOptions, VersionEdit,
-};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::maintenance::VerifyOptions;
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::version::SstBounds;
+use tidetable_store::{Snapshot, StoreError, VersionEdit};
 
 const LIMIT: u64 = 256 << 20;
 

@@ -10,7 +10,9 @@ use model::{Cells, DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, VerifyOptions};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::maintenance::VerifyOptions;
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
 
 #[derive(Debug, Clone)]
 enum Step {

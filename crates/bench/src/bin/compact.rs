@@ -16,7 +16,8 @@ use std::time::Instant;
 use tidetable_bench::{Bench, Result, Shape};
 use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_sstable::{WriteOptions, Writer};
-use tidetable_store::{CompactionExtent, CompactionPlan, Snapshot};
+use tidetable_store::Snapshot;
+use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 use tidetable_testkit::Written;
 
 const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily]";

@@ -6,7 +6,7 @@ use arrow::error::ArrowError;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, name};
-use tidetable_store::BlobWriter;
+use tidetable_store::storage::BlobWriter;
 
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidetable_store::{BlobWriter, Blobs, LocalBlobs, StoreError};
+use tidetable_store::storage::BlobWriter;
+use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
 

@@ -15,7 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
-use tidetable_store::BlobWriter;
+use tidetable_store::storage::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;

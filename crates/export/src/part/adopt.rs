@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use tidetable_store::{Part, PartFile, Store};
+use tidetable_store::Store;
+use tidetable_store::published::{Part, PartFile};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;

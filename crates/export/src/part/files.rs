@@ -8,7 +8,8 @@
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use tidetable_store::{PartFile, StagingDirectory};
+use tidetable_store::published::PartFile;
+use tidetable_store::storage::StagingDirectory;
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;

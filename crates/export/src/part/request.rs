@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use datafusion::scalar::ScalarValue;
 use tidetable_sql::Session;
-use tidetable_store::{MadeFrom, Part, Store};
+use tidetable_store::Store;
+use tidetable_store::published::{MadeFrom, Part};
 
 use crate::file::format::FileFormat;
 

@@ -1,6 +1,7 @@
 //! Publishes written files: finds unchanged ones, and replaces the others.
 
-use tidetable_store::{FileState, Part, PartFile, Store, StoreError};
+use tidetable_store::published::{FileState, Part, PartFile};
+use tidetable_store::{Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{ExportError, Result};

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use tidetable_store::{MadeFrom, Part, Published, Store};
+use tidetable_store::Store;
+use tidetable_store::published::{MadeFrom, Part, Published};
 
 use crate::error::Result;
 use crate::part::files::{part_path, take_place};

@@ -12,7 +12,7 @@ use arrow::datatypes::{Int64Type, UInt64Type};
 use tidetable_export::{
     FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, adopt, publish, record, stranded, sweep, write_log,
 };
-use tidetable_store::{Part, Published};
+use tidetable_store::published::{Part, Published};
 
 use super::read;
 use super::world::{DAY, START, World};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
+use tidetable_store::{Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_source::ContentHash;
-use tidetable_store::{DeleteTarget, GcRule};
+use tidetable_store::GcRule;
+use tidetable_store::tombstone::DeleteTarget;
 
 use super::Folder;
 use crate::cells::{Cells, hides};

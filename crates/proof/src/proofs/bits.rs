@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::Reader;
-use tidetable_store::{Blobs, Snapshot, Store, VerifyOptions};
+use tidetable_store::maintenance::VerifyOptions;
+use tidetable_store::{Blobs, Snapshot, Store};
 
 use super::{Figures, each_seed};
 use crate::finding::{Finding, Result};

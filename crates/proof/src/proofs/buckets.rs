@@ -6,7 +6,8 @@ use std::sync::Arc;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, parse_url_opts};
-use tidetable_store::{Blobs, BucketBlobs, StoreError};
+use tidetable_store::storage::BucketBlobs;
+use tidetable_store::{Blobs, StoreError};
 use tokio::runtime::{Builder, Handle};
 
 use super::{Figures, each_seed, replies};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{Snapshot, Table, VerifyOptions};
+use tidetable_store::maintenance::VerifyOptions;
+use tidetable_store::{Snapshot, Table};
 
 use crate::cells::{Cells, cells_in, same};
 use crate::finding::{Finding, Result};

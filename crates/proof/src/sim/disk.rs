@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Disk, DiskFile, Stat};
+use tidetable_store::storage::{Disk, DiskFile, Stat};
 
 use super::platter::{Loss, Platter};
 

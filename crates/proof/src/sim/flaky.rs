@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
+use tidetable_store::storage::{BlobWriter, Stat};
+use tidetable_store::{Blobs, StoreError};
 
 use super::shelf::Shelf;
 use crate::random::Random;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
+use tidetable_store::storage::{BlobWriter, Stat};
+use tidetable_store::{Blobs, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 type Result<T> = std::result::Result<T, StoreError>;

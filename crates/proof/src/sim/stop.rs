@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Disk, DiskFile, OsDisk, Stat};
+use tidetable_store::storage::{Disk, DiskFile, OsDisk, Stat};
 
 /// Callback for reached places; it may not return.
 pub trait Stop: std::fmt::Debug + Send + Sync {

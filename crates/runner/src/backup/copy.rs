@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidetable_record::Runs;
-use tidetable_store::{Blobs, Pins, Published, Store, StoreError};
+use tidetable_store::maintenance::Pins;
+use tidetable_store::published::Published;
+use tidetable_store::{Blobs, Store, StoreError};
 
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;

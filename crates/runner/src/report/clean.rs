@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use tidetable_export::stranded;
 use tidetable_record::{Outcome, PartState, RunRecord, Runs};
-use tidetable_store::{Published, Store, StoreError};
+use tidetable_store::published::Published;
+use tidetable_store::{Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{InputState, Runs};
-use tidetable_store::{Input, Published, Store, Version, leave_out};
+use tidetable_store::maintenance::leave_out;
+use tidetable_store::published::Published;
+use tidetable_store::{Input, Store, Version};
 
 use crate::job::{Job, Per};
 use crate::period::Period;
@@ -246,7 +248,7 @@ impl Lineage {
     }
 }
 
-fn part_link(table: &str, label: &str, part: &tidetable_store::Part) -> Link {
+fn part_link(table: &str, label: &str, part: &tidetable_store::published::Part) -> Link {
     Link {
         from: (LinkKind::Table, table.to_owned()),
         into: (LinkKind::Part, part.folder.clone()),

@@ -8,7 +8,8 @@ use chrono_tz::Tz;
 use serde::Serialize;
 use tidetable_layout::time::HOUR;
 use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
-use tidetable_store::{Published, Store, Version};
+use tidetable_store::published::Published;
+use tidetable_store::{Store, Version};
 
 use crate::job::{Job, Per};
 use crate::period::Period;

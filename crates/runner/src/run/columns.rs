@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
-use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Result};
+use tidetable_store::Result;
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece, FileFeed};
 
 /// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]

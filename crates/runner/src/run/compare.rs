@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{Failures, InputState};
 use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
-use tidetable_store::{Grown, InputPlan};
+use tidetable_store::load::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
 use crate::day::{day_bounds, days_touched, utc_day};

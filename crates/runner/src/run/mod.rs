@@ -27,7 +27,8 @@ use std::time::Instant;
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
-use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
+use tidetable_store::load::RejectedRow;
+use tidetable_store::{Ids, LocalBlobs, Store};
 use ulid::Ulid;
 
 pub use checks::checker::check_queries;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::PartState;
-use tidetable_store::Part as ListedPart;
+use tidetable_store::published::Part as ListedPart;
 
 use crate::period::Period;
 use crate::run::options::{Only, RunOptions};

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use tidetable_record::rejects_path;
-use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
+use tidetable_store::load::RejectedRow;
+use tidetable_store::storage::BlobWriter;
+use tidetable_store::{Blobs, Result, StoreError};
 
 /// Writes rejected rows as they come; the first creates the file.
 pub(crate) struct RejectLog<'a> {

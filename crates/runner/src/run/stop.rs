@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, FeedPiece, Result as StoreResult, StoreError};
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
+use tidetable_store::{Result as StoreResult, StoreError};
 
 use crate::run::error::RunError;
 

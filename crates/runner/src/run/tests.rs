@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytes::Bytes;
 use tempfile::TempDir;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{
-    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Result as StoreResult,
-    StagingDirectory, Stat, StoreError, VerifyOptions, Version, ulid_text,
-};
+use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
+use tidetable_store::maintenance::VerifyOptions;
+use tidetable_store::storage::{BlobWriter, StagingDirectory, Stat};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::{Blobs, Result as StoreResult, StoreError, Version, ulid_text};
 
 use super::*;
 use crate::UlidIds;

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use tidetable_layout::Layout;
-use tidetable_store::{Scalar, StripeMeta, StripeStats};
+use tidetable_store::read::{Scalar, StripeMeta, StripeStats};
 
 use crate::aggregate::row_states::{RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, ScanAggregate};

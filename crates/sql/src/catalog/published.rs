@@ -11,7 +11,8 @@ use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_store::{FileState, Part, PartFile, Published, Store, StoreError};
+use tidetable_store::published::{FileState, Part, PartFile, Published};
+use tidetable_store::{Store, StoreError};
 
 use crate::error::{SqlError, external};
 

@@ -10,7 +10,7 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
-use tidetable_store::{Scalar, StripeMeta, StripePruner};
+use tidetable_store::read::{Scalar, StripeMeta, StripePruner};
 
 /// Prunes stripes by a filter.
 #[derive(Debug)]

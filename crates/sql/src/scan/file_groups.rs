@@ -7,7 +7,8 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileGroup;
 use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_name;
-use tidetable_store::{ScanRange, Snapshot, StoreError, WindowState};
+use tidetable_store::version::WindowState;
+use tidetable_store::{ScanRange, Snapshot, StoreError};
 
 /// Least bytes of a split.
 const MIN_PIECE: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
-use tidetable_store::{RecordFilter, Scalar};
+use tidetable_store::read::{RecordFilter, Scalar};
 
 use crate::pushdown::dependence::is_of_row;
 use crate::pushdown::pruning::RangePruner;

@@ -1,7 +1,7 @@
 //! Metrics of a scan in `EXPLAIN ANALYZE`.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
-use tidetable_store::ScanCounts;
+use tidetable_store::read::ScanCounts;
 
 const NAMES: [&str; 7] = ["ssts", "ssts_pruned", "stripes", "stripes_pruned", "pages_read", "bytes", "bytes_read"];
 

@@ -10,7 +10,7 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use futures::{StreamExt, stream};
-use tidetable_store::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
+use tidetable_store::read::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
 
 use crate::aggregate::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use tidetable_layout::{Block, Projection};
-use tidetable_store::{ScanOptions, ScanRange};
+use tidetable_store::ScanRange;
+use tidetable_store::read::ScanOptions;
 
 use crate::aggregate::exec::RunningAggregate;
 use crate::aggregate::newest::Newest;

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
-use tidetable_store::{ScanOptions, ScanRange};
+use tidetable_store::ScanRange;
+use tidetable_store::read::ScanOptions;
 
 use crate::error::external;
 use crate::scan::records::{RecordReader, Wanted};

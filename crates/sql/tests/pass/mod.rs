@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use tidetable_sql::{ScalarValue, Session, SharedScan};
-use tidetable_store::{CompactionExtent, DeleteTarget};
+use tidetable_store::compaction::CompactionExtent;
+use tidetable_store::tombstone::DeleteTarget;
 
 use super::same::worlds;
 use super::world::{DAY, START, World};

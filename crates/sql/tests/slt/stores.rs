@@ -10,7 +10,9 @@ use tidetable_record::{
     RunRecord, Severity,
 };
 use tidetable_source::ColumnSpec as SourceColumn;
-use tidetable_store::{Blobs, LoadStats, Part, Published};
+use tidetable_store::Blobs;
+use tidetable_store::load::LoadStats;
+use tidetable_store::published::{Part, Published};
 
 use crate::views;
 use crate::world::{START, World, column};

@@ -10,10 +10,11 @@ use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, FileFeed, Ids, InputPlan, InputPlanOptions,
-    LoadTarget, Loader, LocalBlobs, Store, TableIdentity,
-};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::load::{FileFeed, InputPlan, InputPlanOptions, LoadTarget};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::version::TableIdentity;
+use tidetable_store::{Ids, Loader, LocalBlobs, Store};
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;

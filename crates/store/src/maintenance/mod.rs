@@ -7,3 +7,10 @@ pub(crate) mod repair;
 pub(crate) mod size;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
+
+pub use health::{DamagedFile, TableHealth};
+pub use left_out::{leave_out, unreadable};
+pub use pins::Pins;
+pub use repair::{RepairDone, RepairPlan};
+pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
+pub use verify::{SstReport, TableReport, VerifyOptions};

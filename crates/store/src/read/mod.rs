@@ -3,3 +3,9 @@
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod window_mask;
+
+pub use scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
+pub use snapshot::{ScanRange, Snapshot};
+pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
+
+pub use crate::merge::slice_block;

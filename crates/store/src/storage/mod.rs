@@ -7,3 +7,8 @@ pub(crate) mod durability;
 pub(crate) mod local;
 pub(crate) mod reserve;
 pub(crate) mod staging;
+
+pub use blobs::{BlobWriter, Blobs, StagingDirectory, Stamp, Stat};
+pub use bucket::BucketBlobs;
+pub use disk::{Disk, DiskFile, OsDisk};
+pub use local::LocalBlobs;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Disk, DiskFile, OsDisk, Stat};
+use tidetable_store::storage::{Disk, DiskFile, OsDisk, Stat};
 
 /// A disk that cannot swap directories, and that can be set full, until the reserve is removed.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tidetable_store::{LocalBlobs, RemovalKind, Store, StoreError, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::maintenance::{RemovalKind, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{LocalBlobs, Store, StoreError};
 
 use super::disk::TestDisk;
 use super::{event, loaded};

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, VerifyOptions};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::maintenance::VerifyOptions;
 
 use super::event;
 use super::model::{DAY, Event, File, START, World};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use tidetable_store::{Snapshot, StoreError, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::maintenance::{VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{Snapshot, StoreError};
 
 use super::model::{Cells, Model, World};
 use super::{event, load, loaded, path};

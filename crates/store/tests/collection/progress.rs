@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Progress, Result, StoreError};
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece, FileFeed, Progress};
+use tidetable_store::{Result, StoreError};
 
 use super::model::{Model, World};
 use super::{event, path};

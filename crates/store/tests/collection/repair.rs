@@ -1,6 +1,7 @@
 use std::fs;
 
-use tidetable_store::{RepairPlan, Sst, Store, StoreError, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::maintenance::{RepairPlan, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{Sst, Store, StoreError};
 
 use super::model::{DAY, START, World};
 use super::{event, load, loaded, path};

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, RepairPlan, Snapshot, Sst, Store, VacuumOptions, VacuumPlan,
-    VerifyOptions,
-};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::maintenance::{RepairPlan, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{Snapshot, Sst, Store};
 
 use super::model::{Cells, DAY, Event, File, Model, START, World, day_of};
 use super::{event, path};

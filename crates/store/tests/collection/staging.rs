@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidetable_store::{Blobs, Disk, LocalBlobs, OsDisk, StagingDirectory, Store};
+use tidetable_store::storage::{Disk, OsDisk, StagingDirectory};
+use tidetable_store::{Blobs, LocalBlobs, Store};
 
 use super::disk::TestDisk;
 

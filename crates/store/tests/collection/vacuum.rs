@@ -3,9 +3,9 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proptest::prelude::*;
-use tidetable_store::{
-    Compaction, CompactionPlan, RemovalKind, Snapshot, StoreError, VacuumOptions, VacuumPlan, VerifyOptions,
-};
+use tidetable_store::compaction::{Compaction, CompactionPlan};
+use tidetable_store::maintenance::{RemovalKind, VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{Snapshot, StoreError};
 
 use super::model::{Cells, Model, World};
 use super::{event, load, loaded, path};

@@ -1,8 +1,9 @@
 use std::fs;
 
-use tidetable_store::{
-    Compaction, CompactionPlan, DeletePlan, DeleteTarget, Sst, StoreError, TableReport, VerifyOptions,
-};
+use tidetable_store::compaction::{Compaction, CompactionPlan};
+use tidetable_store::maintenance::{TableReport, VerifyOptions};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::{Sst, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::model::{START, World};

@@ -5,10 +5,9 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use tidetable_source::ContentHash;
-use tidetable_store::{
-    Compaction, CompactionPlan, Input, Snapshot, StoreError, VacuumOptions, VacuumPlan, VerifyOptions, Version,
-    VersionEdit,
-};
+use tidetable_store::compaction::{Compaction, CompactionPlan};
+use tidetable_store::maintenance::{VacuumOptions, VacuumPlan, VerifyOptions};
+use tidetable_store::{Input, Snapshot, StoreError, Version, VersionEdit};
 
 use super::model::{Cells, World};
 use super::{event, load, loaded, path};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tidetable_layout::time::window_bounds;
 use tidetable_layout::{KeyRange, Projection, Window};
-use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, CompactionReason, DeletePlan, DeleteTarget, Snapshot,
-};
+use tidetable_store::Snapshot;
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan, CompactionReason};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
 
 use super::{days, due, of_extent};
 use crate::model::{self, Cells, DAY, Event, Model, START, World, day_of};

@@ -5,7 +5,9 @@ mod joins;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Snapshot};
+use tidetable_store::Snapshot;
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
 
 use crate::model::{DAY, Event, Model, START, World};
 use crate::{any_event, any_target, event, prefix};

@@ -11,9 +11,13 @@ use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
+use tidetable_store::load::{
+    Feed, FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Progress, RejectedRow,
+};
+use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::TableIdentity;
 use tidetable_store::{
-    DeleteTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded,
-    Loader, LocalBlobs, Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Version, VersionEdit,
+    GcRule, Ids, Input, Loader, LocalBlobs, Snapshot, Store, StoreError, Table, Version, VersionEdit,
 };
 
 /// 2018-01-01, microseconds.

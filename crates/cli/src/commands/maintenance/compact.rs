@@ -5,7 +5,8 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
+use tidetable_store::Sst;
+use tidetable_store::compaction::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 
 use crate::args::{Compact, Global, Output};
 use crate::commands::{clock, store};

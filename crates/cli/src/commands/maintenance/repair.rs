@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::{RepairDone, RepairPlan, SstReport};
+use tidetable_store::maintenance::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
 use crate::commands::store;

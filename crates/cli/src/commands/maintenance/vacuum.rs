@@ -4,7 +4,8 @@ use std::io::Write;
 
 use tidetable_layout::time::HOUR;
 use tidetable_runner::UlidIds;
-use tidetable_store::{Removal, RemovalKind, StoreError, VacuumOptions, VacuumPlan, leave_out};
+use tidetable_store::StoreError;
+use tidetable_store::maintenance::{Removal, RemovalKind, VacuumOptions, VacuumPlan, leave_out};
 
 use crate::args::{Global, Output, Vacuum};
 use crate::commands::{clock, store, table_or_all};

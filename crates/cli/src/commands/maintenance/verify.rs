@@ -5,7 +5,9 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_layout::time::window_name;
 use tidetable_runner::{Runs, rejected_rows};
-use tidetable_store::{FileState, Published, Store, StoreError, TableReport, VerifyOptions};
+use tidetable_store::maintenance::{TableReport, VerifyOptions};
+use tidetable_store::published::{FileState, Published};
+use tidetable_store::{Store, StoreError};
 
 use crate::args::{Global, Output, Verify};
 use crate::commands::{store, table_or_all};

@@ -1,7 +1,7 @@
 //! `tidetable lineage`: which inputs and versions tables and parts were made from.
 
 use tidetable_runner::Lineage;
-use tidetable_store::Published;
+use tidetable_store::published::Published;
 
 use crate::args::Global;
 use crate::commands::{clock, find_run, project_if_any, store};

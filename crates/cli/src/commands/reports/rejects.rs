@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::json;
 use tidetable_runner::{Project, RunRecord, Runs, rejected_rows};
-use tidetable_store::{RejectedRow, Store};
+use tidetable_store::Store;
+use tidetable_store::load::RejectedRow;
 
 use crate::args::{Global, Output, Rejects};
 use crate::commands::{find_run, project_if_any, store};

@@ -3,7 +3,8 @@
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_runner::{IfLocked, Only, RunOptions, Stop, UlidIds};
-use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
+use tidetable_store::load::LEAST_MEMORY;
+use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Day, OnlyDays, RunDays, RunHow};
 use crate::commands::clock;

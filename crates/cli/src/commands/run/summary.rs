@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
 use tidetable_runner::{InputState, Job, LoadRecord, PartState, Per, Project, RunRecord, RunReport, Severity};
-use tidetable_store::{EmptyRow, LargestRow, RejectedRow};
+use tidetable_store::load::{EmptyRow, LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};
 use crate::error::CliError;

@@ -9,7 +9,8 @@ use futures::StreamExt;
 use tidetable_export::{FileFormat, QueryFile};
 use tidetable_runner::nearest;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
-use tidetable_store::{BlobWriter, Store};
+use tidetable_store::Store;
+use tidetable_store::storage::BlobWriter;
 use tokio::runtime::Runtime;
 
 use super::versions::versions;

@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tidetable_record::rejected_lines;
-use tidetable_store::{Ids, Store, StoreError, TableHealth};
+use tidetable_store::maintenance::TableHealth;
+use tidetable_store::{Ids, Store, StoreError};
 
 use super::{Diagnosis, FindingKind, QUARANTINE};
 use crate::run::{RunError, take_all};

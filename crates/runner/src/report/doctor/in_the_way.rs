@@ -5,7 +5,8 @@ use std::path::Path;
 
 use chrono::NaiveDate;
 use tidetable_export::DELTA_LOG;
-use tidetable_store::{Blobs, Published};
+use tidetable_store::Blobs;
+use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};
 use crate::job::{Export, Job, may_be_folder_of};
@@ -36,7 +37,8 @@ impl Diagnosis {
                     self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
                 }
             }
-            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?))) {
+            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?)))
+            {
                 let path = format!("exports/{folder}/{DELTA_LOG}");
                 if is_file(blobs, &path) {
                     let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use serde::Serialize;
 use tidetable_record::{Runs, holder, rejected_lines};
-use tidetable_store::{Blobs, Published, Store, StoreError, TableHealth};
+use tidetable_store::maintenance::TableHealth;
+use tidetable_store::published::Published;
+use tidetable_store::{Blobs, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions, SqlError, name};
-use tidetable_store::Published;
+use tidetable_store::published::Published;
 
 use crate::day::day_bounds;
 use crate::job::{Job, Per};

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use tidetable_layout::time::SECOND;
-use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
+use tidetable_store::published::Published;
+use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::day::day_bounds;
 use crate::job::{Hooks, Job, Per};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot, leave_out};
+use tidetable_store::Snapshot;
+use tidetable_store::maintenance::leave_out;
+use tidetable_store::published::{FileState, Part as ListedPart, Published};
 
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;

@@ -6,7 +6,8 @@ use chrono_tz::Tz;
 use tidetable_export::{Reason, stale};
 use tidetable_layout::time::DAY;
 use tidetable_record::PartState;
-use tidetable_store::{GcRule, Published, Snapshot};
+use tidetable_store::published::Published;
+use tidetable_store::{GcRule, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::day::utc_day;

@@ -2,7 +2,7 @@
 
 use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
-use tidetable_store::{MadeFrom, Part as ListedPart};
+use tidetable_store::published::{MadeFrom, Part as ListedPart};
 
 use crate::job::Export;
 use crate::observe::Event;

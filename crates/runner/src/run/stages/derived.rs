@@ -12,9 +12,8 @@ use tidetable_layout::time::{window_bounds, window_name, window_of};
 use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
-use tidetable_store::{
-    Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions, Result as StoreResult, Snapshot, StoreError, Version,
-};
+use tidetable_store::load::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions};
+use tidetable_store::{Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 

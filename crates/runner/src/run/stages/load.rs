@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tidetable_layout::time::window_name;
 use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
-use tidetable_store::{
-    Feed, FileFeed, Grown, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Loader, Prepare,
-    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Version, VersionEdit,
+use tidetable_store::load::{
+    Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Prepare, Progress, RejectedRow,
 };
+use tidetable_store::version::TableIdentity;
+use tidetable_store::{Ids, Input, Loader, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
 use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};

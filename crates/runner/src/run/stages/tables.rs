@@ -7,7 +7,9 @@ use tidetable_record::{
     Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
 use tidetable_sql::QueryShape;
-use tidetable_store::{CompactionExtent, CompactionPlan, LoadStats, RejectedRow, StoreError};
+use tidetable_store::StoreError;
+use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
+use tidetable_store::load::{LoadStats, RejectedRow};
 
 use crate::compact::compact;
 use crate::job::{Stage, Table, TableInput};
