@@ -3,7 +3,8 @@
 
 use miette::Diagnostic;
 use serde_json::{Value, json};
-use tidetable_runner::{JobError, JobFileError, ProjectError};
+use tidetable_runner::JobError;
+use tidetable_runner::job::{JobFileError, ProjectError};
 
 use crate::args::{Global, Log};
 use crate::error::CliError;

@@ -4,7 +4,10 @@ use std::io;
 
 use miette::Diagnostic;
 use tidetable_export::ExportError;
-use tidetable_runner::{BackupError, JobError, ProjectError, ProposeError, RunError, nearest};
+use tidetable_runner::backup::BackupError;
+use tidetable_runner::job::{ProjectError, nearest};
+use tidetable_runner::scaffold::ProposeError;
+use tidetable_runner::{JobError, RunError};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tidetable_runner::{Event, Observer, Stop, Unit};
+use tidetable_runner::observe::{Event, Unit};
+use tidetable_runner::{Observer, Stop};
 
 use crate::args::{Global, Log};
 use crate::log;

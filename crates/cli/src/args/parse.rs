@@ -6,7 +6,7 @@ use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
 use regex::bytes::Regex;
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
-use tidetable_runner::{IfLocked, Selected};
+use tidetable_runner::run::{IfLocked, Selected};
 
 /// What to do if the job is locked: `fail`, `skip`, `wait` or `wait=10m`.
 pub(crate) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {

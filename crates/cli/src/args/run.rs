@@ -1,7 +1,7 @@
 //! Options of the commands that run or plan jobs.
 
 use clap::{Args, ValueEnum};
-use tidetable_runner::{IfLocked, Selected};
+use tidetable_runner::run::{IfLocked, Selected};
 
 use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
 

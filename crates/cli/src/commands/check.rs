@@ -6,10 +6,10 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use tidetable_layout::error::{Advice, LostReason};
-use tidetable_runner::{
-    DataChecks, Job, NameConflict, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
-    check_queries, name_conflict, open_store, probe_params, runtime, tables_read,
-};
+use tidetable_runner::job::{NameConflict, name_conflict};
+use tidetable_runner::record::Severity;
+use tidetable_runner::run::{DataChecks, check_data, check_keys, check_queries, probe_params, tables_read};
+use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 

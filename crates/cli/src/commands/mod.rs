@@ -15,7 +15,9 @@ pub mod schedule;
 pub mod schema;
 pub mod sql;
 
-use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};
+use tidetable_runner::job::ProjectError;
+use tidetable_runner::record::{RunFound, RunRecord, Runs};
+use tidetable_runner::{Project, open_store};
 use tidetable_store::Store;
 
 use crate::args::Global;

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_runner::{Job, propose, runtime};
+use tidetable_runner::scaffold::propose;
+use tidetable_runner::{Job, runtime};
 use tidetable_source::Storage;
 
 use super::project;

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use tidetable_runner::{Backup as Taken, UlidIds, Vault};
+use tidetable_runner::UlidIds;
+use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Backup, Global, Output, Restore};

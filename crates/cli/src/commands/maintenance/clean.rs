@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
+use tidetable_runner::report::{CleanOptions, CleanPlan, CleanedKind};
 
 use crate::args::{Clean, Global, Output};
 use crate::commands::{clock, project_if_any, store};

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use tidetable_runner::{Diagnosis, UlidIds};
+use tidetable_runner::UlidIds;
+use tidetable_runner::report::Diagnosis;
 
 use crate::args::{Doctor, Global, Output};
 use crate::commands::{clock, project_if_any, store};

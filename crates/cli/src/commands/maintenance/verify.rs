@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_layout::time::window_name;
-use tidetable_runner::{Runs, rejected_rows};
+use tidetable_runner::record::{Runs, rejected_rows};
 use tidetable_store::maintenance::{TableReport, VerifyOptions};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};

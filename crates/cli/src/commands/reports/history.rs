@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use tidetable_runner::{Job, PartState, RunError, RunRecord, Runs, state_of};
+use tidetable_runner::record::{PartState, RunRecord, Runs, state_of};
+use tidetable_runner::{Job, RunError};
 use tidetable_store::Store;
 
 use crate::args::{Global, History, Output, Since};
@@ -67,7 +68,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
 /// The outcome of a run, or `running`.
 fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
     let root = Path::new(root);
-    let path = || tidetable_runner::lock_path(root, &record.job);
+    let path = || tidetable_runner::record::lock_path(root, &record.job);
     Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
 }
 

@@ -1,6 +1,6 @@
 //! `tidetable lineage`: which inputs and versions tables and parts were made from.
 
-use tidetable_runner::Lineage;
+use tidetable_runner::report::Lineage;
 use tidetable_store::published::Published;
 
 use crate::args::Global;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::json;
-use tidetable_runner::{Project, RunRecord, Runs, rejected_rows};
+use tidetable_runner::Project;
+use tidetable_runner::record::{RunRecord, Runs, rejected_rows};
 use tidetable_store::Store;
 use tidetable_store::load::RejectedRow;
 

@@ -1,6 +1,7 @@
 //! `tidetable replay`: reads the inputs of rejected rows again.
 
-use tidetable_runner::{Job, RunOptions, UlidIds, open_store, rejected_rows};
+use tidetable_runner::record::rejected_rows;
+use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
 
 use crate::args::{Global, Replay, RunDays};
 use crate::commands::run::one::run_one;

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
-use tidetable_runner::{DaysOf, Status, ranges, statuses};
+use tidetable_runner::plan::ranges;
+use tidetable_runner::report::{DaysOf, Status, statuses};
 
 use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
@@ -97,7 +98,7 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
         if let Some(error) = &last.error {
             line("  error", json!(error));
         }
-        line("  rejected rows", json!(tidetable_runner::RunRecord::all_rejected(last)));
+        line("  rejected rows", json!(tidetable_runner::record::RunRecord::all_rejected(last)));
     }
     let aged = |micros: i64| age(Status::age(now, Some(micros)).unwrap_or_default());
     let day =

@@ -1,6 +1,7 @@
 //! Runs all jobs of a project, or shows their plans.
 
-use tidetable_runner::{Job, Project, RunOptions, TableReason, UlidIds, plan_job};
+use tidetable_runner::plan::TableReason;
+use tidetable_runner::{Job, Project, RunOptions, UlidIds, plan_job};
 
 use super::dry_run::show;
 use super::one::{load, run_one};

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use tidetable_layout::time::DAY;
-use tidetable_runner::{
-    Cron, Job, Project, RunOptions, Runs, UlidIds, done_until, minute_of, moments, open_store, to_run,
-};
+use tidetable_runner::job::Cron;
+use tidetable_runner::record::Runs;
+use tidetable_runner::schedule::{done_until, minute_of, moments, to_run};
+use tidetable_runner::{Job, Project, RunOptions, UlidIds, open_store};
 use tidetable_store::{Ids, Store, ulid_text};
 
 use super::one::run_one;

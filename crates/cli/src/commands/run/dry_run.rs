@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_runner::{InputState, Plan};
+use tidetable_runner::Plan;
+use tidetable_runner::record::InputState;
 
 use crate::args::{Global, Output};
 use crate::error::CliError;

@@ -1,9 +1,8 @@
 //! Runs one job and shows the result.
 
-use tidetable_runner::{
-    CheckRecord, Job, JobError, Outcome, PartState, Project, RunOptions, RunRecord, Severity, UlidIds, refused,
-    run as run_job,
-};
+use tidetable_runner::record::{CheckRecord, Outcome, PartState, RunRecord, Severity};
+use tidetable_runner::run::refused;
+use tidetable_runner::{Job, JobError, Project, RunOptions, UlidIds, run as run_job};
 
 use super::summary;
 use crate::args::Global;

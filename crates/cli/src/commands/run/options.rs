@@ -2,7 +2,8 @@
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
-use tidetable_runner::{IfLocked, Only, RunOptions, Stop, UlidIds};
+use tidetable_runner::run::{IfLocked, Only};
+use tidetable_runner::{RunOptions, Stop, UlidIds};
 use tidetable_store::load::LEAST_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 

@@ -1,7 +1,8 @@
 //! `tidetable retry`: tries again what a run left over.
 
 use chrono::NaiveDate;
-use tidetable_runner::{Job, PartState, RunOptions, UlidIds, open_store};
+use tidetable_runner::record::PartState;
+use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
 
 use super::one::{is_broken, run_one};
 use super::options::{How, options};

@@ -3,7 +3,9 @@
 use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
-use tidetable_runner::{InputState, Job, LoadRecord, PartState, Per, Project, RunRecord, RunReport, Severity};
+use tidetable_runner::job::Per;
+use tidetable_runner::record::{InputState, LoadRecord, PartState, RunRecord, Severity};
+use tidetable_runner::{Job, Project, RunReport};
 use tidetable_store::load::{EmptyRow, LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};

@@ -1,6 +1,7 @@
 //! Data for crontab lines and systemd units.
 
-use tidetable_runner::{Cron, Job};
+use tidetable_runner::Job;
+use tidetable_runner::job::Cron;
 
 /// A job with a schedule.
 pub(super) struct Scheduled {

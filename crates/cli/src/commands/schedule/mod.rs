@@ -9,7 +9,9 @@ use std::io::Write;
 use chrono_tz::Tz;
 use serde_json::json;
 use tidetable_layout::time::DAY;
-use tidetable_runner::{Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
+use tidetable_runner::record::Runs;
+use tidetable_runner::schedule::{done_until, is_due, minute_of, missed, moments, to_run};
+use tidetable_runner::{Job, Project, open_store};
 
 use super::{named_root_is_there, project};
 use crate::args::{Format, Global, Output, Schedule};

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use tidetable_export::{FileFormat, QueryFile};
-use tidetable_runner::nearest;
+use tidetable_runner::job::nearest;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
 use tidetable_store::Store;
 use tidetable_store::storage::BlobWriter;
