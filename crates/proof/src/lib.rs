@@ -4,7 +4,7 @@
 //! * [`sim`] simulates disks and buckets with their failures;
 //! * [`World`](world::World) runs a table on them, [`Model`](model::Model) is the expected content of the table;
 //! * [`proofs`] compare the two, each from a seed and in a given size; the tests of this crate run small sizes, the
-//! binary `prove` any size.
+//!   binary `prove` any size.
 
 pub mod cells;
 pub mod event;
