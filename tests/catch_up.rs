@@ -136,7 +136,8 @@ fn a_moment_that_failed_stops_the_later_ones_and_keeps_its_time() {
     project.write("in/2.csv", "ts,v\nnever,1\n");
     let failed = catch_up(&project, "2026-03-30T12:00:00Z");
     assert_eq!(failed.code, Some(1), "{}", failed.stderr);
-    let left = "not run after that: 2 scheduled times, 2026-03-29T01:15:00Z to 2026-03-30T01:15:00Z; run --catch-up again";
+    let left =
+        "not run after that: 2 scheduled times, 2026-03-29T01:15:00Z to 2026-03-30T01:15:00Z; run --catch-up again";
     assert!(failed.stderr.contains(left), "{}", failed.stderr);
     let mut expected = vec![
         run("2026-03-27T01:15:00Z", "failed"),

@@ -36,7 +36,8 @@ impl Diagnosis {
                     self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
                 }
             }
-            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?))) {
+            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?)))
+            {
                 let path = format!("exports/{folder}/{DELTA_LOG}");
                 if is_file(blobs, &path) {
                     let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{ExportError, EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
+use tidetable_export::{
+    EmptyPart, ExportError, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log,
+};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
 use tidetable_store::{Published, StoreError};
