@@ -98,7 +98,7 @@ pub enum Command {
     Schedule(Schedule),
     /// Print the JSON Schema of job files
     Schema(Schema),
-    /// Print the script by which a shell completes commands, jobs and tables
+    /// Print the script that completes commands, jobs and tables
     Completions(Completions),
     /// Print completions of the last word of a line
     #[command(hide = true)]
@@ -111,7 +111,7 @@ pub enum Command {
     DropRows(DropRows),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
-    /// Remove damaged SSTs from a table, so that their inputs are loaded again; a dry run without --yes or --drop
+    /// Remove damaged SSTs from a table, so that inputs are loaded again; a dry run without --yes or --drop
     Repair(Repair),
     /// Remove old versions and leftovers of killed runs; a dry run unless --yes is given
     Vacuum(Vacuum),

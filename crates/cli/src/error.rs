@@ -70,7 +70,7 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
-    /// The directory of `--folder` cannot be entered.
+    /// The directory of `-C` cannot be entered.
     #[error("cannot work in {path}: {source}")]
     Enter {
         /// The directory.
@@ -114,13 +114,10 @@ pub enum CliError {
         near: Option<String>,
     },
     /// A cancelled query.
-    #[error("the query was ended")]
+    #[error("the query was cancelled")]
     Cancelled,
     /// An interrupted compaction.
-    #[error(
-        "interrupted; {table} holds what it held, in sound files: what was merged before stands, compact again to go on from \
-         there"
-    )]
+    #[error("interrupted; {table} is intact, and merges committed before stay: compact again to continue")]
     CompactionStopped {
         /// The table.
         table: String,
@@ -138,8 +135,8 @@ pub enum CliError {
     },
     /// Damaged published files.
     #[error(
-        "{files} damaged: run the job, which publishes what was changed or is gone again, and with --force what was damaged \
-         without a trace"
+        "{files} damaged: run the job to publish changed and missing files again, and with --force those whose damage left \
+         no trace"
     )]
     DamagedExports {
         /// Their number, with the noun.
@@ -292,7 +289,7 @@ pub enum CliError {
         path: String,
     },
     /// A file name without a known ending.
-    #[error("{path} does not say which form the file has: end it in {known}, or add {option}")]
+    #[error("{path} does not give the file format: end it in {known}, or add {option}")]
     NoForm {
         /// As given.
         path: String,

@@ -89,7 +89,7 @@ timezone = "UTC" # what a day is
 
 # The file has 144 rows, 2013-01-01 to 2013-01-02.
 [sources.readings]
-files = ["weather.csv"] # a pattern such as "DIR/*.csv" takes later files too
+files = ["weather.csv"] # a pattern such as "DIR/*.csv" matches later files too
 csv = { null = ["", "NA"] }
 time = "time_hour" # the only column with times
 max_rejected = "0.1%"
@@ -105,10 +105,9 @@ wind_gust = "decimal(10,4)"
 precip = "int64"
 time_hour = "timestamp"
 
-# origin first (3 in the file), then the time: a reading of one is near its others, and writes spread over all of
-# them. No salt is needed for that.
+# origin first (3 in the file), then the time: readings of one are adjacent, and writes spread without a salt.
 # One row per entity and time: tall and narrow, so that no row grows without end.
-# {..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.
+# {..:ms-reversed} instead of {..:ms} would put the newest first, if that is queried most.
 [tables.WEATHER]
 from = "readings"
 row_key = "{origin}#{time_hour:ms}"
@@ -116,10 +115,10 @@ row_key = "{origin}#{time_hour:ms}"
 [tables.WEATHER.families.DATA]
 gc = "maxversions=1" # a corrected reading replaces the old one
 columns = [
-  { each = "*", except = ["origin", "time_hour"], qualifier = "{column}", value = "{value}" }, # a cell a column, stored with its name: short ones pay
+  { each = "*", except = ["origin", "time_hour"], qualifier = "{column}", value = "{value}" }, # a cell per column, stored with its name: short names save space
 ]
 
-# What is asked of all at once is asked of a day: its summary is a table of its own, made in one pass.
+# Queries over all entities of a day read its summary, an export that is made in one pass.
 [exports.WEATHER_DAY]
 per = "day"
 name = "WEATHER_DAY_{day:%Y%m%d}"
@@ -128,7 +127,7 @@ query = { file = "weather_day.sql" }
     );
     assert_eq!(
         project.read("jobs/weather/weather_day.sql"),
-        r##"-- One row per origin: how many readings the day has, and how low, high and common its values are.
+        r##"-- One row per origin: the number of readings of the day, and the range and mean of its values.
 SELECT
   origin,
   COUNT(*) AS readings,

@@ -357,7 +357,7 @@ fn jobs_run_in_dependency_order() {
     let jobs: Vec<_> = json_lines(&ran.stdout).iter().map(|record| record["job"].clone()).collect();
     assert_eq!(jobs, ["j", "a"]);
     project.write("jobs/a/job.toml", format!("after = [\"b\"]\n{reads}"));
-    assert!(project.fails(2, &["run", "--all"]).contains("no job of the project"));
+    assert!(project.fails(2, &["run", "--all"]).contains("not a job of the project"));
     project.write("jobs/j/job.toml", format!("after = [\"a\"]\n{JOB}"));
     project.write("jobs/a/job.toml", reads);
     assert!(project.fails(2, &["run", "--all"]).contains("in a circle: a, j"));
@@ -417,7 +417,7 @@ fn signal_stops_a_compaction_in_order() {
         let done = compaction.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(code), "{said}");
-        assert!(said.contains("interrupted; T holds what it held"), "{said}");
+        assert!(said.contains("interrupted; T is intact"), "{said}");
         assert_eq!((project.files("data/tables"), names(), sum()), (before, files, rows));
         assert!(project.ok(&["verify"]).contains("T: sound"));
         project.ok(&["compact", "T"]);

@@ -196,7 +196,7 @@ fn prompt_accepts_commands_of_other_programs() {
         "the first 2 rows, and there are more",
         "rows go into rows.csv",
         "rows go to the screen",
-        "rows.xlsx does not say which form",
+        "rows.xlsx does not give the file format",
         "Float64",
         "distinct",
         "there is no \\copy: files are tables by their names in quotes",

@@ -24,7 +24,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
         None => form_of(&args.to, &destination, OF_EXPORTS, Form::File(FileFormat::Parquet), "--format")?,
     };
     if matches!(form, Form::File(_)) && destination.is_terminal() {
-        return Err(CliError::Usage("that is no text for a terminal: give --to a file, or add --format csv"));
+        return Err(CliError::Usage("binary output needs a file: give --to a file, or add --format csv"));
     }
     // A query may read only files.
     let store = if args.query.is_some() { store_if_any(global)? } else { store(global)? };

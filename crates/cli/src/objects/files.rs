@@ -9,11 +9,11 @@ pub const MANIFEST: &[Key] = &[
     key("commit", Text, "name of the commit"),
     key("born", Text, "name of the commit of version 1"),
     key("now", Time, "logical time of the commit"),
-    key("table", Object(TABLE), "what the table is"),
+    key("table", Object(TABLE), "properties of the table"),
     key("inputs", List(&Object(INPUT)), "inputs whose rows it holds, by sequence"),
-    key("names", List(&Object(NAME)), "other names that were seen: copies of inputs, and inputs that were taken out"),
+    key("names", List(&Object(NAME)), "other known names: copies of inputs, and removed inputs"),
     key("windows", List(&Object(WINDOW)), "windows that hold cells"),
-    key("drops", List(&Object(DROP)), "what was deleted, the oldest first"),
+    key("drops", List(&Object(DROP)), "tombstones, oldest first"),
     key("collected", OrNull(&Time), "logical time of the latest compaction"),
     key("vacuumed", OrNull(&Time), "files older than this, of no version then, may be gone"),
 ];
@@ -28,14 +28,14 @@ const TABLE: &[Key] = &[
     key("upsert", Truth, "whether a newer event replaces its whole row"),
     key("unpivot", List(&Text), "source columns that become a metric and a value each"),
     key("families", List(&Object(FAMILY)), "column families"),
-    key("columns", List(&Object(COLUMN)), "columns that it reads back as"),
+    key("columns", List(&Object(COLUMN)), "columns of its records"),
     key("lost", List(&Object(LOST)), "source columns that the layout does not keep"),
 ];
 
 const FAMILY: &[Key] = &[
     key("name", Text, "its name"),
-    key("kind", Text, "what becomes of cells alike: `newest`, `sum`, `min`, `max` or `hll`"),
-    key("gc", OrNull(&Text), "rule of garbage collection"),
+    key("kind", Text, "how equal cells merge: `newest`, `sum`, `min`, `max` or `hll`"),
+    key("gc", OrNull(&Text), "garbage-collection rule"),
     key("columns", List(&Object(LAID_OUT)), "its columns"),
 ];
 
@@ -52,34 +52,34 @@ const LAID_OUT: &[Key] = &[
 
 const COLUMN: &[Key] = &[key("name", Text, "its name"), key("type", Text, "its type in SQL")];
 
-const LOST: &[Key] = &[key("column", Text, "the source column"), key("why", Text, "why it does not come back")];
+const LOST: &[Key] = &[key("column", Text, "the source column"), key("why", Text, "why it is lost")];
 
 const INPUT: &[Key] = &[
-    key("sequence", Integer, "place among the inputs: of two cells alike the one of the greater wins"),
+    key("sequence", Integer, "input sequence number: of two equal cells the one with the greater number wins"),
     key("path", Text, "path or URL"),
     key("size", Integer, "bytes as stored"),
-    key("version", Text, "what tells that the file did not change"),
+    key("version", Text, "stamp that changes with the file"),
     key("hash", Text, "hash of the bytes as stored"),
     key("read", Integer, "rows read"),
     key("rejected", Integer, "rows rejected"),
     key("days", List(&Day), "UTC days of its cells"),
-    key("windows", List(&Time), "beginnings of the windows of its cells"),
+    key("windows", List(&Time), "starts of the windows of its cells"),
 ];
 
 const NAME: &[Key] = &[
-    key("sequence", Integer, "place among the inputs"),
+    key("sequence", Integer, "input sequence number"),
     key("path", Text, "path or URL"),
-    key("content", OrNull(&Object(CONTENT)), "what it held; null of an input that was taken out"),
+    key("content", OrNull(&Object(CONTENT)), "its content; null for a removed input"),
 ];
 
 const CONTENT: &[Key] = &[
     key("size", Integer, "bytes as stored"),
-    key("version", Text, "what tells that the file did not change"),
+    key("version", Text, "stamp that changes with the file"),
     key("hash", Text, "hash of the bytes as stored"),
 ];
 
 const WINDOW: &[Key] = &[
-    key("start", Time, "when it begins"),
+    key("start", Time, "start of the window"),
     key("days", List(&Object(CHANGED_DAY)), "its UTC days"),
     key("ssts", List(&Object(SST)), "its files, older data first"),
 ];
@@ -88,7 +88,7 @@ const CHANGED_DAY: &[Key] = &[key("day", Day, "the day"), key("version", Integer
 
 const SST: &[Key] = &[
     key("id", Text, "name without ending"),
-    key("order", Integer, "of two cells alike the one of the greater order wins"),
+    key("order", Integer, "sequence number: of two equal cells the one with the greater number wins"),
     key("level", Integer, "0 from a load, more from compactions"),
     key("bytes", Integer, "bytes"),
     key("checksum", Text, "XXH3-128 of the file"),
@@ -98,32 +98,32 @@ const SST: &[Key] = &[
     key("last_key", Bytes, "last row key"),
     key("min_timestamp", OrNull(&Time), "least timestamp; null if all are 0"),
     key("max_timestamp", OrNull(&Time), "greatest timestamp"),
-    key("joined", OrNull(&Object(JOINED)), "which windows share the file; null if none do"),
-    key("largest", OrNull(&Object(LARGEST)), "bounds of what it holds; null if they are not known"),
+    key("joined", OrNull(&Object(JOINED)), "windows that share the file; null if none do"),
+    key("largest", OrNull(&Object(LARGEST)), "bounds of its contents; null if unknown"),
     key("emptied", Truth, "whether it may hold rows without a cell"),
 ];
 
 const JOINED: &[Key] = &[
-    key("windows", List(&Time), "beginnings of the windows"),
-    key("without", List(&Time), "beginnings of windows that were in it and are no more"),
+    key("windows", List(&Time), "starts of the windows"),
+    key("without", List(&Time), "starts of windows that have left it"),
 ];
 
 const LARGEST: &[Key] = &[
-    key("row", Integer, "no row has more bytes of cells"),
-    key("sum", Integer, "no cell of a sum family is further from 0"),
+    key("row", Integer, "largest bytes of cells of a row, at most"),
+    key("sum", Integer, "largest absolute value of a cell of a sum family, at most"),
 ];
 
 const DROP: &[Key] = &[
     key("target", Object(TARGET), "what it hides"),
-    key("sequence", Integer, "it holds for inputs of a lower sequence"),
-    key("order", Integer, "it holds for SSTs of a lower order"),
-    key("version", Integer, "the version it came with"),
+    key("sequence", Integer, "applies to inputs with a lower sequence number"),
+    key("order", Integer, "applies to SSTs with a lower sequence number"),
+    key("version", Integer, "the version that added it"),
     key("now", Time, "logical time of that version"),
 ];
 
 const TARGET: &[Key] = &[
     key("kind", Text, "`prefix`, `row`, `family` or `column`"),
-    key("prefix", OrNull(&Bytes), "first bytes of the row keys"),
+    key("prefix", OrNull(&Bytes), "prefix of the row keys"),
     key("key", OrNull(&Bytes), "the row key"),
     key("family", OrNull(&Text), "the family"),
     key("qualifier", OrNull(&Bytes), "the qualifier"),
@@ -131,8 +131,8 @@ const TARGET: &[Key] = &[
 ];
 
 const TIMES: &[Key] = &[
-    key("start", OrNull(&Time), "the first; null if there is no bound"),
-    key("end", OrNull(&Time), "the one after the last; null if there is no bound"),
+    key("start", OrNull(&Time), "inclusive start; null if unbounded"),
+    key("end", OrNull(&Time), "exclusive end; null if unbounded"),
 ];
 
 /// The layout of an SST: `inspect`.
@@ -140,7 +140,7 @@ pub const INSPECTION: &[Key] = &[
     key("version", Integer, "version of the format"),
     key("uid", Text, "identity, hexadecimal"),
     key("bytes", Integer, "bytes of the file"),
-    key("filter", Text, "what the filter is over: `none`, `keys` or `prefixes`"),
+    key("filter", Text, "what the bloom filter contains: `none`, `keys` or `prefixes`"),
     key("filter_bytes", Integer, "bytes of the filter"),
     key("meta_bytes", Integer, "bytes of schema, metadata and stripe table"),
     key("frame_bytes", Integer, "bytes of header and footer"),
@@ -156,7 +156,7 @@ const STRIPE: &[Key] = &[
     key("head_bytes", Integer, "bytes of the head, with everything that is not pages"),
     key("key_bytes", Integer, "bytes of the row keys, in the head"),
     key("qualifier_bytes", List(&Integer), "bytes of the qualifiers of each group, in the head"),
-    key("shapes", List(&OrNull(&Integer)), "distinct shapes of each group; null where records are stored one by one"),
+    key("shapes", List(&OrNull(&Integer)), "distinct row patterns of each group; null if stored record by record"),
     key("chunks", List(&Object(CHUNK)), "streams in the order of their pages"),
 ];
 

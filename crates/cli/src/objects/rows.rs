@@ -8,7 +8,7 @@ pub const PLAN: &[Key] = &[
     key("kind", Text, "`table`, `input`, `publish`, `sealed` or `check`"),
     key("name", Text, "the table, input or part"),
     key("of", Text, "the job, table or export it belongs to"),
-    key("why", Text, "why it is touched, or stays"),
+    key("why", Text, "why it changes, or stays"),
     key("days", Text, "its days, such as `2018-01-01 to 2018-01-03`; of a part, its label"),
     key("bytes", OrNull(&Integer), "bytes to read"),
 ];
@@ -38,7 +38,7 @@ pub const STATUS: &[Key] = &[
     key("fresh", OrNull(&Truth), "whether it is within `--fresh`; null if that is not given"),
     key("gaps", List(&Object(DAYS)), "days without a part between the first and the last"),
     key("failed", List(&Object(DAYS)), "days that failed, and are still to be done"),
-    key("sealed", List(&Object(DAYS)), "days left as they are, since cells of them have expired"),
+    key("sealed", List(&Object(DAYS)), "changed days that stay as published, because cells of them have expired"),
     key("rejected", Integer, "rejected rows of the inputs that its tables hold"),
     key("rejected_by_last_run", OrNull(&Integer), "rows that the last run rejected"),
 ];
@@ -58,18 +58,18 @@ pub const HISTORY: &[Key] = &[
     key("rejected", Integer, "rows rejected"),
     key("published", Integer, "parts published"),
     key("failed", Integer, "parts that could not be published, or whose checks failed"),
-    key("new_attempts", Integer, "what was tried again"),
+    key("new_attempts", Integer, "number of retries"),
     key("error", OrNull(&Text), "why it failed"),
 ];
 
 /// `lineage`.
 pub const LINKS: &[Key] = &[
-    key("from", Text, "what it came from: `input`, `table` or `part`"),
+    key("from", Text, "kind of the origin: `input`, `table` or `part`"),
     key("name", Text, "name of that"),
-    key("into", Text, "what it went into: `table` or `part`"),
+    key("into", Text, "kind of the result: `table` or `part`"),
     key("into_name", Text, "name of that"),
     key("days", Text, "UTC days of its rows; of a part, its label"),
-    key("sequence", OrNull(&Integer), "place among the inputs of the table"),
+    key("sequence", OrNull(&Integer), "input sequence number in the table"),
     key("rows", Integer, "rows read, or published"),
     key("rejected", Integer, "rows rejected"),
     key("version", OrNull(&Integer), "version of the table that took it, or changed the part"),
@@ -83,7 +83,7 @@ pub const REJECTS: &[Key] = &[
     key("run", Text, "the run"),
     key("job", Text, "its job"),
     key("file", Text, "the input"),
-    key("table", OrNull(&Text), "the table that could not take the row; null if none could"),
+    key("table", OrNull(&Text), "the table that rejected the row; null if all did"),
     key("line", Integer, "line or row, from 1"),
     key("column", OrNull(&Text), "the column at fault"),
     key("reason", Text, "what is wrong"),
@@ -104,7 +104,7 @@ pub const SUMMARY: &[Key] = &[
     key("type", Text, "its type"),
     key("count", Integer, "values that are not null"),
     key("nulls", Integer, "nulls"),
-    key("distinct", OrNull(&Integer), "distinct values, about; null if they cannot be counted"),
+    key("distinct", OrNull(&Integer), "distinct values, approximate; null if they cannot be counted"),
     key("min", OrNull(&Text), "the least"),
     key("max", OrNull(&Text), "the greatest"),
 ];
@@ -136,11 +136,11 @@ pub const WRITTEN: &[Key] = &[
 pub const TABLES: &[Key] = &[
     key("kind", Text, "`table` or `export`"),
     key("name", Text, "its name"),
-    key("job", OrNull(&Text), "the job; null of a table that cannot be read, as all that follows"),
-    key("version", OrNull(&Integer), "newest version; null of an export"),
+    key("job", OrNull(&Text), "the job; null for an unreadable table, as all that follows"),
+    key("version", OrNull(&Integer), "newest version; null for an export"),
     key("parts", OrNull(&Integer), "SSTs of a table, parts of an export"),
     key("rows", OrNull(&Integer), "rows"),
-    key("cells", OrNull(&Integer), "cells; null of an export"),
+    key("cells", OrNull(&Integer), "cells; null for an export"),
     key("bytes", OrNull(&Integer), "bytes"),
 ];
 
@@ -148,7 +148,7 @@ pub const TABLES: &[Key] = &[
 pub const FINDINGS: &[Key] = &[
     key("kind", Text, "`table`, `export`, `check` or `warning`"),
     key("name", Text, "what it is about"),
-    key("finding", Text, "what there is to say"),
+    key("finding", Text, "the finding"),
 ];
 
 /// `check --data`.
@@ -158,7 +158,7 @@ pub const MEASURED: &[Key] = &[
     key("label", Text, "label of the part, or the day"),
     key("rule", Text, "the rule"),
     key("severity", Text, "`error` or `warn`"),
-    key("measured", Integer, "rows that broke the rule; for a count of rows, the count"),
+    key("measured", Integer, "rows that broke the rule; for a rule on the number of rows, that number"),
     key("passed", Truth, "whether the rule holds"),
 ];
 
@@ -168,14 +168,14 @@ pub const NEW: &[Key] = &[
     key("table", Text, "its table"),
     key("row_key", Text, "template of the row key"),
     key("files", List(&Text), "files that were written"),
-    key("notes", List(&Text), "what a person must know"),
+    key("notes", List(&Text), "notes for the user"),
 ];
 
 /// `new --stdout`.
 pub const PROPOSAL: &[Key] = &[
     key("job", Text, "name of the job"),
     key("job_toml", Text, "text of its job file"),
-    key("queries", List(&Object(QUERY)), "files beside that"),
+    key("queries", List(&Object(QUERY)), "files beside the job file"),
 ];
 
 const QUERY: &[Key] = &[key("file", Text, "name of the file"), key("sql", Text, "text of it")];
@@ -190,7 +190,7 @@ pub const SCHEDULED: &[Key] = &[
 /// `delete` and `drop-rows`.
 pub const DELETED: &[Key] = &[
     key("table", Text, "the table"),
-    key("version", OrNull(&Integer), "version that hides them; null if nothing was done"),
+    key("version", OrNull(&Integer), "version that hides them; null if nothing was changed"),
     key("rows", Integer, "rows of those"),
     key("cells", Integer, "cells that are hidden, or would be"),
     key("days", List(&Day), "UTC days to publish again"),
@@ -219,12 +219,12 @@ pub const LOST_SSTS: &[Key] = &[
     key("cells", Integer, "cells that are lost, at most"),
     key("damage", Text, "what is wrong"),
     key("inputs", List(&Text), "inputs to be loaded again"),
-    key("version", OrNull(&Integer), "version without it; null if it was not taken out"),
+    key("version", OrNull(&Integer), "version without it; null if it was not removed"),
 ];
 
 /// `vacuum`.
 pub const VACUUMED: &[Key] = &[
-    key("table", OrNull(&Text), "the table; null of files beside the tables"),
+    key("table", OrNull(&Text), "the table; null for files outside tables"),
     key("file", Text, "path inside the root"),
     key("what", Text, "what it is"),
     key("bytes", Integer, "bytes"),
@@ -235,12 +235,12 @@ pub const VACUUMED: &[Key] = &[
 pub const BACKUPS: &[Key] = &[
     key("backup", Text, "name of the backup"),
     key("taken", Time, "when it was taken"),
-    key("root", Text, "the root it is of"),
+    key("root", Text, "the root it is a copy of"),
     key("tables", Integer, "tables"),
     key("files", Integer, "files"),
     key("bytes", Integer, "bytes of them"),
-    key("damaged", Integer, "files that were damaged, and are not in it"),
-    key("copied", OrNull(&Integer), "files that were copied just now; null if none was to be"),
+    key("damaged", Integer, "damaged files, which are not in it"),
+    key("copied", OrNull(&Integer), "files copied by this command; null if it copies none"),
     key("copied_bytes", OrNull(&Integer), "bytes of those"),
 ];
 
@@ -252,23 +252,23 @@ pub const DAMAGE: &[Key] = &[
     key("path", Text, "path inside the root"),
     key("kind", Text, "what it is"),
     key("damage", Text, "what is wrong"),
-    key("costs", Text, "what does not work for it, and what is lost"),
-    key("remedy", Text, "what `--fix` or a person can do"),
-    key("fixable", Truth, "whether `--fix` does something about it"),
-    key("fixed", Truth, "whether that was done"),
-    key("set_aside", OrNull(&Text), "where it lies now, inside the root"),
+    key("costs", Text, "what fails because of it, and what is lost"),
+    key("remedy", Text, "what `--fix` or the user can do"),
+    key("fixable", Truth, "whether `--fix` can fix it"),
+    key("fixed", Truth, "whether it was fixed"),
+    key("set_aside", OrNull(&Text), "its path in quarantine, inside the root"),
 ];
 
 /// `verify`.
 pub const VERIFIED: &[Key] = &[
     key("table", Text, "the table, export or job"),
     key("file", OrNull(&Text), "path inside the root"),
-    key("window", OrNull(&Text), "window of an SST; of an export, label of the part"),
+    key("window", OrNull(&Text), "window of an SST; for an export, label of the part"),
     key("version", OrNull(&Integer), "version of the table that names it"),
     key("bytes", OrNull(&Integer), "bytes"),
     key("rows", OrNull(&Integer), "rows of an SST"),
     key("cells", OrNull(&Integer), "cells of an SST"),
-    key("sound", Truth, "whether it is whole"),
-    key("damage", Text, "what is wrong; empty if nothing is"),
+    key("sound", Truth, "whether it is intact"),
+    key("damage", Text, "what is wrong; empty if intact"),
     key("kind", Text, "`table`, `export` or `record`"),
 ];

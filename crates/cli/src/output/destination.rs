@@ -144,7 +144,7 @@ fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> 
             return Ok(ResultPlace::Stream(here));
         }
     }
-    Err(failed(io::Error::other("its links lead in a circle")))
+    Err(failed(io::Error::other("its links form a cycle")))
 }
 
 /// Whether a name in a directory is that of a descriptor, which cannot be replaced; its number, if it belongs to this

@@ -95,7 +95,7 @@ fn text(bytes: &[u8], what: &str) -> Result<String, ArrowError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
         Err(_) => Err(wrong(
-            &format!("a {what} that is no text"),
+            &format!("a {what} that is not text"),
             "cannot be in a file for `cbt import`: use bigtable-parquet",
         )),
     }

@@ -177,7 +177,7 @@ pub enum RunError {
         source: std::io::Error,
     },
     /// The run was asked to stop.
-    #[error("interrupted; what was committed and published before stands, run again to go on from there")]
+    #[error("interrupted; what was committed and published before stays, run again to continue")]
     Interrupted {
         /// The number of the signal.
         signal: u8,

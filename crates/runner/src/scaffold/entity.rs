@@ -18,97 +18,15 @@ const RARE: usize = 100;
 const RARE_NUMBERS: usize = 10;
 
 /// Words in names of entity columns.
-const THINGS: [&str; 53] = [
-    "id",
-    "station",
-    "sensor",
-    "meter",
-    "device",
-    "host",
-    "hostname",
-    "machine",
-    "symbol",
-    "ticker",
-    "server",
-    "node",
-    "vehicle",
-    "user",
-    "customer",
-    "player",
-    "account",
-    "balloon",
-    "asset",
-    "tag",
-    "uuid",
-    "key",
-    "serial",
-    "person",
-    "employee",
-    "patient",
-    "truck",
-    "ship",
-    "buoy",
-    "plant",
-    "turbine",
-    "unit",
-    "instance",
-    "pump",
-    "page",
-    "url",
-    "product",
-    "item",
-    "store",
-    "shop",
-    "team",
-    "driver",
-    "well",
-    "tank",
-    "logger",
-    "probe",
-    "messstelle",
-    "gerät",
-    "zähler",
-    "anlage",
-    "capteur",
-    "compteur",
-    "appareil",
-];
+const THINGS: &str = "\
+    id station sensor meter device host hostname machine symbol ticker server node vehicle user customer player \
+    account balloon asset tag uuid key serial person employee patient truck ship buoy plant turbine unit instance \
+    pump page url product item store shop team driver well tank logger probe messstelle gerät zähler anlage capteur \
+    compteur appareil";
 /// Words in names of columns for groups and kinds of entities.
-const GROUPS: [&str; 33] = [
-    "name",
-    "code",
-    "region",
-    "city",
-    "site",
-    "location",
-    "origin",
-    "exchange",
-    "country",
-    "continent",
-    "area",
-    "room",
-    "building",
-    "tenant",
-    "channel",
-    "garden",
-    "domain",
-    "game",
-    "place",
-    "zone",
-    "county",
-    "district",
-    "line",
-    "route",
-    "port",
-    "airport",
-    "ort",
-    "standort",
-    "stadt",
-    "land",
-    "ville",
-    "pays",
-    "lieu",
-];
+const GROUPS: &str = "\
+    name code region city site location origin exchange country continent area room building tenant channel garden \
+    domain game place zone county district line route port airport ort standort stadt land ville pays lieu";
 /// Words in names of row numbers.
 const COUNTERS: [&str; 13] =
     ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
@@ -268,16 +186,20 @@ fn counts(column: &Column) -> bool {
 /// 0 for entities, 1 for groups, 2 for others.
 fn rank(column: &Column) -> u8 {
     let words = column.words();
-    let ends = |list: &[&str]| {
-        words.iter().any(|word| list.contains(&word.as_str()))
+    let ends = |list: &str| {
+        words.iter().any(|word| is_listed(list, word))
             // such as stationid, userid
-            || words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id") && list.contains(&"id"))
+            || words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id") && is_listed(list, "id"))
     };
-    if ends(&THINGS) {
+    if ends(THINGS) {
         0
-    } else if ends(&GROUPS) {
+    } else if ends(GROUPS) {
         1
     } else {
         2
     }
+}
+
+fn is_listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
 }

@@ -123,17 +123,17 @@ pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan 
         ties.is_empty() && plan.often && rate.most <= WIDEST && !micros && !before && key.doubles.count == 0
     });
     let last = if all(DAY) && !micros {
-        reasons.push("One row an entity and day, which is how often there is a reading: tall and narrow.".to_owned());
+        reasons.push("One row per entity and day, which is how often there is a reading: tall and narrow.".to_owned());
         format!("{{{ts}:%Y%m%d}}")
     } else if bucket.is_some() {
         reasons.push(format!(
-            "One row an entity and day, at most {} readings here: the row is bounded, and a day of one is one read.",
+            "One row per entity and day, at most {} readings here: the row is bounded, and a day of one is one read.",
             rate.most
         ));
         format!("{{{ts}:%Y%m%d}}")
     } else if before {
         reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
-        reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
+        reasons.push("As calendar digits, because numbers since the epoch cannot express earlier times.".to_owned());
         let form = match () {
             () if all(SECOND) => "%Y%m%dT%H%M%S",
             () if !micros => "%Y%m%dT%H%M%S%3f",
@@ -143,7 +143,7 @@ pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan 
     } else {
         reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push(
-            "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.".to_owned(),
+            "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is queried most.".to_owned(),
         );
         format!("{{{ts}:{}}}", if micros { "us" } else { "ms" })
     };
@@ -169,7 +169,7 @@ fn timeless(facts: &Facts, time: &EventTime, key: &RowKey, values: Vec<usize>) -
         names.collect::<Vec<_>>().join(", ")
     };
     let all: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
-    key_reasons.push(format!("What tells the rows apart: {}.", names(&all)));
+    key_reasons.push(format!("Columns that identify a row: {}.", names(&all)));
     if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
         key_reasons.push(HASHES.to_owned());
     }
@@ -215,7 +215,7 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
                 ["T", "TIME", "MOMENT", "T_T"].iter().find(|name| facts.position(name).is_none()).unwrap_or(&"T"),
                 time.name,
             ),
-            comment: "null writes no cell: this one keeps a row that has nothing else".to_owned(),
+            comment: "null writes no cell: this one keeps a row without other values".to_owned(),
         });
     }
     if !columns.is_empty() {
@@ -234,7 +234,7 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
                 except.join(", "),
                 if zero { ", timestamp = 0" } else { "" }
             ),
-            comment: "a cell a column, stored with its name: short ones pay".to_owned(),
+            comment: "a cell per column, stored with its name: short names save space".to_owned(),
         });
     }
     lines
@@ -246,20 +246,19 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     let mut reasons = Vec::new();
     match names.as_slice() {
         [] => reasons.push(
-            "No column names what the readings are of, so all are one series and its time leads. With more writers put \
-             their name first: keys that start with the time send all writes to one place."
+            "No column names an entity, so all readings are one series and the key starts with the time. With more \
+             writers put their name first: keys that start with the time send all writes to one place."
                 .to_owned(),
         ),
         [one] => reasons.push(format!(
-            "{} first ({} in the file), then the time: a reading of one is near its others, and writes spread over all \
-             of them. No salt is needed for that.",
+            "{} first ({} in the file), then the time: readings of one are adjacent, and writes spread without a salt.",
             one.name, one.distinct
         )),
         several => {
             let list: Vec<_> = several.iter().map(|column| format!("{} ({})", column.name, column.distinct)).collect();
             reasons.push(format!(
-                "From the common to the particular: {}; together with the time they name one row. The time goes last, so \
-                 that writes spread. No salt is needed for that.",
+                "From the general to the specific: {}; with the time they identify a row. The time comes last, so that \
+                 writes spread without a salt.",
                 list.join(", ")
             ));
         }

@@ -83,7 +83,7 @@ pub fn propose(
     let mut key = entity::find(&facts, &time);
     let poor = key.doubles.count > 0 || !key.ties.is_empty();
     if poor && !time.is_none() && time.is_year() {
-        let all = time::none(&facts, "years tell too few rows apart: all rows are of one");
+        let all = time::none(&facts, "years distinguish too few rows: all rows share one time");
         let whole = entity::find(&facts, &all);
         if whole.doubles.count <= key.doubles.count {
             (time, key) = (all, whole);

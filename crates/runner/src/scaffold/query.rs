@@ -38,7 +38,7 @@ pub(crate) fn of(draft: &Draft<'_>) -> Query {
     }
     let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(draft)) };
     let mut sql =
-        format!("-- One row{each}: how many readings the day has, and how low, high and common its values are.\n");
+        format!("-- One row{each}: the number of readings of the day, and the range and mean of its values.\n");
     if measures.len() > MEASURES {
         let others: Vec<_> = measures.iter().skip(MEASURES).map(|column| column.name.as_str()).collect();
         sql.push_str(&format!("-- Left out here: {}.\n", others.join(", ").replace(['\n', '\r'], " ")));

@@ -66,7 +66,7 @@ pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTim
         .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
         .or_else(|| of_parts(facts, zone))
         .or_else(|| of_epoch(sample, facts))
-        .unwrap_or_else(|| none(facts, "no column holds times: all rows are of one"))
+        .unwrap_or_else(|| none(facts, "no column holds times: all rows share one time"))
 }
 
 /// The constant time of rows without one.
@@ -94,8 +94,7 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
     let (_, best) = found.first()?;
     let others = found.len() > 1;
     if best.nulls == 0 {
-        let why =
-            if others { "there in every row, and the likeliest name of those" } else { "the only column with times" };
+        let why = if others { "in every row, and with the likeliest name" } else { "the only column with times" };
         return Some(alone(best, why));
     }
     let mut micros = best.whole.clone();
@@ -111,7 +110,7 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
         return Some(alone(best, "the fullest column with times"));
     }
     let names: Vec<_> = used.iter().map(|column| identifier(&column.name)).collect();
-    let why = "no column has a time in every row: it is the first that is there";
+    let why = "no column has a time in every row: the first that is not null";
     Some(EventTime {
         name: free_name(facts, "event_time"),
         derive: Some(format!("coalesce({})", names.join(", "))),
@@ -233,7 +232,7 @@ fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
         _ => Some(value.div_euclid(1000)),
     };
     let micros = column.whole.iter().map(|value| scale((*value)?)).collect();
-    Some(EventTime { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
+    Some(EventTime { micros, ..alone(column, "its numbers have the magnitude of times since the epoch") })
 }
 
 fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {

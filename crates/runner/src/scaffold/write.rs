@@ -43,7 +43,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
         comment(&mut text, &note);
     }
     text.push_str(&format!(
-        "[sources.{SOURCE}]\nfiles = [{}] # a pattern such as \"DIR/*.csv\" takes later files too\n",
+        "[sources.{SOURCE}]\nfiles = [{}] # a pattern such as \"DIR/*.csv\" matches later files too\n",
         quoted(pattern)
     ));
     csv(&mut text, draft);
@@ -64,7 +64,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     text.push_str(&format!("[tables.{table}]\nfrom = \"{SOURCE}\"\n"));
     if time.nulls() > 0 {
         text.push_str(&format!(
-            "where = {} # a row without a time has no place\n",
+            "where = {} # a row without a time lies in no window\n",
             quoted(&format!("{} is not null", identifier(&time.name)))
         ));
     }
@@ -82,14 +82,12 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     text.push_str("]\n\n");
     let what = match (plan.per, summary, key.entity.is_empty()) {
         (Per::Day, true, false) => {
-            "What is asked of all at once is asked of a day: its summary is a table of its own, made in one pass."
+            "Queries over all entities of a day read its summary, an export that is made in one pass."
         }
-        (Per::Day, true, true) => "A day's summary is a table of its own.",
-        (Per::Day, false, _) => {
-            "What is asked of all at once is asked of a day: its readings are a table of their own, made in one pass."
-        }
-        (Per::Month, ..) => "A month is a table of its own: of days there would be many files of few rows.",
-        (Per::Query, ..) => "One table of all rows, made again when they change.",
+        (Per::Day, true, true) => "The summary of a day is an export.",
+        (Per::Day, false, _) => "Queries over all entities of a day read this export, which is made in one pass.",
+        (Per::Month, ..) => "An export per month: per day there would be many files of few rows.",
+        (Per::Query, ..) => "One export of all rows, published again when they change.",
     };
     comment(&mut text, what);
     let (per, ending) = (plan.per.name(), plan.per.ending());
@@ -122,7 +120,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     }
     if time.skipped > 0 {
         notes.push(format!(
-            "{} rows have a local time that the clocks go forward over, and will be rejected: see that --timezone is right.",
+            "{} rows have a local time that a clock change skips, and will be rejected: check --timezone.",
             time.skipped
         ));
     }
@@ -167,7 +165,7 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
         0 => (format!("{copies} rows are copies of an earlier row in every column"), "the table has them once"),
         _ => (
             format!(
-                "{} rows have the key and time of an earlier row, and no column tells them apart",
+                "{} rows have the key and time of an earlier row, and no column distinguishes them",
                 key.doubles.count
             ),
             "the later one replaces it; name a column in `row_key` that differs, if there is one",
@@ -205,7 +203,7 @@ fn seen(draft: &Draft<'_>) -> String {
     let first = times().min().copied().map(day);
     let last = times().max().copied().map(day);
     let span = first.zip(last).map_or(String::new(), |(first, last)| format!(", {first} to {last}"));
-    let part = if draft.sample.whole { "The file" } else { "The part of the file that was looked at" };
+    let part = if draft.sample.whole { "The file" } else { "The part of the file that was read" };
     format!("{part} has {} rows{span}.", draft.facts.rows)
 }
 
@@ -272,7 +270,7 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
 fn column_comment(draft: &Draft<'_>, at: usize) -> String {
     let Some(found) = draft.sample.columns.get(at) else { return String::new() };
     match &found.also {
-        Some(also) => format!(" # all fit {also} too: see that day and month are not swapped"),
+        Some(also) => format!(" # all fit {also} too: check that day and month are not swapped"),
         None => String::new(),
     }
 }

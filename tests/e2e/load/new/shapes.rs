@@ -302,5 +302,5 @@ fn repeated_local_hour_is_loaded_and_reported() {
         table("Date,Time,kwh", 0..48, |at| format!("2021-03-28,{:02}:{:02},{at}.5", at / 2, at % 2 * 30)),
     );
     let said = project.ok(&["new", "b", "--from", "b.csv", "--timezone", "Europe/Paris"]);
-    assert!(said.contains("2 rows have a local time that the clocks go forward over"), "{said}");
+    assert!(said.contains("2 rows have a local time that a clock change skips"), "{said}");
 }

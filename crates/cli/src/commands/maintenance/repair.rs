@@ -39,7 +39,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     let ssts = count(plan.lost.len() as u64, "damaged SST");
     match done {
         Some(done) => writeln!(out, "{table}: {ssts} taken out, version {}", done.version)?,
-        None => writeln!(out, "{table}: {ssts}; --yes takes them out")?,
+        None => writeln!(out, "{table}: {ssts}; --yes removes them")?,
     }
     for file in &plan.lost {
         let sst = &file.sst;

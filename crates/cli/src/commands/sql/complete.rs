@@ -13,54 +13,10 @@ use rustyline::{Context, Helper};
 use crate::commands::sql::run::Runner;
 use crate::error::CliError;
 
-const KEYWORDS: [&str; 46] = [
-    "DESCRIBE",
-    "SUMMARIZE",
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "GROUP",
-    "BY",
-    "ORDER",
-    "LIMIT",
-    "OFFSET",
-    "HAVING",
-    "DISTINCT",
-    "AS",
-    "AND",
-    "OR",
-    "NOT",
-    "IN",
-    "IS",
-    "NULL",
-    "BETWEEN",
-    "LIKE",
-    "CASE",
-    "WHEN",
-    "THEN",
-    "ELSE",
-    "END",
-    "JOIN",
-    "LEFT",
-    "RIGHT",
-    "FULL",
-    "INNER",
-    "CROSS",
-    "ON",
-    "USING",
-    "UNION",
-    "ALL",
-    "EXCEPT",
-    "INTERSECT",
-    "WITH",
-    "EXPLAIN",
-    "ANALYZE",
-    "CAST",
-    "TIMESTAMP",
-    "INTERVAL",
-    "ASC",
-    "DESC",
-];
+const KEYWORDS: &str = "\
+    DESCRIBE SUMMARIZE SELECT FROM WHERE GROUP BY ORDER LIMIT OFFSET HAVING DISTINCT AS AND OR NOT IN IS NULL \
+    BETWEEN LIKE CASE WHEN THEN ELSE END JOIN LEFT RIGHT FULL INNER CROSS ON USING UNION ALL EXCEPT INTERSECT WITH \
+    EXPLAIN ANALYZE CAST TIMESTAMP INTERVAL ASC DESC";
 
 /// Completes words.
 pub(crate) struct Words<'a> {
@@ -82,7 +38,7 @@ impl<'a> Words<'a> {
     fn look(&self) -> Result<Vec<String>, CliError> {
         let session = self.runner.session("")?;
         let state = session.context().state();
-        let mut names: Vec<String> = KEYWORDS.map(str::to_owned).to_vec();
+        let mut names: Vec<String> = KEYWORDS.split(' ').map(str::to_owned).collect();
         names.extend(state.scalar_functions().keys().chain(state.aggregate_functions().keys()).cloned());
         let query = "SELECT table_schema, table_name, column_name FROM information_schema.columns \
                      WHERE table_schema IN ('records', 'cells', 'rows', 'exports', 'runs')";

@@ -103,7 +103,7 @@ impl Runner<'_> {
         let (to, form) = self.destination()?;
         let done = match form {
             Form::File(_) if to.is_terminal() => {
-                return Err(CliError::Usage("that is no text for a terminal: add -O FILE, or redirect the output"));
+                return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
             }
             Form::File(format) => self.write(&session, query, format, to.shown(), to.open()?),
             Form::Text(output) => {

@@ -248,7 +248,10 @@ fn note(input: &InputRecord) -> Option<String> {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
         }
         (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
-        (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
+        (InputState::Gone, _) => Some(format!(
+            "{0} is gone: its cells stay in the table; run with --without {0} to take them out",
+            input.path
+        )),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
