@@ -20,7 +20,7 @@ const DAYS_OF_ERA: i64 = 146_097;
 const EPOCH_SHIFT: i64 = 719_468;
 
 /// Year, month (1..=12) and day (1..=31) of a day since the epoch.
-pub(crate) fn civil_of_days(days: i64) -> (i64, u32, u32) {
+pub fn civil_of_days(days: i64) -> (i64, u32, u32) {
     let shifted = days + EPOCH_SHIFT;
     let era = shifted.div_euclid(DAYS_OF_ERA);
     let of_era = shifted.rem_euclid(DAYS_OF_ERA);
@@ -33,7 +33,7 @@ pub(crate) fn civil_of_days(days: i64) -> (i64, u32, u32) {
 }
 
 /// Day since the epoch of a date; days past the end of the month carry over.
-pub(crate) fn days_of_civil(year: i64, month: u32, day: u32) -> i64 {
+pub fn days_of_civil(year: i64, month: u32, day: u32) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -43,7 +43,7 @@ pub(crate) fn days_of_civil(year: i64, month: u32, day: u32) -> i64 {
 }
 
 /// ISO 8601 year and week (1..=53) of a day since the epoch.
-pub(crate) fn iso_week(days: i64) -> (i64, u32) {
+pub fn iso_week(days: i64) -> (i64, u32) {
     // A week belongs to the year of its Thursday.
     let thursday = days - (days + 3).rem_euclid(7) + 3;
     let (year, _, _) = civil_of_days(thursday);

@@ -118,7 +118,8 @@ impl<'a> RunningAggregate<'a> {
             }
             return Ok(());
         }
-        if let Some(states) = self.row_states.clone() {
+        // A state of each row pays if rows have several records.
+        if let Some(states) = self.row_states.clone().filter(|_| has_wide_rows(&records)) {
             return self.add_by_row(&records, &states);
         }
         self.number(&records)?;
@@ -216,7 +217,8 @@ impl<'a> RunningAggregate<'a> {
             .filter(|(_, of)| **of == GroupOf::Time)
             .map(|(expr, _)| expr.clone())
             .collect();
-        if let Some(rows) = self.patterns.of_rows(&records.records, &records.ends, &exprs)? {
+        let patterns = has_wide_rows(records).then(|| self.patterns.of_rows(&records.records, &records.ends, &exprs));
+        if let Some(rows) = patterns.transpose()?.flatten() {
             if !of(GroupOf::Row) {
                 for pattern in rows.iter().flatten() {
                     self.numbers.extend_from_slice(self.patterns.groups(*pattern, values.as_mut())?);
@@ -256,17 +258,16 @@ impl<'a> RunningAggregate<'a> {
             return Ok(());
         }
         // Timestamp lists do not repeat: groups are interned record by record.
-        let mut row_of = Vec::with_capacity(records.records.num_rows());
-        for (row, count) in record_counts(&records.ends).enumerate() {
-            row_of.extend(std::iter::repeat_n(row as u32, count));
-        }
-        let row_of = UInt32Array::from(row_of);
+        let row_of = (!is_one_record_a_row(records)).then(|| {
+            let counts = record_counts(&records.ends).enumerate();
+            UInt32Array::from_iter_values(counts.flat_map(|(row, count)| std::iter::repeat_n(row as u32, count)))
+        });
         let mut columns = Vec::with_capacity(kinds.len());
         for (expr, of) in self.groups.iter().zip(&kinds) {
             columns.push(match of {
                 GroupOf::Row => {
                     let of_rows = expr.evaluate(&records.rows)?.into_array(records.rows.num_rows())?;
-                    take(&of_rows, &row_of, None)?
+                    row_of.as_ref().map_or_else(|| Ok(Arc::clone(&of_rows)), |row_of| take(&of_rows, row_of, None))?
                 }
                 GroupOf::Time => expr.evaluate(&records.records)?.into_array(records.records.num_rows())?,
             });
@@ -299,6 +300,15 @@ impl<'a> RunningAggregate<'a> {
         records.records = take_record_batch(&records.records, &UInt32Array::from(newest))?;
         Ok(())
     }
+}
+
+/// Whether rows have several records on average, so that work by row is less than work by record.
+fn has_wide_rows(records: &Records) -> bool {
+    records.records.num_rows() >= 2 * records.ends.len()
+}
+
+fn is_one_record_a_row(records: &Records) -> bool {
+    records.ends.iter().zip(1..).all(|(end, record): (&u32, u32)| *end == record)
 }
 
 /// The rows with at least one record.

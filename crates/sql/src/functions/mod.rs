@@ -32,7 +32,7 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
-    let functions: [Arc<ScalarUDF>; 11] = [
+    let functions: [Arc<ScalarUDF>; 12] = [
         OfBytes::ToInt64.function(),
         OfBytes::ToFloat64.function(),
         OfBytes::ToText.function(),
@@ -42,6 +42,7 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         hll::function(),
         times::zones::at_time_zone(),
         times::date_bin::function(),
+        times::date_part::function(),
         times::date_trunc::function(),
         times::to_char::function(),
     ];

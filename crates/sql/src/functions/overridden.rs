@@ -5,10 +5,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
+use datafusion::logical_expr::preimage::PreimageResult;
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 /// Coerces argument types.
@@ -21,6 +25,11 @@ pub(crate) trait Override: Debug + PartialEq + Eq + Hash + Send + Sync + 'static
 
     /// The result; `None` for DataFusion's.
     fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
+
+    /// The arguments for which the function gives the value `of`; `None` for what DataFusion derives.
+    fn preimage(&self, _args: &[Expr], _of: &ScalarValue) -> Result<Option<PreimageResult>> {
+        Ok(None)
+    }
 
     /// Converts the arguments for DataFusion's function.
     fn inner_args(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
@@ -70,6 +79,11 @@ impl<M: Override> ScalarUDFImpl for Overridden<M> {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         self.inner.return_field_from_args(args)
+    }
+
+    fn preimage(&self, args: &[Expr], of: &Expr, info: &SimplifyContext) -> Result<PreimageResult> {
+        let own = of.as_literal().map(|of| self.overrides.preimage(args, of)).transpose()?.flatten();
+        own.map_or_else(|| self.inner.preimage(args, of, info), Ok)
     }
 
     fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {

@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_of_days, days_of_civil, iso_week};
 
 use crate::functions::overridden::{Coercion, Override, overridden};
-use crate::functions::times::calendar::{DAY, Date, days, iso_week, monday};
 use crate::functions::times::zones::is_utc;
-
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
@@ -48,18 +43,19 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
     }
     let times = times.as_primitive::<TimestampMicrosecondType>();
     let day = |time: i64| time.div_euclid(DAY);
-    let weekday = |time: i64| day(time) - monday(day(time));
+    // The epoch was a Thursday.
+    let weekday = |time: i64| (day(time) + 3).rem_euclid(7);
     let done: PrimitiveArray<Int32Type> = match name {
         "hour" => times.unary(|time| (time.rem_euclid(DAY) / HOUR) as i32),
         "minute" => times.unary(|time| (time.rem_euclid(HOUR) / MINUTE) as i32),
         "second" => times.unary(|time| (time.rem_euclid(MINUTE) / SECOND) as i32),
         "isodow" => times.unary(|time| weekday(time) as i32 + 1),
         "dow" => times.unary(|time| ((weekday(time) + 1) % 7) as i32),
-        "day" => times.unary(|time| Date::of(day(time)).day as i32),
-        "month" => times.unary(|time| Date::of(day(time)).month as i32),
-        "quarter" => times.unary(|time| ((Date::of(day(time)).month - 1) / 3 + 1) as i32),
-        "year" => times.unary(|time| Date::of(day(time)).year as i32),
-        "doy" => times.unary(|time| (day(time) - days(Date::of(day(time)).year, 1, 1) + 1) as i32),
+        "day" => times.unary(|time| civil_of_days(day(time)).2 as i32),
+        "month" => times.unary(|time| civil_of_days(day(time)).1 as i32),
+        "quarter" => times.unary(|time| ((civil_of_days(day(time)).1 - 1) / 3 + 1) as i32),
+        "year" => times.unary(|time| civil_of_days(day(time)).0 as i32),
+        "doy" => times.unary(|time| (day(time) - days_of_civil(civil_of_days(day(time)).0, 1, 1) + 1) as i32),
         "isoyear" => times.unary(|time| iso_week(day(time)).0 as i32),
         "week" => times.unary(|time| iso_week(day(time)).1 as i32),
         _ => return None,

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use chrono::{Datelike, NaiveDate};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::functions::datetime;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::preimage::PreimageResult;
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF};
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_of_days, days_of_civil};
 
 use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
-
-const SECOND: i64 = 1_000_000;
-const DAY: i64 = 86_400 * SECOND;
+use crate::functions::times::zones::is_utc;
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
@@ -34,6 +35,18 @@ impl Override for DateTrunc {
             None => Ok(None),
         }
     }
+
+    /// The times of the unit that starts at `of`, so that `date_trunc('month', ts) = ..` prunes as a range of times does.
+    fn preimage(&self, args: &[Expr], of: &ScalarValue) -> Result<Option<PreimageResult>> {
+        let ScalarValue::TimestampMicrosecond(Some(start), zone) = of else { return Ok(None) };
+        let [unit, times] = args else { return Ok(None) };
+        let unit = unit.as_literal().and_then(|unit| TruncUnit::named(unit.try_as_str().flatten()?));
+        let of_utc = zone.as_deref().is_none_or(is_utc);
+        let Some(unit) = unit.filter(|unit| of_utc && unit.start(*start) == Some(*start)) else { return Ok(None) };
+        let Some(end) = unit.next(*start) else { return Ok(None) };
+        let interval = Interval::try_new(of.clone(), ScalarValue::TimestampMicrosecond(Some(end), zone.clone()))?;
+        Ok(Some(PreimageResult::Range { expr: times.clone(), interval: Box::new(interval) }))
+    }
 }
 
 /// The unit to truncate to.
@@ -52,8 +65,8 @@ impl TruncUnit {
             "microsecond" => Self::Micros(1),
             "millisecond" => Self::Micros(1_000),
             "second" => Self::Micros(SECOND),
-            "minute" => Self::Micros(60 * SECOND),
-            "hour" => Self::Micros(3_600 * SECOND),
+            "minute" => Self::Micros(MINUTE),
+            "hour" => Self::Micros(HOUR),
             "day" => Self::Micros(DAY),
             "week" => Self::Week,
             "month" => Self::Months(1),
@@ -61,6 +74,21 @@ impl TruncUnit {
             "year" => Self::Months(12),
             _ => return None,
         })
+    }
+}
+
+impl TruncUnit {
+    /// Start of the unit after the one that starts at `start`.
+    fn next(&self, start: i64) -> Option<i64> {
+        match *self {
+            Self::Micros(step) => start.checked_add(step),
+            Self::Week => start.checked_add(7 * DAY),
+            Self::Months(step) => {
+                let (year, month, _) = civil_of_days(start.div_euclid(DAY));
+                let month = month - 1 + step;
+                days_of_civil(year + i64::from(month / 12), month % 12 + 1, 1).checked_mul(DAY)
+            }
+        }
     }
 }
 
@@ -81,9 +109,8 @@ impl Cut for TruncUnit {
                 (day - (day + 3).rem_euclid(7)).checked_mul(DAY)
             }
             Self::Months(step) => {
-                let date = NaiveDate::from_epoch_days(i32::try_from(time.div_euclid(DAY)).ok()?)?;
-                let first = NaiveDate::from_ymd_opt(date.year(), date.month0() / step * step + 1, 1)?;
-                i64::from(first.to_epoch_days()).checked_mul(DAY)
+                let (year, month, _) = civil_of_days(time.div_euclid(DAY));
+                days_of_civil(year, (month - 1) / step * step + 1, 1).checked_mul(DAY)
             }
         }
     }
