@@ -112,7 +112,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let source = source();
     let Ok(layout) = Layout::compile(&spec(text), &source) else { return };
-    let _ = (layout.key_ranges(&[]), layout.record_order(), layout.fingerprint(), layout.rows_keep_to_windows());
+    let _ = (layout.key_ranges(&[]), layout.record_order(), layout.fingerprint(), layout.rows_lie_in_one_window());
     let (batch, mut encoder) = (rows(&source), layout.encoder());
     let fields: Vec<usize> = (0..layout.records_schema().fields().len()).collect();
     for row in 0..batch.num_rows() {

@@ -191,7 +191,7 @@ impl Layout {
 
     /// Whether all events of a row lie in one window: the key holds the event time in UTC, at least as fine as the
     /// window. Then windows can be read independently.
-    pub fn rows_keep_to_windows(&self) -> bool {
+    pub fn rows_lie_in_one_window(&self) -> bool {
         self.spec.window == Window::None || self.window_origin().is_some()
     }
 

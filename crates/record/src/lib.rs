@@ -43,6 +43,6 @@ pub use holder::{FailedRun, Holder, holder, lock_path, read_holder, state_of, un
 pub use load::{Added, InputRecord, InputState, LoadRecord};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};
-pub use run::{Asked, FORMAT, Outcome, RunRecord};
+pub use run::{FORMAT, Outcome, RunRecord, RunRequest};
 pub use runs::{RunFound, Runs};
 pub use seen::Seen;

@@ -38,7 +38,7 @@ pub struct RunRecord {
     /// The error of a failed run.
     pub error: Option<String>,
     /// The options of the run.
-    pub asked: Asked,
+    pub asked: RunRequest,
     /// The unfinished run of the same job that it continues.
     pub continues: Option<String>,
     /// Notes for the user.
@@ -65,7 +65,7 @@ pub struct RunRecord {
 /// The options of a run, besides its job and logical time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct RunRequest {
     /// The first day.
     pub from: Option<NaiveDate>,
     /// The last day.
@@ -89,7 +89,7 @@ pub struct Asked {
     pub select: Vec<String>,
 }
 
-impl Asked {
+impl RunRequest {
     /// Whether the run was not limited to some days, tables or exports.
     pub fn is_whole(&self) -> bool {
         let of_all_days = self.from.is_none() && self.to.is_none() && self.parts.is_none() && self.only.is_empty();
@@ -267,7 +267,7 @@ mod tests {
             run: "R".to_owned(),
             outcome: Outcome::Partial,
             finished: Some(5),
-            asked: Asked { parts: Some(vec![("E".to_owned(), String::new())]), ..Asked::default() },
+            asked: RunRequest { parts: Some(vec![("E".to_owned(), String::new())]), ..RunRequest::default() },
             loads: vec![load, LoadRecord::default()],
             compactions: vec![CompactionRecord { table: "T".to_owned(), ..CompactionRecord::default() }],
             exports: vec![part],

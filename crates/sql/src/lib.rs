@@ -53,4 +53,4 @@ pub use session::declared::{
 pub use session::numbers::{first_rows, name, numbers};
 pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};
-pub use shared_scan::{Asked, PassCounts, SharedScan};
+pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};

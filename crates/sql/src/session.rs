@@ -33,43 +33,45 @@ use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::optimizer::top_k::top_in_order;
-use crate::pushdown::value_sets::ALWAYS;
-use crate::scan::spec::EvenBatches;
+use crate::pushdown::value_sets::ALL_TIMES;
+use crate::scan::spec::FixedBatchSize;
 use crate::session::statement::{BigtableTypes, parse, plan};
-use crate::shared_scan::{Asked, SharedScan, SharedScanPeriod};
-use crate::views::planner::{ViewPlanner, Views, name_tables};
+use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
+use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
 use crate::workarounds;
 use crate::workarounds::floats;
 
-/// Least batch size under a memory limit, rows.
-const LEAST_ROWS: usize = 128;
-/// Spilled runs that a sort merges at a time; more would take all free memory from the other sort of a join.
-const MERGED_AT_ONCE: usize = 4;
+/// Smallest batch size under a memory limit, rows.
+const MIN_BATCH_ROWS: usize = 128;
+/// Spilled runs that a sort merges at a time. With more, one input of a sort merge join would take the memory that the
+/// sort of the other input needs.
+const SPILL_MERGE_FAN_IN: usize = 4;
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Partitions that run concurrently; by default one per core.
     pub target_partitions: Option<usize>,
-    /// Memory limit of sorts, aggregations and joins, bytes; none by default. What exceeds it spills to disk. With a
-    /// limit a query runs in one partition.
+    /// Memory limit of sorts, aggregations and joins, bytes; none by default. Beyond it they spill to disk. With a
+    /// limit, a query runs in one partition.
     pub memory: Option<u64>,
-    /// Which versions of tables are read; the newest by default.
+    /// Versions of the tables to read; the newest by default.
     pub versions: TableVersions,
     /// Whether quoted file names are tables: `SELECT * FROM 'readings.parquet'`.
     pub files: bool,
-    /// External tables, declared and to be declared; `None` refuses `CREATE EXTERNAL TABLE`.
+    /// External tables of the session, to which `CREATE EXTERNAL TABLE` adds; `None` refuses that statement.
     pub external: Option<ExternalTables>,
     /// Disables pushdown: slower, same results.
     pub without_push_down: bool,
 }
 
-/// Queries over a store. A table is read in the version that the options name, or else in the newest version when the
-/// session, or one it was derived from, first used it.
+/// Queries over a store. Each table is read in one version: the one that the options name, or else the newest one at
+/// the first use of the table. Sessions derived from one another share these versions.
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
     tables: Arc<Tables>,
+    /// Event times of the records in `records.T`, microseconds, half-open.
     time: Range<i64>,
     push_down: bool,
     external: Option<ExternalTables>,
@@ -100,7 +102,7 @@ impl Session {
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(memory) = options.memory {
             let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-            let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(MERGED_AT_ONCE);
+            let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(SPILL_MERGE_FAN_IN);
             runtime = runtime.with_disk_manager_builder(disk);
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
             set_spill_options(&mut config, memory);
@@ -113,30 +115,33 @@ impl Session {
             .with_analyzer_rules(floats::analyzer_rules())
             .with_optimizer_rules(workarounds::logical_rules())
             .with_physical_optimizer_rules(physical_rules(options.memory))
-            .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
-        let state = with_views(state, Arc::new(views)).build();
+            .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
+        let state = with_sql_features(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
         let context = if options.files { context.enable_url_table() } else { context };
-        Ok(Self { context, tables, time: ALWAYS, push_down, external: options.external.clone() })
+        Ok(Self { context, tables, time: ALL_TIMES, push_down, external: options.external.clone() })
     }
 
-    /// A session whose `records.T` are restricted to event times in `time` (microseconds since the epoch, half-open)
-    /// and in this session's range. `cells.T`, `rows.T` and `exports` are not restricted.
+    /// A session in which `records.T`, for each table `T`, has only the records with an event time in `time`
+    /// (microseconds since the epoch, half-open) and in the time range of this session. `cells.T`, `rows.T` and
+    /// `exports` are not restricted.
     #[must_use]
     pub fn restricted(&self, time: Range<i64>) -> Self {
-        self.with_records(time, None)
+        self.with_time_range(time, None)
     }
 
-    /// A sequential session for the period `at` of a shared scan: restricted to it, with its records from the pass.
+    /// A sequential session for one period of a shared scan: restricted to the event times of the period. Its scans
+    /// take their records from the shared scan where that has them.
     #[must_use]
-    pub fn in_pass(&self, pass: &Arc<SharedScan>, at: usize) -> Self {
-        self.with_records(pass.time(at), Some(SharedScanPeriod { scan: Arc::clone(pass), period: at })).sequential()
+    pub fn for_shared_scan(&self, scan: &Arc<SharedScan>, period: usize) -> Self {
+        let time = scan.time(period);
+        self.with_time_range(time, Some(SharedScanPeriod { scan: Arc::clone(scan), period })).sequential()
     }
 
-    fn with_records(&self, time: Range<i64>, pass: Option<SharedScanPeriod>) -> Self {
+    fn with_time_range(&self, time: Range<i64>, shared_scan: Option<SharedScanPeriod>) -> Self {
         let time = time.start.max(self.time.start)..time.end.min(self.time.end);
         let state = SessionStateBuilder::new_from_existing(self.context.state())
-            .with_catalog_list(catalogs(&self.tables, &time, pass, self.push_down))
+            .with_catalog_list(catalogs(&self.tables, &time, shared_scan, self.push_down))
             .build();
         Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
     }
@@ -146,7 +151,7 @@ impl Session {
     #[must_use]
     pub fn sequential(&self) -> Self {
         let existing = self.context.state();
-        let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(EvenBatches));
+        let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(FixedBatchSize));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
             .with_physical_optimizer_rules(workarounds::physical_rules())
@@ -191,16 +196,17 @@ impl Session {
         Ok(self.sql(query).await?.execute_stream().await?)
     }
 
-    /// The scans of a query in a sequential session, for sharing.
+    /// The scans of a query as a sequential session plans it: what a [`SharedScan`] may provide records for.
     ///
     /// # Errors
     /// As [`Session::sql_with`].
-    pub async fn asked(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<Asked> {
+    pub async fn asked(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<ScanSignatures> {
         let frame = self.sequential().sql_with(query, params).await?;
-        Ok(Asked::of(&frame.create_physical_plan().await?)?)
+        Ok(ScanSignatures::of(&frame.create_physical_plan().await?)?)
     }
 
-    /// The tables and exports that `query` reads, as schema and name, ascending. A view with options reads `rows.T`.
+    /// The tables and exports that `query` reads, as schema and name, ascending. A view with options, such as
+    /// `T(with_history => true)`, is listed as `rows.T`.
     ///
     /// # Errors
     /// If it is not valid SQL.
@@ -214,22 +220,23 @@ impl Session {
     }
 }
 
-/// Casts timestamps with other time zones to UTC, as in tables, so that printing and writing need not know zones.
+/// Casts timestamp columns with another time zone to UTC, the zone of tables, so that output code handles UTC only.
 fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
     let is_utc = |zone: &str| matches!(zone, "UTC" | "+00:00");
-    let elsewhere = |kind: &DataType| match kind {
+    // The type to cast to, if the type is not in UTC.
+    let utc_type = |data_type: &DataType| match data_type {
         DataType::Timestamp(unit, Some(zone)) if !is_utc(zone) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
         _ => None,
     };
     let schema = frame.schema();
-    if !schema.fields().iter().any(|field| elsewhere(field.data_type()).is_some()) {
+    if !schema.fields().iter().any(|field| utc_type(field.data_type()).is_some()) {
         return Ok(frame);
     }
     let columns: Vec<Expr> = schema
         .iter()
         .map(|(table, field)| {
             let column = Expr::Column(Column::from((table, field)));
-            match elsewhere(field.data_type()) {
+            match utc_type(field.data_type()) {
                 Some(utc) => cast(column, utc).alias_qualified(table.cloned(), field.name()),
                 None => column,
             }
@@ -238,7 +245,7 @@ fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
     Ok(frame.select(columns)?)
 }
 
-/// See [`Session::references`]; `tables` are the known tables.
+/// As [`Session::references`]; `tables`: the tables of the store.
 pub(crate) fn table_references(
     context: &SessionContext,
     query: &str,
@@ -246,7 +253,7 @@ pub(crate) fn table_references(
 ) -> Result<Vec<(String, String)>> {
     let state = context.state();
     let mut statement = parse(&state, query)?;
-    name_tables(&mut statement, tables)?;
+    replace_views_by_tables(&mut statement, tables)?;
     let references = state.resolve_table_references(&statement)?;
     let mut names: Vec<(String, String)> = references
         .into_iter()
@@ -258,55 +265,55 @@ pub(crate) fn table_references(
     Ok(names)
 }
 
-/// Adds what every session has: views of rows, and GoogleSQL's functions and types.
-pub(crate) fn with_views(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
+/// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
+pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
     let builder = totals::register(register(builder.with_default_features()));
     builder.with_type_planner(Arc::new(BigtableTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
-/// Identifiers are case-sensitive, and `600.60` is a decimal, not a double.
+/// Configures the SQL parser: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
+/// their position.
 pub(crate) fn set_parser_options(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
-    // For the position of errors.
     parser.collect_spans = true;
 }
 
 /// Configures spilling for a limit of `memory` bytes.
 fn set_spill_options(config: &mut SessionConfig, memory: usize) {
-    // Small batches, assuming rows of a kilobyte, so that several fit.
-    let rows = config.batch_size().min(memory / (16 * 1024)).max(LEAST_ROWS);
+    // 16 batches fit into the limit if a row takes 1 KiB.
+    let rows = config.batch_size().min(memory / (16 * 1024)).max(MIN_BATCH_ROWS);
     // Concurrent partitions can deadlock: repartitioning may wait for memory that another partition holds.
     *config = config.clone().with_batch_size(rows).with_target_partitions(1);
     let options = config.options_mut();
-    // Reserved by each sort for merging spilled runs; the default of 10 MiB may exceed the limit.
-    let merging = &mut options.execution.sort_spill_reservation_bytes;
-    *merging = (*merging).min(memory / 8);
+    // Memory that each sort reserves for merging spilled runs; the default of 10 MiB may exceed the limit.
+    let reservation = &mut options.execution.sort_spill_reservation_bytes;
+    *reservation = (*reservation).min(memory / 8);
 }
 
-/// DataFusion's rules with workarounds. Rules of this crate run after filter pushdown, and before partitions are
-/// merged.
+/// DataFusion's physical rules, the workarounds and the rules of this crate. Those for joins and partial aggregation
+/// follow filter pushdown; the one for top-k precedes the last rule that changes scans.
 fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     let mut rules = workarounds::physical_rules();
-    let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
+    let after_pushdown = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
-        let most = usize::try_from(memory / 4).unwrap_or(usize::MAX);
-        rules.insert(place, joins_that_spill(most));
+        let max_build_bytes = usize::try_from(memory / 4).unwrap_or(usize::MAX);
+        rules.insert(after_pushdown, joins_that_spill(max_build_bytes));
     }
-    rules.insert(place, aggregate_in_scan());
-    let last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
-    rules.insert(last, top_in_order());
+    rules.insert(after_pushdown, aggregate_in_scan());
+    let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
+    rules.insert(before_last, top_in_order());
     rules
 }
 
 fn catalogs(
     tables: &Arc<Tables>,
     time: &Range<i64>,
-    pass: Option<SharedScanPeriod>,
+    shared_scan: Option<SharedScanPeriod>,
     push_down: bool,
 ) -> Arc<dyn CatalogProviderList> {
     let list = MemoryCatalogProviderList::new();
-    list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, pass, push_down)));
+    list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, shared_scan, push_down)));
     Arc::new(list)
 }

@@ -4,48 +4,48 @@ use std::{fmt, io};
 
 use arrow::datatypes::DataType;
 
-/// A part of a file, as errors and inspections name it.
+/// A part of an SST, as errors and inspections name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The first bytes.
+    /// The fixed start: magic number, format version, file id.
     Header,
-    /// The last bytes.
+    /// The fixed end: magic number, format version, lengths, checksum.
     Footer,
-    /// Schema, metadata and stripe table.
+    /// Schema, metadata and the index of stripes.
     Meta,
-    /// The key filter.
+    /// The bloom filter of row keys.
     Filter,
-    /// Keys, page tables and small streams of a stripe.
+    /// The head of a stripe, before its pages: keys, positions and checksums of the pages, small streams.
     Head,
-    /// Qualifier codes of a group.
+    /// Qualifiers of the records of a column group, as codes of its dictionary.
     Qualifiers {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
     },
-    /// Timestamps of a group, or the first timestamp of each row.
+    /// Timestamps of a column group: of each record, or with row patterns the first of each row.
     Timestamps {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
     },
     /// Values of a column.
     Values {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
-        /// Index in the group.
+        /// Index of the column in its group.
         column: usize,
     },
-    /// Sums of a column by row.
+    /// Row sums of a column.
     Sums {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
-        /// Index in the group.
+        /// Index of the column in its group.
         column: usize,
     },
-    /// The outliers of a column: values or record indices.
+    /// Outliers of a column: the stream of their values, or that of the indices of their records.
     Outliers {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
-        /// Index in the group.
+        /// Index of the column in its group.
         column: usize,
     },
 }
@@ -79,7 +79,7 @@ pub enum ReadError {
     /// The format version is not supported.
     #[error("SST format version {found}, and this build reads {newest}; use a newer build")]
     UnsupportedVersion {
-        /// The version the file states.
+        /// The version of the file.
         found: u32,
         /// The newest version this build reads.
         newest: u32,
@@ -89,7 +89,7 @@ pub enum ReadError {
     Truncated {
         /// What was being read.
         what: &'static str,
-        /// Where.
+        /// Where it begins.
         offset: u64,
         /// Bytes needed.
         wanted: u64,
@@ -99,14 +99,14 @@ pub enum ReadError {
     /// A checksum does not match.
     #[error(
         "checksum of {stream}, page {page}{} at byte {offset} does not match; restore the file or rebuild its window",
-        Of(*.stripe)
+        OfStripe(*.stripe)
     )]
     Checksum {
-        /// The stripe, if any.
+        /// Index of the stripe, if the part is in one.
         stripe: Option<usize>,
-        /// What was being read.
+        /// The part whose checksum does not match.
         stream: Part,
-        /// Page of the stream; 0 if there is only one.
+        /// Index of the page in its stream; 0 for parts without pages.
         page: usize,
         /// Offset of the checksummed bytes.
         offset: u64,
@@ -119,7 +119,7 @@ pub enum ReadError {
         /// Approximate offset.
         offset: u64,
     },
-    /// The projection was made for another schema.
+    /// The projection was made for another schema: it has another number of groups, or of columns in a group.
     #[error("the projection has {found} entries where the schema has {expected}; build it from the file's schema")]
     Projection {
         /// Entries expected.
@@ -135,14 +135,15 @@ pub enum ReadError {
         /// Stripes of the file.
         stripes: usize,
     },
-    /// The source failed.
+    /// Reading the file failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-struct Of(Option<usize>);
+/// ` of stripe N`, or nothing.
+struct OfStripe(Option<usize>);
 
-impl fmt::Display for Of {
+impl fmt::Display for OfStripe {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |stripe| write!(out, " of stripe {stripe}"))
     }
@@ -151,13 +152,13 @@ impl fmt::Display for Of {
 /// Errors of writing an SST.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A stripe holds at least one row.
+    /// A stripe without rows.
     #[error("a stripe needs at least one row; push only stripes with rows")]
     NoRows,
-    /// A part of the block is missing or has the wrong length.
+    /// A column group of the block, or an array of it, is missing or has the wrong length.
     #[error("group {group}: {what}; pass a complete block of the table's schema")]
     Shape {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
         /// The mismatch.
         what: &'static str,
@@ -165,64 +166,65 @@ pub enum WriteError {
     /// The Arrow type of a column does not match the schema.
     #[error("group {group}, column {column} is {found}, but the schema has {expected}")]
     Type {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
-        /// Index in the group.
+        /// Index of the column in its group.
         column: usize,
         /// The schema's type.
         expected: DataType,
         /// The block's type.
         found: DataType,
     },
-    /// Keys do not strictly ascend, or a prefix begins with the one before it.
+    /// Row keys do not strictly ascend; or, where keys are stored as prefix and tail, a prefix starts with the one
+    /// before it, so that tails would decide the order.
     #[error("the key of row {row} does not follow the one before it; sort the rows and merge equal keys first")]
     UnsortedKeys {
-        /// Row of the stripe.
+        /// Index of the row in the stripe.
         row: usize,
     },
-    /// Records of a row are not in order.
+    /// Records of a row are not ordered by qualifier, then from the newest timestamp to the oldest.
     #[error("group {group}: records of row {row} are not by qualifier, newest first; sort them and merge equal ones")]
     UnsortedRecords {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
-        /// Row of the stripe.
+        /// Index of the row in the stripe.
         row: usize,
     },
     /// The qualifier dictionary is not sorted, or a code is outside it.
     #[error("group {group}: qualifiers are not a sorted dictionary with codes inside it")]
     Qualifiers {
-        /// Index in the stored schema.
+        /// Index of the column group in the stored schema.
         group: usize,
     },
     /// A stripe does not follow the one before it.
     #[error("stripe {stripe} begins at or before the last key of the stripe before it; push stripes in key order")]
     UnsortedStripes {
-        /// Ordinal of the refused stripe.
+        /// Index of the refused stripe.
         stripe: usize,
     },
     /// The stripe was encoded for another schema.
     #[error("stripe {stripe} was encoded for another schema than the writer's")]
     OtherSchema {
-        /// Ordinal of the refused stripe.
+        /// Index of the refused stripe.
         stripe: usize,
     },
-    /// A limit of the format.
+    /// A quantity exceeds a limit of the format.
     #[error("{what}: {found} is over the format's limit of {limit}; write smaller stripes")]
     TooLarge {
         /// The limited quantity.
         what: &'static str,
-        /// How large.
+        /// Its value.
         found: usize,
-        /// The most allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The number codec failed.
+    /// The pco codec failed.
     #[error("encoding numbers failed")]
     Numbers(#[from] pco::errors::PcoError),
     /// The schema could not be serialized.
     #[error("writing the schema failed")]
     Schema(#[from] serde_json::Error),
-    /// The output failed.
+    /// Writing the file failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -1,7 +1,8 @@
-//! Commit: creates the next manifest if its name is free (compare-and-set), after fencing against vacuum.
+//! Commit: creates the manifest of the next number if that name is free (put-if-absent), after fencing against vacuum.
 //!
-//! A vacuum may have removed files of a commit whose writer was suspended. So every version records which files may
-//! be gone ([`Version::vacuum_watermark`]), and a later commit checks its own.
+//! Vacuum removes old files that no version names. Among them may be new SSTs of a writer that was suspended before its
+//! commit. So a vacuum first commits its cutoff ([`Version::vacuum_watermark`]), and a later commit is fenced if an SST
+//! of it is gone, or was written before the cutoff.
 
 pub(crate) mod limits;
 
@@ -15,28 +16,30 @@ use crate::manifest::put::PutOutcome;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};
 
-/// Attempts to commit after concurrent commits before giving up.
-const REBASES: usize = 100;
+/// Attempts of a commit, each on a newer base, before it fails with a conflict.
+const MAX_ATTEMPTS: usize = 100;
 
 impl Table {
-    /// Commits `edit` after the newest version. The commit point is the creation of the manifest. After concurrent
-    /// commits the edit is rebased, where that is sound.
+    /// Commits `edit` as the version after `base`. The commit point is the creation of the manifest. If another commit
+    /// was first, the edit is rebased onto the newest version, where that is sound.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if it is not, [`StoreError::Fenced`] if vacuum may have removed files that it names,
-    /// [`StoreError::SumOverflow`] or [`StoreError::RowTooLarge`] if a row would exceed a limit: then nothing was
-    /// committed. [`StoreError::OutcomeUnknown`] if vacuum removed the version before its commit was confirmed.
+    /// Nothing was committed after these: [`StoreError::Conflict`] if the edit cannot be rebased,
+    /// [`StoreError::Fenced`] if vacuum may have removed its SSTs, [`StoreError::SumOverflow`],
+    /// [`StoreError::RowTooLarge`] or [`StoreError::Uncovers`] if a row would exceed a limit, [`StoreError::Owned`] if
+    /// the table now belongs to another job. After [`StoreError::OutcomeUnknown`] the edit may be committed or not:
+    /// vacuum removed the version before the commit was confirmed.
     pub fn commit(&self, mut base: Version, edit: &VersionEdit, ids: &dyn Ids, now: i64) -> Result<Version> {
         let id = format!("{:032x}", ids.next());
-        let planned = (base.number == edit.base).then(|| base.clone());
-        let commit = Commit { table: self, edit, planned, id, now };
-        for _ in 0..REBASES {
+        let edit_base = (base.number == edit.base).then(|| base.clone());
+        let commit = Commit { table: self, edit, edit_base, id, now };
+        for _ in 0..MAX_ATTEMPTS {
             base = match commit.attempt(&mut base)? {
                 ControlFlow::Break(committed) => return Ok(committed),
                 ControlFlow::Continue(refused) => commit.next_base(&base, refused)?,
             };
         }
-        Err(commit.conflict(format!("{REBASES} other commits were first")))
+        Err(commit.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
     }
 }
 
@@ -44,21 +47,23 @@ impl Table {
 struct Commit<'a> {
     table: &'a Table,
     edit: &'a VersionEdit,
-    /// The version that the edit was made against, if the caller has it.
-    planned: Option<Version>,
-    /// Id of the commit.
+    /// The version that the edit was made against, if the caller passed it as the first base.
+    edit_base: Option<Version>,
+    /// Id of the commit, by which it recognises its own manifest.
     id: String,
+    /// Logical time of the commit, microseconds since the epoch.
     now: i64,
 }
 
 impl Commit<'_> {
-    /// Tries to commit after `base`: returns the committed version, or the refused one if another commit was first.
+    /// Tries to commit after `base`. Breaks with the committed version; continues with the version that was not
+    /// committed because another commit was first. May read `base` again, for the checksum of its manifest.
     fn attempt(&self, base: &mut Version) -> Result<ControlFlow<Version, Version>> {
         let manifests = self.table.manifests();
         let rebased = self.rebase(base)?;
         let mut next = match base.apply(rebased.as_ref().unwrap_or(self.edit), &self.id, self.now) {
             Ok(next) => next,
-            // The conflict may be with an earlier try of the caller, whose reply was lost.
+            // The conflict may be with an earlier commit of this edit, whose reply was lost.
             Err(reason) => {
                 let Some(prior) = manifests.find_prior_commit(self.edit, base)? else {
                     self.discard_unnamed(base);
@@ -85,45 +90,46 @@ impl Commit<'_> {
         }
     }
 
-    /// The edit rebased onto `base`, if `base` is newer than the edit's own base and that is sound; `None` to apply
-    /// it as it is, where [`Version::apply`] refuses conflicts.
+    /// The edit rebased onto `base`, if `base` is not the version that the edit was made against and rebasing is sound.
+    /// `None` to apply the edit as it is: [`Version::apply`] then refuses it if it conflicts.
     fn rebase(&self, base: &Version) -> Result<Option<VersionEdit>> {
         let edit = self.edit;
-        let is_load = edit.deletes.is_empty() && edit.removed_ssts.is_empty() && edit.compacted.is_none();
-        if base.number == edit.base || edit.base == 0 || !is_load {
+        let only_loads = edit.deletes.is_empty() && edit.removed_ssts.is_empty() && edit.compacted.is_none();
+        if base.number == edit.base || edit.base == 0 || !only_loads {
             return Ok(None);
         }
-        let read = match self.planned {
+        let loaded = match self.edit_base {
             Some(_) => None,
             None => match self.table.version(edit.base) {
-                Ok(read) => Some(read),
+                Ok(version) => Some(version),
                 Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. }) => return Ok(None),
                 Err(error) => return Err(error),
             },
         };
-        Ok(self.planned.as_ref().or(read.as_ref()).and_then(|planned| base.rebased(planned, edit).ok()))
+        let edit_base = self.edit_base.as_ref().or(loaded.as_ref());
+        Ok(edit_base.and_then(|edit_base| base.rebased(edit_base, edit).ok()))
     }
 
-    /// Refuses new SSTs that a vacuum before `base` may have removed.
+    /// Refuses the edit if the latest vacuum, as `base` records it, may have removed one of its SSTs.
     fn fence(&self, base: &Version) -> Result<()> {
         let Some(cutoff) = base.vacuum_watermark else { return Ok(()) };
         for sst in self.edit.written() {
             let path = self.table.sst_path(&sst.id);
-            let there = self.table.blobs().stat(&path)?;
-            let may_go = there.is_none_or(|found| found.modified.is_some_and(|modified| modified < cutoff));
-            // Files that a version names are never removed.
-            if may_go && !base.ssts().any(|named| named.id == sst.id) {
+            let stat = self.table.blobs().stat(&path)?;
+            let may_be_gone = stat.is_none_or(|stat| stat.modified.is_some_and(|modified| modified < cutoff));
+            // Vacuum removes no file that a version names.
+            if may_be_gone && !base.ssts().any(|named| named.id == sst.id) {
                 return Err(StoreError::Fenced { table: self.table.name().to_owned(), path });
             }
         }
         Ok(())
     }
 
-    /// The base of the next try, after `refused` could not follow `base`.
+    /// The base of the next attempt, after `refused` was not committed on top of `base`.
     fn next_base(&self, base: &Version, refused: Version) -> Result<Version> {
         let Some(latest) = self.table.latest()? else { return Ok(Version::empty(refused.table)) };
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
-            // Its cells were encoded for another layout.
+            // The cells of the edit were encoded for another layout.
             self.discard_unnamed(&latest);
             return Err(self.conflict("its layout changed".to_owned()));
         }
@@ -133,7 +139,7 @@ impl Commit<'_> {
         Ok(latest)
     }
 
-    /// Removes the SSTs of the edit, except those that `version` names.
+    /// Removes the SSTs written for the edit, except those that `version` names.
     fn discard_unnamed(&self, version: &Version) {
         let new: HashSet<&str> = self.edit.written().map(|sst| sst.id.as_str()).collect();
         let named: HashSet<&str> = version.ssts().map(|sst| sst.id.as_str()).filter(|id| new.contains(id)).collect();

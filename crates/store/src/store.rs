@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::maintenance::size::ROW_LIMIT;
-use crate::manifest::newest::NewestVersions;
+use crate::manifest::newest::VersionCache;
 use crate::read::snapshot::Snapshot;
 use crate::storage::blobs::Blobs;
 use crate::table::Table;
@@ -14,7 +14,7 @@ use crate::table::Table;
 #[derive(Debug, Clone)]
 pub struct Store {
     blobs: Arc<dyn Blobs>,
-    newest: Arc<NewestVersions>,
+    newest: Arc<VersionCache>,
     row_limit: u64,
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tidetable_layout::Layout;
 
 use crate::error::{Result, StoreError};
-use crate::manifest::newest::NewestVersions;
+use crate::manifest::newest::VersionCache;
 use crate::manifest::store::ManifestStore;
 use crate::sst_store::SstStore;
 use crate::storage::blobs::Blobs;
 use crate::version::{TableIdentity, Version, VersionEdit};
 
-/// One table of a store.
+/// One table of a store: its versions, their manifests and SSTs.
 #[derive(Debug, Clone)]
 pub struct Table {
     manifests: ManifestStore,
@@ -20,17 +20,17 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(blobs: &Arc<dyn Blobs>, name: &str, newest: &Arc<NewestVersions>, row_limit: u64) -> Self {
+    pub(crate) fn new(blobs: &Arc<dyn Blobs>, name: &str, newest: &Arc<VersionCache>, row_limit: u64) -> Self {
         let manifests = ManifestStore::new(Arc::clone(blobs), name.to_owned(), Arc::clone(newest));
         Self { manifests, ssts: SstStore::new(Arc::clone(blobs), name.to_owned()), row_limit }
     }
 
-    /// Its name.
+    /// Name of the table.
     pub fn name(&self) -> &str {
         self.ssts.table()
     }
 
-    /// Storage of the store.
+    /// The storage in which the store keeps its files.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
         self.ssts.blobs()
     }
@@ -48,7 +48,7 @@ impl Table {
         self.row_limit
     }
 
-    /// Path of an SST inside the store.
+    /// Path, inside the store, of the SST with this id.
     pub fn sst_path(&self, id: &str) -> String {
         self.ssts.path(id)
     }
@@ -56,12 +56,12 @@ impl Table {
     /// Number of the newest version; 0 if there is none.
     ///
     /// # Errors
-    /// If the manifests cannot be listed, or one is missing among them.
+    /// If the manifests cannot be listed, or one is missing between others.
     pub fn latest_number(&self) -> Result<u64> {
         self.manifests.latest_number()
     }
 
-    /// The newest version; `None` if the table was never made.
+    /// The newest version; `None` if the table has none.
     ///
     /// # Errors
     /// If its manifest cannot be read.
@@ -80,13 +80,13 @@ impl Table {
     /// Version `number`.
     ///
     /// # Errors
-    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that it
-    /// follows, cannot be read.
+    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that it is
+    /// based on, cannot be read.
     pub fn version(&self, number: u64) -> Result<Version> {
         self.manifests.version(number)
     }
 
-    /// The newest version whose commit has a logical time of `time` (microseconds) or before it.
+    /// The newest version with a logical time of at most `time` (microseconds since the epoch).
     ///
     /// # Errors
     /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
@@ -94,7 +94,8 @@ impl Table {
         self.manifests.version_at(time)
     }
 
-    /// Path and bytes of the files, except SSTs, of a copy of the table that begins with `version`.
+    /// The files, except SSTs, of a copy of the table whose oldest version is `version`: path inside the store and
+    /// content.
     ///
     /// # Errors
     /// If its manifest cannot be read.
@@ -102,15 +103,16 @@ impl Table {
         self.manifests.files_of(version)
     }
 
-    /// Removes the SSTs of an edit that will not be committed.
+    /// Removes the SSTs that were written for an edit that will not be committed.
     pub fn discard(&self, edit: &VersionEdit) {
         self.ssts.delete(edit.written());
     }
 
-    /// The newest version, or an empty one with `identity`: the base of the next commit.
+    /// The base of the next commit: the newest version, or version 0 with `identity` if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Owned`], [`StoreError::LayoutChanged`], or if it cannot be read.
+    /// [`StoreError::Owned`] or [`StoreError::LayoutChanged`] if the table has another job or layout than `identity`,
+    /// or if the version cannot be read.
     pub fn base(&self, identity: &TableIdentity) -> Result<Version> {
         let Some(version) = self.latest()? else {
             return Ok(Version::empty(identity.clone()));
@@ -124,7 +126,7 @@ impl Table {
         Ok(version)
     }
 
-    /// Compiles the layout a version records.
+    /// Compiles the layout that `version` records.
     ///
     /// # Errors
     /// If this build cannot compile it.

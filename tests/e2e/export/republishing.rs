@@ -314,7 +314,7 @@ fn damaged_or_missing_file_is_reported_and_published_again() {
         let file = listed();
         damage(&project, &format!("data/{file}"));
         let said = project.fails(1, &["sql", "-c", "select min(v) from exports.E"]);
-        assert!(said.contains(&file) && said.contains("its bytes were changed"), "{more}: {said}");
+        assert!(said.contains(&file) && said.contains("was changed after it was published"), "{more}: {said}");
         for args in [&["verify", "--exports"][..], &["verify", "--all"], &["verify", "--all", "--output", "json"]] {
             let ran = project.run(args);
             assert_eq!((ran.code, ran.stdout.contains(&file)), (Some(1), true), "{more}: {}{}", ran.stdout, ran.stderr);
@@ -350,7 +350,7 @@ fn touched_or_copied_file_is_sound() {
     assert_eq!(project.run_job("j")["exports"], json!([]));
     // The list knows the copy now, and damage to it is found.
     damage(&project, "data/exports/E_20260505/part-0.parquet");
-    assert!(project.fails(1, &["sql", "-c", "select v from exports.E"]).contains("its bytes were changed"));
+    assert!(project.fails(1, &["sql", "-c", "select v from exports.E"]).contains("was changed after it was published"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::scalar::{ColumnView, RawIntegers, ScalarRef, column_views};
 use crate::schema::FieldType;
 use crate::template::print::write_segments;
 use crate::template::segment::{FieldSegment, Segment};
-use crate::time::calendar::{Calendar, FIRST_TIME, LAST_TIME};
+use crate::time::calendar::{Calendar, MAX_TIME, MIN_TIME};
 use crate::time::{DAY, MINUTE};
 
 /// Marks a code that is unknown or rejected.
@@ -197,7 +197,7 @@ impl Interner {
     fn minute(&mut self, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
         let minute = (time.rem_euclid(DAY) / MINUTE) as usize;
         match self.minutes.get(minute) {
-            Some(code) if *code != UNKNOWN && (FIRST_TIME..=LAST_TIME).contains(&time) => *code,
+            Some(code) if *code != UNKNOWN && (MIN_TIME..=MAX_TIME).contains(&time) => *code,
             _ => self.new_minute(minute, time, event, rejects),
         }
     }

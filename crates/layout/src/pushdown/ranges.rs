@@ -9,7 +9,7 @@ use crate::template::form::Form;
 use crate::template::print::write_segments;
 use crate::template::segment::{FieldSegment, Segment};
 use crate::time::DAY;
-use crate::time::calendar::{Calendar, FIRST_TIME, LAST_TIME};
+use crate::time::calendar::{Calendar, MAX_TIME, MIN_TIME};
 
 /// The most ranges: beyond this, reading more keys is cheaper than seeking between ranges.
 const MOST_RANGES: usize = 10_000;
@@ -218,9 +218,9 @@ fn printable(field: &FieldSegment, low: i128, high: i128) -> Option<(i128, i128)
         Form::ZeroPad(width) => (0, 10i128.pow(u32::from(*width)) - 1),
         Form::Epoch(epoch) => (0, 10i128.pow(u32::from(epoch.width())) * i128::from(epoch.size()) - 1),
         Form::MsReversed => (0, i128::from(i64::MAX)),
-        Form::Time(_) if field.kind == FieldType::Date => ((FIRST_TIME / DAY).into(), (LAST_TIME / DAY).into()),
+        Form::Time(_) if field.kind == FieldType::Date => ((MIN_TIME / DAY).into(), (MAX_TIME / DAY).into()),
         // Local times and ISO years deviate by less than a week.
-        Form::Time(format) if format.zone().is_none() => (FIRST_TIME.into(), LAST_TIME.into()),
+        Form::Time(format) if format.zone().is_none() => (MIN_TIME.into(), MAX_TIME.into()),
         Form::BigEndian | Form::Salt(_) => (i128::from(i64::MIN), i128::from(u64::MAX)),
         _ => return None,
     };

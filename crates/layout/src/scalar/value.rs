@@ -1,7 +1,7 @@
 //! Single values: owned in predicates, borrowed from columns when templates are printed.
 
 use crate::schema::FieldType;
-use crate::time::calendar::{Calendar, civil_of_days};
+use crate::time::calendar::{Calendar, civil_from_days};
 use crate::time::text::{write_date, write_rfc3339};
 
 /// One value of a record field.
@@ -82,7 +82,7 @@ impl ScalarRef<'_> {
             Self::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
             Self::Time(time) => write_rfc3339(time, calendar, out),
             Self::Date(days) => {
-                let (year, month, day) = civil_of_days(days.into());
+                let (year, month, day) = civil_from_days(days.into());
                 write_date(year, month, day, out);
             }
         }

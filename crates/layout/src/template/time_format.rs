@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 
 use crate::error::{Problem, RejectReason};
 use crate::schema::TailPart;
-use crate::time::calendar::{Calendar, Civil, days_of_civil, days_of_iso_week, iso_week};
+use crate::time::calendar::{Calendar, Civil, days_from_civil, days_of_iso_week, iso_week};
 use crate::time::text::{push_digits, read_digits};
 use crate::time::{DAY, HOUR, LocalTime, MINUTE, SECOND};
 
@@ -79,7 +79,7 @@ impl Unit {
             Self::Year => year(civil.year)?,
             Self::Month => civil.month.into(),
             Self::Day => civil.day.into(),
-            Self::DayOfYear => (civil.days - days_of_civil(civil.year, 1, 1) + 1).cast_unsigned(),
+            Self::DayOfYear => (civil.days - days_from_civil(civil.year, 1, 1) + 1).cast_unsigned(),
             Self::IsoYear => year(iso_week(civil.days).0)?,
             Self::IsoWeek => iso_week(civil.days).1.into(),
             Self::Hour => (micros / HOUR).cast_unsigned(),
@@ -175,8 +175,8 @@ impl TimeParts {
         let month = small(Unit::Month, 1, 12)?;
         let day = small(Unit::Day, 1, 31)?;
         let days = match (self.get(Unit::Year), small(Unit::DayOfYear, 1, 366)?) {
-            (Some(year), Some(of_year)) => days_of_civil(year, 1, 1) + i64::from(of_year) - 1,
-            (Some(year), None) => days_of_civil(year, month.unwrap_or(1), month.and(day).unwrap_or(1)),
+            (Some(year), Some(of_year)) => days_from_civil(year, 1, 1) + i64::from(of_year) - 1,
+            (Some(year), None) => days_from_civil(year, month.unwrap_or(1), month.and(day).unwrap_or(1)),
             (None, _) => days_of_iso_week(self.get(Unit::IsoYear)?, small(Unit::IsoWeek, 1, 53)??),
         };
         let mut time = days * DAY;

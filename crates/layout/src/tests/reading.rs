@@ -250,7 +250,7 @@ fn keys_say_in_which_window_their_rows_lie() {
         let columns = vec![uints(&[7, 7, 8]), times(&[NOON, NOON + DAY, NOON - DAY]), floats(&[Some(1.0); 3])];
         let block = load(&layout, &[batch(&source, columns)]);
         let found = layout.row_windows(&block.keys).unwrap();
-        assert_eq!(found.is_some(), layout.rows_keep_to_windows() && unit != Window::None, "{key}");
+        assert_eq!(found.is_some(), layout.rows_lie_in_one_window() && unit != Window::None, "{key}");
         let rows = (0..block.keys.len()).map(|row| String::from_utf8(block.keys.get(row)).unwrap());
         found.map(|found| rows.zip(found).collect::<std::collections::BTreeMap<_, _>>())
     };

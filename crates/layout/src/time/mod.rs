@@ -7,7 +7,7 @@ mod window;
 
 use std::ops::RangeInclusive;
 
-pub use calendar::{DAY, HOUR, MINUTE, SECOND, civil_of_days, days_of_civil, iso_week};
+pub use calendar::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil, iso_week};
 pub use local::LocalTime;
 pub use window::{window_bounds, window_name, window_of};
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::spec::Window;
-use crate::time::calendar::{DAY, HOUR, civil_of_days, days_of_civil, iso_week};
+use crate::time::calendar::{DAY, HOUR, civil_from_days, days_from_civil, iso_week};
 
 /// Start of the window that holds `time_us` (microseconds since the epoch). [`Window::None`] starts at `i64::MIN`.
 pub fn window_of(window: Window, time_us: i64) -> i64 {
@@ -14,8 +14,8 @@ pub fn window_of(window: Window, time_us: i64) -> i64 {
         // 1970-01-01 was a Thursday.
         Window::Week => (days - (days + 3).rem_euclid(7)).saturating_mul(DAY),
         Window::Month => {
-            let (year, month, _) = civil_of_days(days);
-            days_of_civil(year, month, 1).saturating_mul(DAY)
+            let (year, month, _) = civil_from_days(days);
+            days_from_civil(year, month, 1).saturating_mul(DAY)
         }
         Window::None => i64::MIN,
     }
@@ -28,9 +28,9 @@ pub fn window_bounds(window: Window, start: i64) -> Range<i64> {
         Window::Day => start.saturating_add(DAY),
         Window::Week => start.saturating_add(7 * DAY),
         Window::Month => {
-            let (year, month, _) = civil_of_days(start.div_euclid(DAY));
+            let (year, month, _) = civil_from_days(start.div_euclid(DAY));
             let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-            days_of_civil(year, month, 1).saturating_mul(DAY)
+            days_from_civil(year, month, 1).saturating_mul(DAY)
         }
         Window::None => i64::MAX,
     };
@@ -41,7 +41,7 @@ pub fn window_bounds(window: Window, start: i64) -> Range<i64> {
 /// `2018-01` or `all`.
 pub fn window_name(window: Window, start: i64) -> String {
     let days = start.div_euclid(DAY);
-    let (year, month, day) = civil_of_days(days);
+    let (year, month, day) = civil_from_days(days);
     match window {
         Window::Hour => format!("{year:04}-{month:02}-{day:02}T{:02}", start.rem_euclid(DAY) / HOUR),
         Window::Day => format!("{year:04}-{month:02}-{day:02}"),

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 
 use crate::run::lock::IfLocked;
 use crate::run::stop::Stop;
-use tidetable_record::{Asked, InputState};
+use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
 
@@ -79,9 +79,9 @@ impl RunOptions {
     }
 
     /// The options as records keep them.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> RunRequest {
         let ends = self.days.as_ref().map(|days| (*days.start(), *days.end()));
-        Asked {
+        RunRequest {
             from: ends.map(|(from, _)| from).filter(|from| *from != NaiveDate::MIN),
             to: ends.map(|(_, to)| to).filter(|to| *to != NaiveDate::MAX),
             force: self.force,

@@ -26,10 +26,10 @@ use crate::catalog::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::key_ranges::{key_ranges, keys_of};
-use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
+use crate::pushdown::value_sets::{ALL_TIMES, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
 use crate::scan::file_groups::{file_groups, is_small_scan, split, statistics};
 use crate::scan::source::SstSource;
-use crate::scan::spec::{EvenBatches, ScanOutput, TableScan};
+use crate::scan::spec::{FixedBatchSize, ScanOutput, TableScan};
 use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 
@@ -65,14 +65,14 @@ impl SnapshotTable {
 
     pub(crate) fn cells(snapshot: Snapshot, push_down: bool) -> Self {
         let schema = Arc::new(cells_schema());
-        Self { snapshot, schema, output: ScanOutput::Cells, time: ALWAYS, shared_scan: None, push_down }
+        Self { snapshot, schema, output: ScanOutput::Cells, time: ALL_TIMES, shared_scan: None, push_down }
     }
 
     pub(crate) fn rows(snapshot: Snapshot, shown: CellsShown, push_down: bool) -> Self {
         let snapshot = if shown.include_expired { snapshot.including_expired() } else { snapshot };
         let view = RowView { families: families(snapshot.layout()), shown };
         let schema = Arc::new(view.schema());
-        Self { snapshot, schema, output: ScanOutput::Rows(view), time: ALWAYS, shared_scan: None, push_down }
+        Self { snapshot, schema, output: ScanOutput::Rows(view), time: ALL_TIMES, shared_scan: None, push_down }
     }
 
     /// The row key is the first column of cells and rows.
@@ -89,7 +89,7 @@ impl SnapshotTable {
     /// The event times of cells that can satisfy `bounds` on the decoded event time.
     fn event_times(&self, bounds: &Bounds) -> Range<i64> {
         let set = self.time_field().and_then(|name| bounds.get(name));
-        let Some(read_back) = set.map(time_range) else { return ALWAYS };
+        let Some(read_back) = set.map(time_range) else { return ALL_TIMES };
         let coarse = self.snapshot.layout().warnings().iter().any(
             |warning| matches!(&warning.advice, Advice::CoarseTime { column } if self.time_field() == Some(column)),
         );
@@ -102,7 +102,7 @@ impl SnapshotTable {
             let keys = keys_of(filters, self.key_column(), self.push_down);
             // Ranges span all windows: a row may have cells in several, with any timestamps.
             let ranges = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
-            return Selection { keys, time: ALWAYS, ranges };
+            return Selection { keys, time: ALL_TIMES, ranges };
         }
         let mut all = Bounds::new();
         if self.push_down {
@@ -124,14 +124,14 @@ impl SnapshotTable {
 
     /// The column and range by which each record must still be checked.
     fn within(&self) -> Result<Option<(usize, Range<i64>)>, SqlError> {
-        if self.time == ALWAYS {
+        if self.time == ALL_TIMES {
             return Ok(None);
         }
         let layout = self.snapshot.layout();
         let window = layout.spec().window;
         let aligned = |time: i64| time == i64::MIN || time == i64::MAX || window_of(window, time) == time;
         let whole_windows = aligned(self.time.start) && aligned(self.time.end);
-        if window != Window::None && whole_windows && layout.rows_keep_to_windows() {
+        if window != Window::None && whole_windows && layout.rows_lie_in_one_window() {
             return Ok(None);
         }
         let time = self.time_field().and_then(|name| self.schema.index_of(name).ok());
@@ -204,7 +204,7 @@ impl TableProvider for SnapshotTable {
         let orderings = ordering.clone().filter(|_| ranges.len() <= partitions);
         let groups = file_groups(&self.snapshot, ranges, partitions);
         let (snapshot, shared_scan, push_down) = (self.snapshot.clone(), self.shared_scan.clone(), self.push_down);
-        let even = state.config().get_extension::<EvenBatches>().is_some();
+        let even = state.config().get_extension::<FixedBatchSize>().is_some();
         let scan = TableScan { snapshot, output, keys, time, shared_scan, even, push_down };
         let source = Arc::new(SstSource::new(scan, Arc::clone(&self.schema), ordering, counts));
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)

@@ -5,7 +5,7 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 
 /// Coerces the only argument of a function to bytes.
-pub(crate) fn one_of_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
+pub(crate) fn coerce_to_one_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
     match kinds {
         [kind] if is_bytes(kind) || *kind == DataType::Null => Ok(vec![DataType::Binary]),
         [kind] => plan_err!("{function} takes bytes, not {kind}"),

@@ -8,11 +8,11 @@ use datafusion::common::exec_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::functions::argument_types::one_of_bytes;
+use crate::functions::argument_types::coerce_to_one_bytes;
 
-/// A function of bytes.
+/// A scalar function with one argument, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OfBytes {
+pub(crate) enum BytesFunction {
     /// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
     ToInt64,
     /// `to_float64(bytes)`: eight bytes, big-endian, IEEE 754. Other lengths are an error.
@@ -21,25 +21,25 @@ pub(crate) enum OfBytes {
     ToText,
 }
 
-impl OfBytes {
+impl BytesFunction {
     pub(crate) fn function(self) -> Arc<ScalarUDF> {
         let signature = Signature::user_defined(Volatility::Immutable);
-        Arc::new(ScalarUDF::new_from_impl(BytesFunction { of_bytes: self, signature }))
+        Arc::new(ScalarUDF::new_from_impl(BytesUdf { function: self, signature }))
     }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct BytesFunction {
-    of_bytes: OfBytes,
+struct BytesUdf {
+    function: BytesFunction,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for BytesFunction {
+impl ScalarUDFImpl for BytesUdf {
     fn name(&self) -> &str {
-        match self.of_bytes {
-            OfBytes::ToInt64 => "to_int64",
-            OfBytes::ToFloat64 => "to_float64",
-            OfBytes::ToText => "safe_convert_bytes_to_string",
+        match self.function {
+            BytesFunction::ToInt64 => "to_int64",
+            BytesFunction::ToFloat64 => "to_float64",
+            BytesFunction::ToText => "safe_convert_bytes_to_string",
         }
     }
 
@@ -48,15 +48,15 @@ impl ScalarUDFImpl for BytesFunction {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(match self.of_bytes {
-            OfBytes::ToInt64 => DataType::Int64,
-            OfBytes::ToFloat64 => DataType::Float64,
-            OfBytes::ToText => DataType::Utf8,
+        Ok(match self.function {
+            BytesFunction::ToInt64 => DataType::Int64,
+            BytesFunction::ToFloat64 => DataType::Float64,
+            BytesFunction::ToText => DataType::Utf8,
         })
     }
 
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        one_of_bytes(self.name(), kinds)
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        coerce_to_one_bytes(self.name(), arg_types)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -64,10 +64,12 @@ impl ScalarUDFImpl for BytesFunction {
         let Some(bytes) = arrays.first().and_then(|array| array.as_binary_opt::<i32>()) else {
             return exec_err!("{} takes bytes", self.name());
         };
-        Ok(ColumnarValue::Array(match self.of_bytes {
-            OfBytes::ToInt64 => Arc::new(numbers::<Int64Type>(self.name(), bytes, i64::from_be_bytes)?),
-            OfBytes::ToFloat64 => Arc::new(numbers::<Float64Type>(self.name(), bytes, f64::from_be_bytes)?),
-            OfBytes::ToText => {
+        Ok(ColumnarValue::Array(match self.function {
+            BytesFunction::ToInt64 => Arc::new(decode_numbers::<Int64Type>(self.name(), bytes, i64::from_be_bytes)?),
+            BytesFunction::ToFloat64 => {
+                Arc::new(decode_numbers::<Float64Type>(self.name(), bytes, f64::from_be_bytes)?)
+            }
+            BytesFunction::ToText => {
                 let texts = bytes.iter().map(|value| value.map(String::from_utf8_lossy));
                 Arc::new(texts.collect::<StringArray>())
             }
@@ -75,15 +77,16 @@ impl ScalarUDFImpl for BytesFunction {
     }
 }
 
-fn numbers<T: ArrowPrimitiveType>(
+/// Decodes each value, which must have eight bytes.
+fn decode_numbers<T: ArrowPrimitiveType>(
     function: &str,
     bytes: &BinaryArray,
-    read: impl Fn([u8; 8]) -> T::Native,
+    decode: impl Fn([u8; 8]) -> T::Native,
 ) -> Result<PrimitiveArray<T>> {
-    bytes.iter().map(|value| value.map(|value| eight(function, value).map(&read)).transpose()).collect()
+    bytes.iter().map(|value| value.map(|value| eight_bytes(function, value).map(&decode)).transpose()).collect()
 }
 
-fn eight(function: &str, value: &[u8]) -> Result<[u8; 8]> {
+fn eight_bytes(function: &str, value: &[u8]) -> Result<[u8; 8]> {
     match value.try_into() {
         Ok(bytes) => Ok(bytes),
         Err(_) => exec_err!(
@@ -116,29 +119,32 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_become_a_number() {
+    fn eight_bytes_decode_to_a_number() {
         let numbers = [0, 1, -1, i64::MAX, i64::MIN].map(i64::to_be_bytes);
         let mut values: Vec<Option<&[u8]>> = numbers.iter().map(|bytes| Some(bytes.as_slice())).collect();
         values.push(None);
-        let read = call(&OfBytes::ToInt64.function(), values).unwrap();
+        let read = call(&BytesFunction::ToInt64.function(), values).unwrap();
         let expected: Int64Array = [Some(0), Some(1), Some(-1), Some(i64::MAX), Some(i64::MIN), None].iter().collect();
         assert_eq!(read.as_ref(), &expected as &dyn Array);
-        let read = call(&OfBytes::ToFloat64.function(), vec![Some(&1.5f64.to_be_bytes()), None]).unwrap();
+        let read = call(&BytesFunction::ToFloat64.function(), vec![Some(&1.5f64.to_be_bytes()), None]).unwrap();
         assert_eq!(read.as_ref(), &Float64Array::from(vec![Some(1.5), None]) as &dyn Array);
     }
 
     #[test]
-    fn other_lengths_are_an_error_that_shows_the_bytes() {
+    fn error_for_other_lengths_shows_the_bytes() {
         for value in [b"".as_slice(), b"1234567", b"123456789"] {
-            let error = call(&OfBytes::ToInt64.function(), vec![Some(value)]).unwrap_err().to_string();
+            let error = call(&BytesFunction::ToInt64.function(), vec![Some(value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("not the {} of", value.len())), "{error}");
         }
-        assert!(call(&OfBytes::ToFloat64.function(), vec![Some(b"34.18")]).unwrap_err().to_string().contains("34.18"));
+        assert!(
+            call(&BytesFunction::ToFloat64.function(), vec![Some(b"34.18")]).unwrap_err().to_string().contains("34.18")
+        );
     }
 
     #[test]
-    fn what_is_no_utf8_is_replaced() {
-        let read = call(&OfBytes::ToText.function(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
+    fn invalid_utf8_is_replaced() {
+        let read =
+            call(&BytesFunction::ToText.function(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
         let expected = StringArray::from(vec![Some("abc"), Some("a\u{FFFD}b"), Some(""), None]);
         assert_eq!(read.as_ref(), &expected as &dyn Array);
     }

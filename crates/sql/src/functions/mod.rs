@@ -18,7 +18,7 @@ use std::sync::Arc;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
-use bytes::OfBytes;
+use bytes::BytesFunction;
 pub(crate) use checked::checked_arithmetic;
 pub(crate) use rounded::rounding_cast;
 pub(crate) use times::time_counts::counting_times;
@@ -33,9 +33,9 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     let functions: [Arc<ScalarUDF>; 12] = [
-        OfBytes::ToInt64.function(),
-        OfBytes::ToFloat64.function(),
-        OfBytes::ToText.function(),
+        BytesFunction::ToInt64.function(),
+        BytesFunction::ToFloat64.function(),
+        BytesFunction::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
         unpack::function(),

@@ -11,7 +11,7 @@ use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
 /// All event times.
-pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
+pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
 /// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
 /// not sort as they do, so they give no key range.

@@ -21,14 +21,14 @@ use crate::scan::rows::RowReader;
 use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
 
-/// A read of scan ranges.
+/// The read of one DataFusion file, which stands for scan ranges.
 pub(crate) struct Reading {
     pub(crate) task: ScanTask,
-    /// Name for messages.
+    /// Name of that file, for messages.
     pub(crate) name: String,
     pub(crate) ranges: Vec<ScanRange>,
     pub(crate) options: ScanOptions,
-    /// Totals of stripes answered from their stats.
+    /// Collects the aggregates of stripes that are answered from their stats, without being read.
     pub(crate) totals: Option<Arc<StripeTotals>>,
 }
 
@@ -43,6 +43,7 @@ impl Reading {
         }
     }
 
+    /// The blocks of all ranges, one range after the other.
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
         let scan = |range| self.blocks_of(range, projection);
         Ok(self.ranges.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
@@ -62,37 +63,39 @@ impl Reading {
         RecordReader::new(scan, &self.name, stored, filters, wanted)
     }
 
+    /// Sends records, from the shared scan if it has them.
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, columns, batch_size, .. } = &self.task;
         let mut coalescer = Coalescer::new(*batch_size, scan.even);
         let shared = scan.shared_scan.as_ref();
-        if let Some(read) =
+        if let Some(batches) =
             shared.and_then(|period| period.records(&self.task, &self.name, &self.ranges, &self.options))
         {
-            for records in &read {
-                if !coalescer.push(records, send)? {
+            for batch in &batches {
+                if !coalescer.push(batch, send)? {
                     return Ok(());
                 }
             }
             return coalescer.send(send).map(|_| ());
         }
         let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
-        let wanted = reader.record_fields().places(columns)?;
+        let output = reader.record_fields().places(columns)?;
         for block in self.blocks(&reader.projection())? {
             let Some(found) = reader.read(block?)? else { continue };
-            if !coalescer.push(&found.records.project(&wanted)?, send)? {
+            if !coalescer.push(&found.records.project(&output)?, send)? {
                 return Ok(());
             }
         }
         coalescer.send(send).map(|_| ())
     }
 
+    /// Sends aggregate states, from row sums or the newest records only where these suffice.
     fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, stored, filters, .. } = &self.task;
         if let Some(sums) = SumReader::new(scan, &self.name, stored, filters, aggregate)? {
             let (rows, records) = sums.fields();
             let running = RunningAggregate::new(aggregate, rows, records)?;
-            return self.sum_up(
+            return self.aggregate_blocks(
                 running,
                 &sums.projection(),
                 |running, block| running.add_rows(&sums.read(&block)?),
@@ -104,18 +107,19 @@ impl Reading {
         if self.totals.is_none()
             && let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)?
         {
-            return self.newest(newest, &reader, aggregate, send);
+            return self.aggregate_newest(newest, &reader, aggregate, send);
         }
         let running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
         let add = |running: &mut RunningAggregate<'_>, block| match reader.read(block)? {
             Some(found) => running.add(found),
             None => Ok(()),
         };
-        self.sum_up(running, &reader.projection(), add, send)
+        self.aggregate_blocks(running, &reader.projection(), add, send)
     }
 
-    /// Reads ranges newest first; of those after the first, only rows that may be newer than the records seen.
-    fn newest(
+    /// Aggregates the newest records of each group. The ranges are ordered from newest to oldest: the first is read
+    /// whole, of the others only the keys and then the rows that may hold a newer record than those seen.
+    fn aggregate_newest(
         &self,
         mut newest: Newest,
         reader: &RecordReader,
@@ -123,18 +127,18 @@ impl Reading {
         send: &mut dyn FnMut(RecordBatch) -> bool,
     ) -> Result<()> {
         let mut running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
-        let (keys, all) = (newest.projection(), reader.projection());
+        let (keys_only, projection) = (newest.projection(), reader.projection());
         for (at, range) in self.ranges.iter().enumerate() {
-            let mut wanted = Vec::new();
+            let mut key_ranges = Vec::new();
             if at == 0 {
-                wanted.push(range.keys.clone());
+                key_ranges.push(range.keys.clone());
             } else {
-                for block in self.blocks_of(range, &keys)? {
-                    wanted.extend(newest.may_be_newer(&block?)?);
+                for block in self.blocks_of(range, &keys_only)? {
+                    key_ranges.extend(newest.may_be_newer(&block?)?);
                 }
             }
-            for keys in wanted {
-                for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &all)? {
+            for keys in key_ranges {
+                for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &projection)? {
                     let Some(found) = reader.read(block?)? else { continue };
                     newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
                     running.add(found)?;
@@ -147,8 +151,8 @@ impl Reading {
         self.send_states(&mut running, send).map(|_| ())
     }
 
-    /// Aggregates blocks and sends the states.
-    fn sum_up(
+    /// Aggregates all blocks with `add`, then the stripes answered from their stats; sends the states.
+    fn aggregate_blocks(
         &self,
         mut running: RunningAggregate<'_>,
         projection: &Projection,
@@ -161,13 +165,13 @@ impl Reading {
                 return Ok(());
             }
         }
-        if let Some(known) = self.totals.as_ref().map(|totals| totals.states()).transpose()?.flatten() {
-            running.add_rows(&known)?;
+        if let Some(states) = self.totals.as_ref().map(|totals| totals.states()).transpose()?.flatten() {
+            running.add_rows(&states)?;
         }
         self.send_states(&mut running, send).map(|_| ())
     }
 
-    /// Sends the states of the groups so far, if there are any. Returns whether more are wanted.
+    /// Sends the states accumulated so far, if there are any, and resets them. Returns whether more are wanted.
     fn send_states(
         &self,
         running: &mut RunningAggregate<'_>,
@@ -198,21 +202,21 @@ impl Reading {
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let schema = self.task.scan.snapshot.schema();
         let mut columns = CellColumns::default();
-        let mut more = true;
+        let mut wants_more = true;
         for block in self.blocks(&Projection::all(schema))? {
             let block = block?;
             cells_of_block(schema, &block, |cell| {
-                if !more {
+                if !wants_more {
                     return Ok(());
                 }
                 columns.push(cell, &self.task.columns);
                 if columns.rows >= self.task.batch_size {
-                    more = send(columns.take(&self.task.columns, &self.task.schema)?);
+                    wants_more = send(columns.take(&self.task.columns, &self.task.schema)?);
                 }
                 Ok(())
             })
             .map_err(external)?;
-            if !more {
+            if !wants_more {
                 return Ok(());
             }
         }

@@ -25,7 +25,7 @@ use tidetable_layout::KeyRange;
 use crate::aggregate::spec::ScanAggregate;
 use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
-use crate::pushdown::value_sets::ALWAYS;
+use crate::pushdown::value_sets::ALL_TIMES;
 use crate::scan::opener::ScanRangeOpener;
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 
@@ -274,7 +274,7 @@ fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
-    if *time == ALWAYS {
+    if *time == ALL_TIMES {
         return f.write_str("all");
     }
     let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {

@@ -14,7 +14,7 @@ use crate::shared_scan::SharedScanPeriod;
 
 /// Session extension: batch sizes do not depend on the boundaries of files and stripes.
 #[derive(Debug)]
-pub(crate) struct EvenBatches;
+pub(crate) struct FixedBatchSize;
 
 /// Output of a scan.
 #[derive(Debug, Clone)]

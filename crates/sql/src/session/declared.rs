@@ -20,7 +20,7 @@ use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
 use crate::session::volatile::volatile_function_in;
-use crate::session::{set_parser_options, statement, table_references, with_views};
+use crate::session::{set_parser_options, statement, table_references, with_sql_features};
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
@@ -185,7 +185,7 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
     set_parser_options(&mut config);
     let builder = SessionStateBuilder::new().with_config(config);
     let views = DeclaredViews(tables.to_vec());
-    let context = SessionContext::new_with_state(with_views(builder, Arc::new(views)).build());
+    let context = SessionContext::new_with_state(with_sql_features(builder, Arc::new(views)).build());
     let catalog = MemoryCatalogProvider::new();
     for schema in [RECORDS, CELLS, ROWS] {
         let declared = MemorySchemaProvider::new();

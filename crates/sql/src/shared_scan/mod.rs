@@ -8,11 +8,11 @@
 //! Not shared, and read as usual: files of one period only, files that are merged differently for a part of their
 //! windows ([`share::is_alike`]), scans with a signature that other periods lack, and records beyond the memory budget.
 
-pub(crate) mod asked;
 pub(crate) mod files;
 pub(crate) mod read;
 pub(crate) mod share;
 pub(crate) mod signature;
+pub(crate) mod signatures;
 pub(crate) mod split;
 
 use std::ops::Range;
@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
 use crate::scan::file_groups::split_range;
-pub use asked::Asked;
-use asked::ScanSignature;
 use files::{HeldBytes, SharedFiles};
+use signatures::ScanSignature;
+pub use signatures::ScanSignatures;
 
 /// Splits of a file set, read concurrently.
 const PIECES: usize = 8;
@@ -55,7 +55,7 @@ pub(crate) struct SharedScanPeriod {
 
 /// Counts of a shared scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PassCounts {
+pub struct SharedScanCounts {
     /// File sets read for several periods, once per scan signature.
     pub read: u64,
     /// Scans that took their records from the pass.
@@ -65,7 +65,7 @@ pub struct PassCounts {
 impl SharedScan {
     /// A pass for periods of these event times (microseconds since the epoch, ascending, disjoint). `asked`: the scans
     /// that the queries of all periods are expected to have. It holds about `most` bytes of records.
-    pub fn new(asked: &Asked, times: Vec<Range<i64>>, most: u64) -> Self {
+    pub fn new(asked: &ScanSignatures, times: Vec<Range<i64>>, most: u64) -> Self {
         Self {
             finished: times.iter().map(|_| AtomicBool::new(false)).collect(),
             times,
@@ -101,8 +101,8 @@ impl SharedScan {
     }
 
     /// Counts so far.
-    pub fn counts(&self) -> PassCounts {
-        PassCounts { read: self.read.load(Ordering::Relaxed), given: self.given.load(Ordering::Relaxed) }
+    pub fn counts(&self) -> SharedScanCounts {
+        SharedScanCounts { read: self.read.load(Ordering::Relaxed), given: self.given.load(Ordering::Relaxed) }
     }
 
     /// Bytes of records held, about.

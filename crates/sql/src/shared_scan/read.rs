@@ -12,8 +12,8 @@ use tidetable_store::read::ScanOptions;
 use crate::error::external;
 use crate::scan::records::{RecordReader, Wanted};
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
-use crate::shared_scan::asked::ScanSignature;
 use crate::shared_scan::files::{PeriodRecords, SharedFiles, bytes_of};
+use crate::shared_scan::signatures::ScanSignature;
 use crate::shared_scan::split::PeriodRanges;
 use crate::shared_scan::{SharedScan, SharedScanPeriod, share};
 

@@ -9,8 +9,8 @@ use tidetable_store::StoreError;
 
 use crate::scan::source::SstSource;
 use crate::scan::spec::{ScanOutput, ScanTask};
-use crate::shared_scan::asked::{Asked, ScanSignature};
 use crate::shared_scan::share;
+use crate::shared_scan::signatures::{ScanSignature, ScanSignatures};
 
 /// Assumed bytes of a variable-length value.
 const TEXT: usize = 24;
@@ -34,7 +34,7 @@ impl ScanSignature {
     }
 }
 
-impl Asked {
+impl ScanSignatures {
     /// The scans of a plan.
     ///
     /// # Errors

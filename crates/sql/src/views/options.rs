@@ -8,7 +8,7 @@ use datafusion::scalar::ScalarValue;
 
 use crate::error::SqlError;
 use crate::functions::parse_time;
-use crate::pushdown::value_sets::ALWAYS;
+use crate::pushdown::value_sets::ALL_TIMES;
 
 /// The cells that a row view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct CellsShown {
 impl Default for CellsShown {
     /// Only the newest cell of each column.
     fn default() -> Self {
-        Self { with_history: false, time: ALWAYS, versions: 1, include_expired: false }
+        Self { with_history: false, time: ALL_TIMES, versions: 1, include_expired: false }
     }
 }
 
@@ -134,7 +134,7 @@ impl CellsShown {
 
     /// Whether timestamps are bounded.
     pub(crate) fn is_bounded(&self) -> bool {
-        self.time != ALWAYS
+        self.time != ALL_TIMES
     }
 }
 

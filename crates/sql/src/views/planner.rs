@@ -205,7 +205,7 @@ fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
 ///
 /// # Errors
 /// As planning the statement.
-pub(crate) fn name_tables(statement: &mut Statement, tables: &[String]) -> Result<(), SqlError> {
+pub(crate) fn replace_views_by_tables(statement: &mut Statement, tables: &[String]) -> Result<(), SqlError> {
     let Some(statement) = inner(statement) else { return Ok(()) };
     match statement.visit(&mut ViewNamer { tables }) {
         ControlFlow::Continue(()) => Ok(()),

@@ -88,7 +88,7 @@ async fn compare(name: &str, world: &World, table: &str, times: &[Range<i64>], m
         let tasks = times.iter().enumerate().map(|(at, time)| {
             let (session, pass, query, time) = (session.clone(), Arc::clone(&pass), query.clone(), time.clone());
             tokio::spawn(async move {
-                let found = answer(&session.in_pass(&pass, at), &query, &time).await;
+                let found = answer(&session.for_shared_scan(&pass, at), &query, &time).await;
                 let alone = answer(&session.restricted(time.clone()).sequential(), &query, &time).await;
                 pass.finish(at);
                 (found, alone)
@@ -157,7 +157,7 @@ async fn after_a_stop_each_day_reads_by_itself() {
     let (session, times, query) = (world.session(), days(3, 0), "SELECT meter, ts FROM SENSOR");
     let pass = pass(&session, query, &times, u64::MAX).await.unwrap();
     pass.stop();
-    let found = answer(&session.in_pass(&pass, 1), query, &times[1]).await;
+    let found = answer(&session.for_shared_scan(&pass, 1), query, &times[1]).await;
     assert_eq!(found, answer(&session.restricted(times[1].clone()).sequential(), query, &times[1]).await);
     assert_eq!((pass.counts().given, pass.held()), (0, 0));
 }
@@ -186,7 +186,7 @@ async fn a_shared_month_is_read_once() {
     let pass = pass(&session, query, &times, u64::MAX).await.unwrap();
     for (at, time) in times.iter().enumerate() {
         alone += pages_read(&session.restricted(time.clone()).sequential(), query).await;
-        together += pages_read(&session.in_pass(&pass, at), query).await;
+        together += pages_read(&session.for_shared_scan(&pass, at), query).await;
         pass.finish(at);
     }
     assert!(together > 0 && together == month, "{together} of {month}");

@@ -6,8 +6,8 @@ use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::{FieldType, TableSpec};
 use tidetable_record::{
-    Asked, AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState,
-    RunRecord, Severity,
+    AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState, RunRecord,
+    RunRequest, Severity,
 };
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_store::Blobs;
@@ -116,7 +116,7 @@ fn runs(blobs: &dyn Blobs) {
         attempts: vec![attempt],
         ..RunRecord::default()
     };
-    let asked = Asked { from: "2018-01-02".parse().ok(), force: true, ..Asked::default() };
+    let asked = RunRequest { from: "2018-01-02".parse().ok(), force: true, ..RunRequest::default() };
     let second = RunRecord {
         format: 2,
         run: text("01B"),

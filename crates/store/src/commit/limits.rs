@@ -1,11 +1,12 @@
-//! Limits across SSTs: rows that exceed Bigtable's size limit, and sums that exceed 64 bits, when merged.
+//! Limits across SSTs: merged from several SSTs, a row may exceed Bigtable's size limit, and a sum 64 bits.
 //!
-//! A commit that adds or replaces SSTs is checked against the version it makes, so that every committed row can be
-//! read and compacted. The manifest alone nearly always suffices: it has upper bounds for each SST ([`SstBounds`]).
-//! Only where their sum exceeds a limit, stripe stats are read, then cells.
+//! So that every committed row can be read and compacted, a commit checks the version it makes, if the edit may add
+//! visible cells to a row: loads, rebuilds, new garbage-collection rules, and deletes that uncover older cells, but not
+//! compactions. The manifest alone nearly always suffices: it has upper bounds for each SST ([`SstBounds`]). Only where
+//! the bounds of overlapping SSTs add up to more than a limit, stripe stats are read, and then cells.
 //!
-//! Where rows lie in several windows, both the whole row and its part in each window must keep to the limits: a
-//! compaction of a window writes the part.
+//! Where rows lie in several windows, the limits hold for the whole row, which reads merge, and for its part in each
+//! window, which a compaction of the window writes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
@@ -19,24 +20,23 @@ use tidetable_sstable::{StripeLimits, StripeMeta};
 
 use crate::error::{Result, StoreError};
 use crate::maintenance::size::{ROW_LIMIT, measure, too_large};
-use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
+use crate::read::snapshot::{ALL_TIMES, ScanRange, Snapshot};
 use crate::sst_writer::largest_sum;
 use crate::table::Table;
 use crate::tombstone::{DeleteTarget, overlaps};
 use crate::version::{Sst, SstBounds, Version, VersionEdit};
 
-/// Rows that an audit reports at most.
-const MOST_FOUND: usize = 16;
-/// Upper bound on the bytes of a cell except text values, for files without bounds: family, qualifier, timestamp, a
-/// number.
+/// Most rows that an audit reports.
+const MAX_REPORTED: usize = 16;
+/// Upper bound on the bytes of a cell without its text: family, qualifier, timestamp, a number.
 const CELL_BYTES: u64 = 256;
 
-/// SSTs that may hold cells of the same rows.
+/// The SSTs that are merged for a set of rows: those of a window, or of the whole version.
 struct AuditUnit<'a> {
     ssts: Vec<&'a Sst>,
-    /// Those whose rows are checked.
+    /// The SSTs that the commit changes, of the new version or the base. Only rows that may be in them are checked.
     touched: Vec<&'a Sst>,
-    /// Event time that is read of multi-window files.
+    /// Event times to read, which restrict multi-window files to the window.
     time: Range<i64>,
 }
 
@@ -46,10 +46,11 @@ struct AuditUnit<'a> {
 /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row over a limit; those of reading,
 /// except damage, which does not block commits.
 pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
+    // Deletes of newer versions of cells, which make older ones visible.
     let uncovering: Vec<KeyRange> =
         edit.deletes.iter().filter(|target| target.may_uncover()).map(DeleteTarget::keys).collect();
-    let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
-    if brings_nothing && uncovering.is_empty() {
+    let may_add_cells = !edit.ssts.is_empty() || !edit.rebuilt.is_empty() || edit.gc.is_some();
+    if !may_add_cells && uncovering.is_empty() {
         return Ok(());
     }
     let audit = Audit::new(table, next)?;
@@ -63,23 +64,25 @@ pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: 
             touched.entry(window.start).or_default().extend(changed);
         }
     }
-    // Replaced cells of a rebuilt window may have lowered a sum, or hidden older versions of cells.
-    let replaced = ByWindow::new(base);
+    // The SSTs that a rebuild replaces may have lowered a sum, or hidden older versions of cells: without them their
+    // rows may grow.
+    let replaced = SstsByWindow::new(base);
     for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
         touched.entry(*start).or_default().extend(replaced.of(*start));
     }
     let units = audit.units(touched);
-    let checked = match brings_nothing {
-        true => check_uncovered(table, base, &audit, &units),
-        false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+    let checked = match may_add_cells {
+        true => units.iter().try_for_each(|unit| audit.rows_over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+        false => check_uncovered(table, base, &audit, &units),
     };
     checked.map_err(|error| error.of_table(table.name()))
 }
 
-/// Checks the rows that a delete after `base` changes. A row that an older build, without this check, left over a
-/// limit may still be deleted step by step; and deletes never raise a sum.
+/// Checks the rows that deletes on top of `base` change, for the size limit only: deletes never raise a sum. Rows that
+/// were too large in `base` already, as older builds without this check left them, are let through, so that they can be
+/// deleted step by step.
 fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditUnit<'_>]) -> Result<()> {
-    let before = Audit::new(table, base)?;
+    let base_audit = Audit::new(table, base)?;
     for unit in units {
         let large = |found: Vec<StoreError>| {
             found.into_iter().filter_map(|error| match error {
@@ -87,11 +90,11 @@ fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditU
                 _ => None,
             })
         };
-        let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
+        let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.rows_over(unit)?).collect();
         if uncovered.is_empty() {
             continue;
         }
-        large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
+        large(base_audit.rows_over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
         if let Some((row, (table, bytes))) = uncovered.pop_first() {
             return Err(StoreError::Uncovers { table, row, bytes });
         }
@@ -99,60 +102,61 @@ fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditU
     Ok(())
 }
 
-/// The rows of `version` that exceed a limit, so that they cannot be read or merged: left by builds without this
-/// check.
+/// The rows of `version` that exceed a limit, as older builds without this check left them. They cannot be read or
+/// compacted.
 pub(crate) fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<StoreError>> {
-    let audit = Audit { trusts: false, ..Audit::new(table, version)? };
+    let audit = Audit { trusts_manifest: false, ..Audit::new(table, version)? };
     let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
     let units = audit.units(windows.collect());
-    let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
+    let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.rows_over(unit)).collect::<Result<_>>()?;
     let mut seen = HashSet::new();
     let found = found.into_iter().flatten().map(|error| error.of_table(table.name()));
-    Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+    Ok(found.filter(|error| seen.insert(error.to_string())).take(MAX_REPORTED).collect())
 }
 
 /// The bounds of an SST, from the manifest, or from the file if an older build wrote it.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
+pub(crate) fn sst_bounds(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     match sst.bounds {
-        Some(largest) => Ok(largest),
-        None => largest_in(snapshot, sst),
+        Some(bounds) => Ok(bounds),
+        None => bounds_from_file(snapshot, sst),
     }
 }
 
 /// The bounds of an SST from its file.
-fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
+fn bounds_from_file(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
     let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
-    let mut largest = SstBounds::default();
+    let mut bounds = SstBounds::default();
     for (at, stripe) in reader.stripes().iter().enumerate() {
-        let row = match most_of_several(stripe) {
+        let row = match row_bound(stripe) {
             Some(bytes) => bytes,
             None => {
                 let stripe = reader.read_stripe(at, &Projection::all(schema)).map_err(damaged)?;
                 measure(schema, &stripe, ROW_LIMIT).most
             }
         };
-        largest = largest.max(SstBounds { row, sum: largest_sum(schema, stripe) });
+        bounds = bounds.max(SstBounds { row, sum: largest_sum(schema, stripe) });
     }
-    Ok(largest)
+    Ok(bounds)
 }
 
-/// Upper bound on the bytes of a row of a stripe with several rows, from the limits of stripes.
-fn most_of_several(stripe: &StripeMeta) -> Option<u64> {
+/// Upper bound on the bytes of a row in the stripe, without reading it; `None` if the stripe is a single row, which may
+/// exceed the size limit of stripes.
+fn row_bound(stripe: &StripeMeta) -> Option<u64> {
     (stripe.rows > 1).then(|| StripeLimits::default().bytes as u64 + stripe.cells.saturating_mul(CELL_BYTES))
 }
 
 /// SSTs by window.
-struct ByWindow<'a> {
+struct SstsByWindow<'a> {
     version: &'a Version,
     /// Multi-window files.
     multi_window: Vec<&'a Sst>,
 }
 
-impl<'a> ByWindow<'a> {
+impl<'a> SstsByWindow<'a> {
     fn new(version: &'a Version) -> Self {
         Self { version, multi_window: version.ssts().filter(|sst| sst.multi_window.is_some()).collect() }
     }
@@ -173,71 +177,72 @@ struct Audit {
     row_limit: u64,
     /// Whether the table has sum families.
     sums: bool,
-    /// Whether the bounds in manifests are trusted.
-    trusts: bool,
+    /// Whether the bounds of SSTs are taken from the manifest, not from the files.
+    trusts_manifest: bool,
 }
 
 impl Audit {
     fn new(table: &Table, version: &Version) -> Result<Self> {
         let snapshot = Snapshot::new(table.clone(), std::sync::Arc::new(version.clone()))?;
         let sums = is_sum(snapshot.schema()).iter().flatten().any(|sum| *sum);
-        Ok(Self { snapshot, row_limit: table.row_limit(), sums, trusts: true })
+        Ok(Self { snapshot, row_limit: table.row_limit(), sums, trusts_manifest: true })
     }
 
-    /// The units to check for changed SSTs, by window.
+    /// The units to check, given the changed SSTs of each window.
     fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<AuditUnit<'a>> {
         let (version, layout) = (self.snapshot.version(), self.snapshot.layout());
-        let keeps = layout.rows_keep_to_windows();
+        let rows_in_one_window = layout.rows_lie_in_one_window();
         let mut units = Vec::with_capacity(touched.len() + 1);
-        if !keeps && version.windows.len() > 1 {
+        if !rows_in_one_window && version.windows.len() > 1 {
             let touched = touched.values().flatten().copied().collect();
-            units.push(AuditUnit { ssts: version.ssts().collect(), touched, time: ALWAYS });
+            units.push(AuditUnit { ssts: version.ssts().collect(), touched, time: ALL_TIMES });
         }
-        let by_window = ByWindow::new(version);
+        let by_window = SstsByWindow::new(version);
         for (start, touched) in touched {
-            let time = if keeps { window_bounds(layout.spec().window, start) } else { ALWAYS };
+            let time = if rows_in_one_window { window_bounds(layout.spec().window, start) } else { ALL_TIMES };
             units.push(AuditUnit { ssts: by_window.of(start).collect(), touched, time });
         }
         units
     }
 
     /// The errors of the rows of `unit` that exceed a limit.
-    fn over(&self, unit: &AuditUnit<'_>) -> Result<Vec<StoreError>> {
+    fn rows_over(&self, unit: &AuditUnit<'_>) -> Result<Vec<StoreError>> {
         let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
-        let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
-        // Rows within one file were checked when it was written.
-        if near.len() < 2 {
+        let overlapping: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
+        // The rows of a single SST were checked when it was written.
+        if overlapping.len() < 2 {
             return Ok(Vec::new());
         }
-        let mut bounds = Vec::with_capacity(near.len());
-        for sst in near {
-            match self.largest(sst) {
-                Ok(largest) => bounds.push((sst, largest)),
-                Err(error) => damage_only(error)?,
+        let mut bounds = Vec::with_capacity(overlapping.len());
+        for sst in overlapping {
+            match self.bounds(sst) {
+                Ok(of_sst) => bounds.push((sst, of_sst)),
+                Err(error) => ignore_damage(error)?,
             }
         }
-        let sum = |of: fn(&SstBounds) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
+        let total = |of: fn(&SstBounds) -> u64| bounds.iter().map(|(_, bounds)| u128::from(of(bounds))).sum::<u128>();
         let mut found = Vec::new();
-        if sum(|largest| largest.row) > u128::from(self.row_limit) {
-            let weigh = |largest: &SstBounds, stripe: &StripeMeta| {
-                most_of_several(stripe).map_or(largest.row, |most| most.min(largest.row))
+        if total(|bounds| bounds.row) > u128::from(self.row_limit) {
+            let weigh = |bounds: &SstBounds, stripe: &StripeMeta| {
+                row_bound(stripe).map_or(bounds.row, |bytes| bytes.min(bounds.row))
             };
-            for keys in self.heavy(unit, &bounds, self.row_limit, weigh)? {
-                self.large_rows(unit, &keys, &mut found).or_else(damage_only)?;
+            for keys in self.heavy_ranges(unit, &bounds, self.row_limit, weigh)? {
+                self.large_rows(unit, &keys, &mut found).or_else(ignore_damage)?;
             }
         }
-        let most = i64::MAX.unsigned_abs();
-        if self.sums && sum(|largest| largest.sum) > u128::from(most) {
+        let max_sum = i64::MAX.unsigned_abs();
+        if self.sums && total(|bounds| bounds.sum) > u128::from(max_sum) {
             let weigh = |_: &SstBounds, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
-            for keys in self.heavy(unit, &bounds, most, weigh)? {
-                self.large_sums(unit, keys, &mut found).or_else(damage_only)?;
+            for keys in self.heavy_ranges(unit, &bounds, max_sum, weigh)? {
+                self.large_sums(unit, keys, &mut found).or_else(ignore_damage)?;
             }
         }
         Ok(found)
     }
 
-    /// The key ranges, among those of touched SSTs, in which the bounds of stripes add up to more than `limit`.
-    fn heavy(
+    /// The key ranges in which the weights of overlapping stripes add up to more than `limit`, as far as touched SSTs
+    /// overlap them. `weigh`: the upper bound on a row, or a sum, of a stripe.
+    fn heavy_ranges(
         &self,
         unit: &AuditUnit<'_>,
         bounds: &[(&Sst, SstBounds)],
@@ -245,18 +250,18 @@ impl Audit {
         weigh: impl Fn(&SstBounds, &StripeMeta) -> u64,
     ) -> Result<Vec<KeyRange>> {
         let mut spans = Vec::new();
-        for (sst, largest) in bounds {
+        for (sst, bounds) in bounds {
             let reader = match self.snapshot.reader(sst) {
                 Ok(reader) => reader,
                 Err(error) => {
-                    damage_only(error)?;
+                    ignore_damage(error)?;
                     continue;
                 }
             };
             spans.extend(reader.stripes().iter().map(|stripe| KeySpan {
                 first: stripe.first_key.to_vec(),
                 last: stripe.last_key.to_vec(),
-                weight: weigh(largest, stripe),
+                weight: weigh(bounds, stripe),
             }));
         }
         let touched: Vec<(&[u8], &[u8])> =
@@ -265,15 +270,15 @@ impl Audit {
         Ok(heavy_ranges(&spans, limit).into_iter().filter(is_touched).collect())
     }
 
-    fn largest(&self, sst: &Sst) -> Result<SstBounds> {
-        if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
+    fn bounds(&self, sst: &Sst) -> Result<SstBounds> {
+        if self.trusts_manifest { sst_bounds(&self.snapshot, sst) } else { bounds_from_file(&self.snapshot, sst) }
     }
 
     fn scan_range(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
-        let near = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
+        let overlapping = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
         ScanRange {
             keys: keys.clone(),
-            ssts: near.map(|sst| sst.id.clone()).collect(),
+            ssts: overlapping.map(|sst| sst.id.clone()).collect(),
             time: unit.time.clone(),
             bytes: 0,
         }
@@ -285,7 +290,7 @@ impl Audit {
             let block = block?;
             for (row, bytes) in measure(schema, &block, self.row_limit).over {
                 let key = block.keys.get(row);
-                if found.len() < MOST_FOUND && self.is_touched(unit, &key) {
+                if found.len() < MAX_REPORTED && self.is_touched(unit, &key) {
                     found.push(too_large(&key, bytes));
                 }
             }
@@ -295,7 +300,7 @@ impl Audit {
 
     fn large_sums(&self, unit: &AuditUnit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let projection = sums_of(self.snapshot.schema());
-        // A merge fails at the first overflowing row, so it is started again after that row.
+        // A scan fails at the first row whose sum overflows, so the next one starts after that row.
         loop {
             let mut scan = self.snapshot.scan(&Self::scan_range(unit, &keys), &projection)?;
             let error = match scan.find_map(std::result::Result::err) {
@@ -308,24 +313,24 @@ impl Audit {
             if self.is_touched(unit, key) {
                 found.push(error);
             }
-            if found.len() >= MOST_FOUND {
+            if found.len() >= MAX_REPORTED {
                 return Ok(());
             }
         }
     }
 
-    /// Whether a touched SST may hold the row.
+    /// Whether a touched SST may hold the row `key`.
     fn is_touched(&self, unit: &AuditUnit<'_>, key: &[u8]) -> bool {
         let holds = |sst: &&Sst| {
-            let among = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
-            among && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
+            let in_range = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
+            in_range && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
         };
         unit.touched.iter().any(holds)
     }
 }
 
-/// Ignores damage, which verify reports and which does not block a commit.
-pub(crate) fn damage_only(error: StoreError) -> Result<()> {
+/// Ignores an error of a damaged or missing SST: verify reports it, and it does not block a commit. Returns any other.
+pub(crate) fn ignore_damage(error: StoreError) -> Result<()> {
     match error {
         StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
         StoreError::Io { ref source, .. } if source.kind() == ErrorKind::NotFound => Ok(()),
@@ -349,7 +354,8 @@ fn sums_of(schema: &StoredSchema) -> Projection {
     Projection { groups: is_sum(schema).into_iter().map(group).collect() }
 }
 
-/// Key range `first` to `last`, both inclusive, with an upper bound on the weight of a row.
+/// The key range of a stripe, both ends inclusive. Its weight is an upper bound on the bytes, or a sum, of any of its
+/// rows.
 #[derive(Debug)]
 struct KeySpan {
     first: Vec<u8>,
@@ -359,10 +365,10 @@ struct KeySpan {
 
 /// The key ranges in which overlapping spans together exceed `limit`.
 fn heavy_ranges(spans: &[KeySpan], limit: u64) -> Vec<KeyRange> {
-    // At equal keys starts sort before ends: ranges are inclusive.
-    let begins = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
+    // A sweep over the ends of spans. At equal keys starts sort before ends, since spans are inclusive.
+    let starts = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
     let mut edges: Vec<(&[u8], bool, u64)> =
-        begins.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();
+        starts.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();
     edges.sort_unstable();
     let (mut ranges, mut start, mut weight) = (Vec::new(), None, 0u128);
     for (key, is_end, own) in edges {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_splits};
 
-use crate::commit::limits::largest_of;
+use crate::commit::limits::sst_bounds;
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
 use crate::compaction::plan::MergePlan;
@@ -15,7 +15,7 @@ use crate::maintenance::size;
 use crate::merge;
 use crate::merge::{emptied, weight};
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
-use crate::read::snapshot::{ALWAYS, Snapshot};
+use crate::read::snapshot::{ALL_TIMES, Snapshot};
 use crate::sst_writer::{SST_BYTES, SizedStripe, write_error};
 use crate::tombstone::overlaps;
 use crate::version::Sst;
@@ -49,7 +49,7 @@ impl<'a> MergeInputs<'a> {
         filter: Option<&'a CompactionFilter>,
     ) -> Result<Self> {
         let open = |sst: &'a Sst| -> Result<MergeInput<'a>> {
-            let source = snapshot.source(sst, &ALWAYS)?;
+            let source = snapshot.source(sst, &ALL_TIMES)?;
             let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
             let ruled = filter.is_some_and(|filter| !filter.is_empty() && (stamp.is_none() || filter.stamp() != stamp));
             // SSTs of loads are less dense than those of compactions.
@@ -97,7 +97,7 @@ impl<'a> MergeInputs<'a> {
     /// Copies stripes of an input as bytes.
     pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
         let MergeInput { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
-        let largest_row = largest_of(self.snapshot, sst)?.row;
+        let largest_row = sst_bounds(self.snapshot, sst)?.row;
         let copy = |stripe| match reader.copy_stripe(stripe) {
             Ok(stripe) => Ok(SizedStripe { stripe, largest_row, emptied: sst.emptied }),
             Err(source) => Err(StoreError::Sst { path: path.clone(), source }),

@@ -7,7 +7,7 @@ use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use crate::compaction::join::{JoinPick, joins};
 use crate::compaction::picker::{Pick, pick};
 use crate::error::Result;
-use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
+use crate::read::snapshot::{ALL_TIMES, ScanRange, Snapshot};
 use crate::tombstone::cells_of;
 use crate::version::compacted::held_windows;
 use crate::version::{Replacement, Sst, Version, WindowState};
@@ -64,7 +64,7 @@ impl CompactionPlan {
         let version = snapshot.version();
         let asked = if extent == CompactionExtent::Due { version.now } else { now.max(version.now) };
         let mut now = asked;
-        let joined = if snapshot.layout().rows_keep_to_windows() { joins(version, extent) } else { Vec::new() };
+        let joined = if snapshot.layout().rows_lie_in_one_window() { joins(version, extent) } else { Vec::new() };
         let picked = pick(version, extent, &joined).into_iter().filter_map(|pick| merge_of(version, pick));
         let mut picked: Vec<MergePlan> =
             picked.chain(joined.into_iter().filter_map(|join| join_of(version, join))).collect();
@@ -175,7 +175,7 @@ fn seqno(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
 /// Number of cells that `snapshot` shows of a window.
 fn count(snapshot: &Snapshot, merge: &MergePlan) -> Result<u64> {
     let ssts = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-    let slice = ScanRange { keys: KeyRange::all(), ssts, time: ALWAYS, bytes: 0 };
+    let slice = ScanRange { keys: KeyRange::all(), ssts, time: ALL_TIMES, bytes: 0 };
     let mut cells = 0;
     for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
         cells += cells_of(snapshot.schema(), &block?);

@@ -103,7 +103,7 @@ impl Compaction {
 /// changes the days of windows in which more cells expired. Where rows span windows, that may expire cells in other
 /// windows, so all days count.
 fn changed_days(snapshot: &Snapshot, expired: &BTreeSet<i64>) -> BTreeMap<i64, BTreeSet<i32>> {
-    let all = !expired.is_empty() && !snapshot.layout().rows_keep_to_windows();
+    let all = !expired.is_empty() && !snapshot.layout().rows_lie_in_one_window();
     let windows = snapshot.version().windows.iter().filter(|window| all || expired.contains(&window.start));
     windows.map(|window| (window.start, window.days.keys().copied().collect())).collect()
 }

@@ -13,13 +13,13 @@ use arrow::array::Array;
 use tidetable_layout::schema::{Merge, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
 
-use crate::commit::limits::damage_only;
+use crate::commit::limits::ignore_damage;
 use crate::error::Result;
 use crate::load::input::plan::Grown;
 use crate::load::spec::LoadTarget;
 use crate::merge::operator::Overflow;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
-use crate::read::snapshot::{ALWAYS, Snapshot};
+use crate::read::snapshot::{ALL_TIMES, Snapshot};
 use crate::version::{Sst, VersionEdit};
 
 impl LoadTarget<'_> {
@@ -44,7 +44,7 @@ impl LoadTarget<'_> {
                 }));
             }
             // A damaged window is better rebuilt.
-            if order_matters(&snapshot, &old, &new).or_else(|error| damage_only(error).map(|()| true))? {
+            if order_matters(&snapshot, &old, &new).or_else(|error| ignore_damage(error).map(|()| true))? {
                 overtaken.extend(paths);
             }
         }
@@ -54,7 +54,7 @@ impl LoadTarget<'_> {
     /// By window, the grown inputs that append to it although it holds later inputs; under `None` those of all
     /// windows, where a row may lie in several.
     fn suspects<'e>(&self, edit: &'e VersionEdit) -> BTreeMap<Option<i64>, Vec<&'e str>> {
-        let keeps = self.layout.rows_keep_to_windows();
+        let keeps = self.layout.rows_lie_in_one_window();
         let mut suspects: BTreeMap<Option<i64>, Vec<&str>> = BTreeMap::new();
         for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
             let later = || self.base.inputs.iter().rev().take_while(|input| input.input_seqno > held.input_seqno);
@@ -95,13 +95,13 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
     let scan = |is_last: bool| -> Result<BlockScan> {
         let mut sources: Vec<SstSource> = Vec::with_capacity(near.len() + new.len());
         for sst in &near {
-            let source = snapshot.source(sst, &ALWAYS)?;
+            let source = snapshot.source(sst, &ALL_TIMES)?;
             sources.push(SstSource { seqno: source.seqno + count, ..source });
         }
         for (at, sst) in new.iter().enumerate() {
             let seqno = at as u64 + if is_last { count + top } else { 0 };
             // Tombstones were applied to new SSTs during the load.
-            sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALWAYS)? });
+            sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALL_TIMES)? });
         }
         let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
         let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true };

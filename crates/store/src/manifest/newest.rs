@@ -9,12 +9,12 @@ use crate::version::Version;
 /// Cache of the newest version of each table. A committed version never changes; one of many windows is slow to read,
 /// and a run asks for it a dozen times.
 #[derive(Debug, Default)]
-pub(crate) struct NewestVersions {
+pub(crate) struct VersionCache {
     /// With the file metadata of its manifest, taken before the manifest was read.
     versions: Mutex<HashMap<String, (Version, Option<Stat>)>>,
 }
 
-impl NewestVersions {
+impl VersionCache {
     /// The cached version of `table`, if its manifest has this number and checksum.
     pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
-use crate::manifest::newest::NewestVersions;
+use crate::manifest::newest::VersionCache;
 use crate::manifest::{Manifest, ManifestDelta};
 use crate::storage::blobs::Blobs;
 use crate::version::{Origin, Version, invariants};
@@ -29,11 +29,11 @@ pub(crate) struct Kept {
 pub(crate) struct ManifestStore {
     pub(super) blobs: Arc<dyn Blobs>,
     pub(super) table: String,
-    newest: Arc<NewestVersions>,
+    newest: Arc<VersionCache>,
 }
 
 impl ManifestStore {
-    pub(crate) fn new(blobs: Arc<dyn Blobs>, table: String, newest: Arc<NewestVersions>) -> Self {
+    pub(crate) fn new(blobs: Arc<dyn Blobs>, table: String, newest: Arc<VersionCache>) -> Self {
         Self { blobs, table, newest }
     }
 

@@ -17,7 +17,7 @@ use crate::tombstone::{Tombstone, TombstoneFilter, overlaps};
 use crate::version::{Sst, Version, WindowState};
 
 /// All event times.
-pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
+pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
 /// A version of a table. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -132,7 +132,7 @@ impl Snapshot {
     /// keys name the window, each window is a scan range of its own, except those that share files, and windows
     /// outside `time` are left out.
     pub fn scan_ranges(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
-        if !self.inner.layout.rows_keep_to_windows() {
+        if !self.inner.layout.rows_lie_in_one_window() {
             return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
         }
         let parts = self.parts(time);
@@ -169,16 +169,16 @@ impl Snapshot {
 
     /// The scan ranges of one window for `keys`.
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
-        if self.inner.layout.rows_keep_to_windows() {
+        if self.inner.layout.rows_lie_in_one_window() {
             let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
             return self.scan_ranges(std::slice::from_ref(keys), &bounds);
         }
-        scan_range(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
+        scan_range(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALL_TIMES).into_iter().collect()
     }
 
     /// One scan range over all windows, for rows of `keys` in key order; `None` if no SST overlaps `keys`.
     pub fn whole(&self, keys: &KeyRange) -> Option<ScanRange> {
-        scan_range(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
+        scan_range(keys, &self.version().ssts().collect::<Vec<_>>(), &ALL_TIMES)
     }
 
     /// Scans a range in key order, a block at a time.

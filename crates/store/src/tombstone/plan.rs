@@ -71,7 +71,7 @@ impl DeletePlan {
             version.tombstones.iter().any(|tombstone| tombstone.target == target && tombstone.input_seqno == next);
         let days = BTreeMap::new();
         let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days, is_known, base: version.number };
-        let (keys, keeps) = (target.keys(), snapshot.layout().rows_keep_to_windows());
+        let (keys, keeps) = (target.keys(), snapshot.layout().rows_lie_in_one_window());
         for window in &version.windows {
             let Some((rows, cells)) = counted(snapshot.window(window, &keys))? else { continue };
             plan.rows += rows;

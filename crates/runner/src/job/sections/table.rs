@@ -95,7 +95,7 @@ pub(crate) fn read(
     spec.messages = used_messages(reader, &spec, &places, messages, &owner, &schema)?;
     let layout = compile(reader, &spec, &schema, &places)?;
     check_timestamps(reader, &layout, &places);
-    if upsert && !layout.rows_keep_to_windows() {
+    if upsert && !layout.rows_lie_in_one_window() {
         reader.refuse(fields.key_at("upsert"), Mistake::UpsertAcrossWindows);
     }
     let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, &schema));
@@ -146,7 +146,7 @@ fn used_messages(
 /// A row that lies in several windows must have event times as timestamps: equal cells of two windows have no order.
 /// Aggregated cells need none.
 fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
-    if layout.rows_keep_to_windows() {
+    if layout.rows_lie_in_one_window() {
         return;
     }
     let source = layout.source();

@@ -218,7 +218,7 @@ impl PublishStage<'_> {
             let bounds = part.period.bounds(self.job.timezone);
             let params = period_params(&part.period, &bounds, options.now);
             let restricted = match member {
-                Some(PassMember { pass, at }) => compared.session.in_pass(pass, *at),
+                Some(PassMember { pass, at }) => compared.session.for_shared_scan(pass, *at),
                 None => compared.session.restricted(bounds),
             };
             let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };

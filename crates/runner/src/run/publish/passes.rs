@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{KeyRange, Window};
-use tidetable_sql::{Asked, SharedScan, SqlError};
+use tidetable_sql::{ScanSignatures, SharedScan, SqlError};
 use tidetable_store::Snapshot;
 
 use crate::job::Per;
@@ -49,7 +49,7 @@ impl PublishStage<'_> {
         let memory = self.options.memory / 2;
         for run in sharing(&files) {
             let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
-            let asked: Result<Vec<Asked>, SqlError> =
+            let asked: Result<Vec<ScanSignatures>, SqlError> =
                 ends.map(|(_, part, bounds)| self.asked(compared, checker, part, bounds)).collect();
             // An invalid query fails when it is run.
             let Ok([one, other]) = asked.as_deref() else { continue };
@@ -77,10 +77,10 @@ impl PublishStage<'_> {
         checker: &Checker<'_>,
         part: &StalePart,
         bounds: &Range<i64>,
-    ) -> Result<Asked, SqlError> {
+    ) -> Result<ScanSignatures, SqlError> {
         let session = compared.session.restricted(bounds.clone());
         let params = period_params(&part.period, bounds, self.options.now);
-        let mut asked = Asked::default();
+        let mut asked = ScanSignatures::default();
         for query in checker.queries(compared.export, &compared.tables) {
             asked = asked.and(self.runtime.block_on(session.asked(&query, &params))?);
         }
@@ -110,7 +110,7 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
         Per::Month => &[Window::None],
         Per::Query => return false,
     };
-    !snapshot.layout().rows_keep_to_windows()
+    !snapshot.layout().rows_lie_in_one_window()
         || longer.contains(&snapshot.layout().spec().window)
         || snapshot.version().ssts().any(|sst| sst.multi_window.is_some())
 }

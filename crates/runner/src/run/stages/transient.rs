@@ -10,30 +10,29 @@ use tidetable_store::StoreError;
 
 use crate::run::error::RunError;
 
-/// Whether a retry after `error` may succeed: the disk, the network or an object store
-/// failed, a file changed while it was read, or another process committed first. Mistakes in the job file, in its SQL
-/// or in the data are permanent.
+/// Whether a retry after `error` may succeed: the disk, the network or an object store failed, a file changed while it
+/// was read, or another process committed first. Mistakes in the job file, in its SQL or in the data are permanent.
 pub(crate) fn is_transient(error: &RunError) -> bool {
-    passes(error)
+    is_transient_chain(error)
 }
 
-/// Walks an error and its sources. A `transparent` error skips the error that it carries and
-/// returns that one's source, so those are matched here.
-fn passes(error: &(dyn Error + 'static)) -> bool {
+/// Whether an error, or one in its chain of sources, is transient. The `source` of a `transparent` error skips the
+/// error that it wraps, so such errors are unwrapped here.
+fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<RunError>() {
         match error {
-            RunError::Store(inner) => return passes(inner),
-            RunError::Export(inner) => return passes(inner.as_ref()),
+            RunError::Store(inner) => return is_transient_chain(inner),
+            RunError::Export(inner) => return is_transient_chain(inner.as_ref()),
             // A secret is missing, the job is locked, or the run was stopped: a retry changes nothing.
             RunError::Interrupted { .. } | RunError::Secret { .. } | RunError::Locked { .. } => return false,
             _ => {}
         }
     }
     if let Some(ExportError::Store(inner)) = error.downcast_ref() {
-        return passes(inner);
+        return is_transient_chain(inner);
     }
     if let Some(SqlError::Store(inner)) = error.downcast_ref() {
-        return passes(inner);
+        return is_transient_chain(inner);
     }
     match error.downcast_ref() {
         Some(
@@ -44,7 +43,7 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
             // The file may be moved away.
             | StoreError::InTheWay { .. },
         ) => return true,
-        Some(StoreError::Source(inner)) => return passes(inner),
+        Some(StoreError::Source(inner)) => return is_transient_chain(inner),
         _ => {}
     }
     match error.downcast_ref() {
@@ -52,23 +51,24 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
         Some(SourceError::StoreSettings { .. }) => return false,
         _ => {}
     }
-    if let Some(may) = tidetable_source::is_transient(error) {
-        return may;
+    if let Some(transient) = tidetable_source::is_transient(error) {
+        return transient;
     }
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        // `source` skips the error that an `io::Error` carries.
-        return system_may_pass(error) || error.get_ref().is_some_and(|inner| passes(inner));
+        // The `source` of an `io::Error` skips the error that it wraps.
+        return is_transient_io(error) || error.get_ref().is_some_and(|inner| is_transient_chain(inner));
     }
-    error.source().is_some_and(passes)
+    error.source().is_some_and(is_transient_chain)
 }
 
-/// Whether the operating system returned it; an `io::Error` of a parser is about the data.
-fn system_may_pass(error: &io::Error) -> bool {
-    let wrong_use = matches!(
+/// Whether an `io::Error` is of the operating system or the network. All of those are transient, except for calls that
+/// are wrong in themselves, such as with too long a file name. Other errors, as of a parser, are about the data.
+fn is_transient_io(error: &io::Error) -> bool {
+    let wrong_call = matches!(
         error.kind(),
         ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::InvalidFilename | ErrorKind::Unsupported
     );
-    let by_kind = matches!(
+    let transient_kind = matches!(
         error.kind(),
         ErrorKind::TimedOut
             | ErrorKind::Interrupted
@@ -78,14 +78,17 @@ fn system_may_pass(error: &io::Error) -> bool {
             | ErrorKind::ConnectionReset
             | ErrorKind::ConnectionAborted
     );
-    !wrong_use && (error.raw_os_error().is_some() || by_kind)
+    !wrong_call && (error.raw_os_error().is_some() || transient_kind)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn io(number: i32) -> io::Error {
+    const ENOSPC: i32 = 28;
+    const ENAMETOOLONG: i32 = 36;
+
+    fn os_error(number: i32) -> io::Error {
         io::Error::from_raw_os_error(number)
     }
 
@@ -94,49 +97,49 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_says_may_pass_however_deep_it_is() {
-        let full = || store(io(28));
-        assert!(is_transient(&RunError::Store(full())));
-        assert!(is_transient(&RunError::from(ExportError::Store(full()))));
-        let query = RunError::Query { export: "E".to_owned(), source: Box::new(SqlError::Store(full())) };
+    fn disk_errors_are_transient_at_any_depth() {
+        let disk_full = || store(os_error(ENOSPC));
+        assert!(is_transient(&RunError::Store(disk_full())));
+        assert!(is_transient(&RunError::from(ExportError::Store(disk_full()))));
+        let query = RunError::Query { export: "E".to_owned(), source: Box::new(SqlError::Store(disk_full())) };
         assert!(is_transient(&query));
-        let feed = StoreError::Feed { input: "T".to_owned(), source: Box::new(SqlError::Store(full())) };
+        let feed = StoreError::Feed { input: "T".to_owned(), source: Box::new(SqlError::Store(disk_full())) };
         assert!(is_transient(&RunError::Store(feed)));
-        let arrow = arrow_external(full());
+        let arrow = arrow_external(disk_full());
         assert!(is_transient(&RunError::from(ExportError::Write { path: "x".to_owned(), source: arrow })));
-        assert!(is_transient(&RunError::Store(store(io::Error::other(full())))));
+        assert!(is_transient(&RunError::Store(store(io::Error::other(disk_full())))));
     }
 
     #[test]
-    fn another_process_may_be_done_soon() {
+    fn changes_by_other_processes_are_transient() {
         let conflict = StoreError::Conflict { table: "T".to_owned(), reason: "x".to_owned() };
         assert!(is_transient(&RunError::Store(conflict)));
         assert!(is_transient(&RunError::Store(StoreError::InTheWay { path: "x".to_owned() })));
-        let moved = StoreError::Source(SourceError::Changed { path: "x".to_owned() });
-        assert!(is_transient(&RunError::Store(moved)));
+        let changed = StoreError::Source(SourceError::Changed { path: "x".to_owned() });
+        assert!(is_transient(&RunError::Store(changed)));
     }
 
     #[test]
-    fn mistakes_stay_mistakes() {
+    fn mistakes_are_permanent() {
         let text = || "x".to_owned();
         let rejected =
             RunError::TooManyRejected { source_name: text(), rejected: 1, read: 1, limit: text(), log: text() };
-        let gone = SourceError::NoMatch { name: text(), pattern: text(), root: text() };
+        let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text() };
         let parse = store(io::Error::new(ErrorKind::InvalidData, "no number"));
         for error in [
             rejected,
             RunError::Interrupted { signal: 2 },
             RunError::NotByPeriod { export: text(), found: text() },
-            RunError::Store(StoreError::Source(gone)),
+            RunError::Store(StoreError::Source(no_match)),
             RunError::Store(parse),
-            RunError::Store(store(io(36))),
+            RunError::Store(store(os_error(ENAMETOOLONG))),
             RunError::Query { export: text(), source: Box::new(SqlError::UnpackTwice) },
         ] {
             assert!(!is_transient(&error), "{error}");
         }
     }
 
-    /// An error of ours as writers of files wrap it.
+    /// Wraps an error as the file writers of Arrow do.
     fn arrow_external(error: StoreError) -> arrow::error::ArrowError {
         arrow::error::ArrowError::ExternalError(Box::new(error))
     }

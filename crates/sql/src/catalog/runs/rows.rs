@@ -209,7 +209,7 @@ mod tests {
                 passed: false,
             }],
             attempts: vec![AttemptRecord::default()],
-            asked: tidetable_record::Asked {
+            asked: tidetable_record::RunRequest {
                 from: "2020-02-29".parse().ok(),
                 to: "2020-02-29".parse().ok(),
                 ..Default::default()

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
-use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_of_days, days_of_civil, iso_week};
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil, iso_week};
 
 use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::zones::is_utc;
@@ -51,11 +51,11 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
         "second" => times.unary(|time| (time.rem_euclid(MINUTE) / SECOND) as i32),
         "isodow" => times.unary(|time| weekday(time) as i32 + 1),
         "dow" => times.unary(|time| ((weekday(time) + 1) % 7) as i32),
-        "day" => times.unary(|time| civil_of_days(day(time)).2 as i32),
-        "month" => times.unary(|time| civil_of_days(day(time)).1 as i32),
-        "quarter" => times.unary(|time| ((civil_of_days(day(time)).1 - 1) / 3 + 1) as i32),
-        "year" => times.unary(|time| civil_of_days(day(time)).0 as i32),
-        "doy" => times.unary(|time| (day(time) - days_of_civil(civil_of_days(day(time)).0, 1, 1) + 1) as i32),
+        "day" => times.unary(|time| civil_from_days(day(time)).2 as i32),
+        "month" => times.unary(|time| civil_from_days(day(time)).1 as i32),
+        "quarter" => times.unary(|time| ((civil_from_days(day(time)).1 - 1) / 3 + 1) as i32),
+        "year" => times.unary(|time| civil_from_days(day(time)).0 as i32),
+        "doy" => times.unary(|time| (day(time) - days_from_civil(civil_from_days(day(time)).0, 1, 1) + 1) as i32),
         "isoyear" => times.unary(|time| iso_week(day(time)).0 as i32),
         "week" => times.unary(|time| iso_week(day(time)).1 as i32),
         _ => return None,

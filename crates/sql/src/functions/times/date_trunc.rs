@@ -9,7 +9,7 @@ use datafusion::functions::datetime;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF};
-use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_of_days, days_of_civil};
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil};
 
 use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
@@ -84,9 +84,9 @@ impl TruncUnit {
             Self::Micros(step) => start.checked_add(step),
             Self::Week => start.checked_add(7 * DAY),
             Self::Months(step) => {
-                let (year, month, _) = civil_of_days(start.div_euclid(DAY));
+                let (year, month, _) = civil_from_days(start.div_euclid(DAY));
                 let month = month - 1 + step;
-                days_of_civil(year + i64::from(month / 12), month % 12 + 1, 1).checked_mul(DAY)
+                days_from_civil(year + i64::from(month / 12), month % 12 + 1, 1).checked_mul(DAY)
             }
         }
     }
@@ -109,8 +109,8 @@ impl Cut for TruncUnit {
                 (day - (day + 3).rem_euclid(7)).checked_mul(DAY)
             }
             Self::Months(step) => {
-                let (year, month, _) = civil_of_days(time.div_euclid(DAY));
-                days_of_civil(year, (month - 1) / step * step + 1, 1).checked_mul(DAY)
+                let (year, month, _) = civil_from_days(time.div_euclid(DAY));
+                days_from_civil(year, (month - 1) / step * step + 1, 1).checked_mul(DAY)
             }
         }
     }

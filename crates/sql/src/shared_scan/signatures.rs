@@ -20,12 +20,12 @@ pub(crate) struct ScanSignature {
 
 /// The scans of the queries of one period.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct ScanSignatures {
     /// Signatures with the estimated bytes of their records.
     pub(crate) scans: Vec<(ScanSignature, u64)>,
 }
 
-impl Asked {
+impl ScanSignatures {
     /// Union of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
