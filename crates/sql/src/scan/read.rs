@@ -90,9 +90,27 @@ impl Reading {
     }
 
     /// Sends aggregate states, from row sums or the newest records only where these suffice.
+    /// Whether rows have several records on average, so that their sums are fewer than their values.
+    fn has_wide_rows(&self) -> Result<bool> {
+        let snapshot = &self.task.scan.snapshot;
+        let (mut rows, mut records) = (0, 0);
+        for sst in snapshot.version().ssts().filter(|sst| self.ranges.iter().any(|range| range.ssts.contains(&sst.id)))
+        {
+            for stripe in snapshot.reader(sst).map_err(external)?.stripes() {
+                rows += stripe.rows;
+                records += stripe.records.iter().copied().max().unwrap_or(0);
+            }
+        }
+        Ok(records >= 2 * rows)
+    }
+
     fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, stored, filters, .. } = &self.task;
-        if let Some(sums) = SumReader::new(scan, &self.name, stored, filters, aggregate)? {
+        let sums = match self.has_wide_rows()? {
+            true => SumReader::new(scan, &self.name, stored, filters, aggregate)?,
+            false => None,
+        };
+        if let Some(sums) = sums {
             let (rows, records) = sums.fields();
             let running = RunningAggregate::new(aggregate, rows, records)?;
             return self.aggregate_blocks(

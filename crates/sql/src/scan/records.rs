@@ -7,9 +7,11 @@ use arrow::array::{
     Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
 };
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
+use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
@@ -17,6 +19,7 @@ use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
+use crate::functions::times::zones::is_utc;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::spec::{ScanOutput, TableScan};
 
@@ -59,7 +62,7 @@ impl Fields {
 
     /// Rewrites an expression over the table to one over a batch of these fields.
     pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
-        reassign_expr_columns(Arc::clone(expr), &self.schema)
+        reassign_expr_columns(Arc::clone(expr), &self.schema)?.transform_up(|expr| utc_date(expr, &self.schema)).data()
     }
 
     /// Rewrites several expressions; see [`Self::bind`].
@@ -86,6 +89,21 @@ impl Fields {
     /// Schema of these fields.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+}
+
+/// Replaces the date of a UTC time by that of the same time without a zone, for which arrow asks no zone table.
+fn utc_date(expr: Expr, schema: &Schema) -> Result<Transformed<Expr>> {
+    let Some(cast) = expr.downcast_ref::<CastExpr>().filter(|cast| *cast.cast_type() == DataType::Date32) else {
+        return Ok(Transformed::no(expr));
+    };
+    match cast.expr().data_type(schema)? {
+        DataType::Timestamp(unit, Some(zone)) if is_utc(&zone) => {
+            let local = CastExpr::new(Arc::clone(cast.expr()), DataType::Timestamp(unit, None), None);
+            let date = CastExpr::new(Arc::new(local), DataType::Date32, Some(cast.cast_options().clone()));
+            Ok(Transformed::yes(Arc::new(date)))
+        }
+        _ => Ok(Transformed::no(expr)),
     }
 }
 
