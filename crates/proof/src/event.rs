@@ -8,8 +8,8 @@ use arrow::array::{
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_store::StoreError;
 use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
-use tidetable_store::{Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;
@@ -107,8 +107,8 @@ pub trait Source: Feed {
     /// The hash of an input's content.
     fn hash(&self, input: &InputFile) -> ContentHash;
 
-    /// Growth of an input since `held`, in rows, if it has only grown.
-    fn growth(&self, input: &InputFile, held: &Input) -> Option<Growth>;
+    /// Growth of an input since it had this size and hash, in rows, if it has only grown.
+    fn growth(&self, input: &InputFile, held: (u64, ContentHash)) -> Option<Growth>;
 }
 
 /// Inputs in memory, whose content may change.
@@ -166,7 +166,7 @@ impl Source for Inputs {
         ContentHash(xxh3_128(content.unwrap_or_default().as_bytes()))
     }
 
-    fn growth(&self, _: &InputFile, _: &Input) -> Option<Growth> {
+    fn growth(&self, _: &InputFile, _: (u64, ContentHash)) -> Option<Growth> {
         None
     }
 }

@@ -32,6 +32,7 @@ fn a_table_follows_the_names_of_its_inputs() {
         "rebuilds",
         "deletes",
         "files grown",
+        "files renamed and grown",
         "files renamed",
         "files copied",
         "runs that met a delete",

@@ -65,7 +65,8 @@ pub struct InputRecord {
     pub path: String,
     /// Its state.
     pub state: InputState,
-    /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`]: the name it had.
+    /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`], and
+    /// [`InputState::Grown`] under a new name: the name it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
     /// For [`InputState::Grown`]: what was added.

@@ -50,33 +50,39 @@ impl<'de> Deserialize<'de> for ContentHash {
 pub(crate) struct Tally {
     hasher: Box<Xxh3Default>,
     bytes: u64,
-    /// A number of bytes, and their hash once they have been seen.
-    mark: Option<(u64, Option<ContentHash>)>,
+    /// Numbers of bytes whose hash is to be kept, the least last.
+    marks: Vec<u64>,
+    /// Those seen so far, each with the hash of so many bytes.
+    marked: Vec<(u64, ContentHash)>,
 }
 
 impl Tally {
-    /// Keeps the hash of the first `bytes` bytes, none of which has been seen yet.
-    pub fn mark(&mut self, bytes: u64) {
-        self.mark = Some((bytes, None));
+    /// Keeps the hashes of the first so many bytes, none of which has been seen yet.
+    pub fn mark(&mut self, mut marks: Vec<u64>) {
+        marks.sort_unstable_by(|a, b| b.cmp(a));
+        self.marks = marks;
     }
 
-    /// The hash of the marked bytes, if all of them have been seen.
-    pub fn marked(&self) -> Option<ContentHash> {
-        self.mark.and_then(|(_, hash)| hash)
+    /// The hash of the first `mark` bytes, if they were marked and all of them have been seen.
+    pub fn marked(&self, mark: u64) -> Option<ContentHash> {
+        let at = self.marked.binary_search_by_key(&mark, |(mark, _)| *mark).ok()?;
+        self.marked.get(at).map(|(_, hash)| *hash)
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
-        if let Some((mark, hash @ None)) = &mut self.mark
+        while let Some(mark) = self.marks.last().copied()
             && let Some((first, others)) =
-                usize::try_from(*mark - self.bytes).ok().and_then(|missing| bytes.split_at_checked(missing))
+                usize::try_from(mark - self.bytes).ok().and_then(|missing| rest.split_at_checked(missing))
         {
             self.hasher.update(first);
-            *hash = Some(ContentHash(self.hasher.digest128()));
+            self.bytes += first.len() as u64;
+            self.marks.pop();
+            self.marked.push((mark, self.hash()));
             rest = others;
         }
         self.hasher.update(rest);
-        self.bytes += bytes.len() as u64;
+        self.bytes += rest.len() as u64;
     }
 
     pub fn bytes(&self) -> u64 {

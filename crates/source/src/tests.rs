@@ -536,9 +536,9 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
                 let there =
                     (size >= bom.len() + head.len()).then(|| parts(&storage, &spec, &input, u64::MAX)[0].clone());
                 let input = write(text.as_bytes());
-                let found = storage.growth(&spec, &input, (size as u64, hash)).unwrap();
-                assert_eq!(storage.growth(&spec, &input, (size as u64, ContentHash(7))).unwrap(), None);
-                let Some(Growth { from, bytes, hash }) = found else { continue };
+                let found = storage.growth(&spec, &input, &[(size as u64, hash)]).unwrap();
+                assert_eq!(storage.growth(&spec, &input, &[(size as u64, ContentHash(7))]).unwrap(), None);
+                let Some(Growth { from, bytes, hash, .. }) = found else { continue };
                 assert_eq!((bytes, hash), (text.len() as u64, storage.hash(&input).unwrap()));
                 let [before, _] = parts(&storage, &spec, &input, from);
                 assert_eq!(Some(before), there, "{text:?} from {size}, in chunks of {chunk_bytes}");
@@ -567,6 +567,15 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
     let (old, new) = (packed("a,ts,b\n1,2,3\n"), [packed("a,ts,b\n1,2,3\n"), packed("4,5,6\n")].concat());
     let before = input("b.csv.gz", &old);
     let storage = Storage::new(root.path().to_owned(), None);
-    let held = (before.size, storage.hash(&before).unwrap());
-    assert_eq!(storage.growth(&spec, &input("b.csv.gz", &new), held).unwrap(), None);
+    let held = [(before.size, storage.hash(&before).unwrap())];
+    assert_eq!(storage.growth(&spec, &input("b.csv.gz", &new), &held).unwrap(), None);
+    // Of several contents, the longest that it begins with in whole records.
+    let part = |name: &str, text: &str| {
+        let input = input(name, text.as_bytes());
+        (input.size, storage.hash(&input).unwrap())
+    };
+    let parts = ["a,ts,b\n1,2,3\n4", "a,ts,b\n1,2,3\n", "a,ts,b\n", "a,ts,b\n1,2,4\n", "a,ts,b\n1,2,3\n4,5,6\n7,8,9\n"];
+    let held = parts.map(|text| part("part.csv", text));
+    let grown = storage.growth(&spec, &input("whole.csv", b"a,ts,b\n1,2,3\n4,5,6\n"), &held).unwrap();
+    assert_eq!(grown.map(|grown| (grown.from, grown.before)), Some(held[1]));
 }

@@ -130,3 +130,75 @@ fn deletes_and_copies_apply_to_appended_rows() {
     assert!(project.messages(&["run", "j"]).contains("in/a.csv grew by"));
     assert_eq!(contents(&project), "x#02=11 y#01=1");
 }
+
+#[test]
+fn renamed_input_that_grew_loads_only_its_new_rows() {
+    for (kind, neighbour) in [(SUM, false), (SUM, true), (NEWEST, false), (NEWEST, true)] {
+        let project = job(kind);
+        put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
+        put(&project, "in/b.csv", &[("y", 1, 1)]);
+        project.ok(&["run", "j"]);
+        rename(&project, "in/a.csv", "in/c.csv");
+        let more = lines(&[("x", 3, 7), ("z", 3, 8)]);
+        append(&project, "in/c.csv", &more);
+        if neighbour {
+            put(&project, "in/b.csv", &[("y", 1, 2)]);
+        }
+        // A file of the old content and others is no second growth of it.
+        put(&project, "in/d.csv", &[("x", 1, 5), ("x", 2, 5), ("w", 4, 1)]);
+        let said = project.messages(&["run", "j"]);
+        let told =
+            format!("in/c.csv is in/a.csv under another name and grew by {} bytes: 2 rows are appended", more.len());
+        assert!(said.contains(&told), "{said}");
+        assert!(!said.contains("is gone"), "{said}");
+        let (x, y) = (if kind == SUM { 10 } else { 5 }, if neighbour { 2 } else { 1 });
+        assert_eq!(contents(&project), format!("w#04=1 x#01={x} x#02={x} x#03=7 y#01={y} z#03=8"));
+        assert_same_as_fresh(&project);
+    }
+}
+
+#[test]
+fn renamed_input_that_grew_keeps_its_place() {
+    let project = job(NEWEST);
+    put(&project, "in/a.csv", &[("x", 1, 5)]);
+    put(&project, "in/b.csv", &[("y", 1, 1)]);
+    project.ok(&["run", "j"]);
+    // A cell of a later file stays: the windows are rebuilt.
+    rename(&project, "in/a.csv", "in/0.csv");
+    append(&project, "in/0.csv", &lines(&[("y", 1, 9), ("x", 2, 9)]));
+    let said = project.messages(&["run", "j"]);
+    assert!(said.contains("in/0.csv changed: the windows it touches are rebuilt"), "{said}");
+    assert_eq!(contents(&project), "x#01=5 x#02=9 y#01=1");
+    assert_same_as_fresh(&project);
+    // Its deleted rows stay deleted, also in a rebuild, and a run before did not find it.
+    project.ok(&["delete", "T", "--row", "x#20200102", "--yes"]);
+    rename(&project, "in/0.csv", "0.csv");
+    assert!(project.messages(&["run", "j"]).contains("in/0.csv is gone"));
+    rename(&project, "0.csv", "in/00.csv");
+    append(&project, "in/00.csv", &lines(&[("x", 2, 8), ("x", 3, 8)]));
+    project.ok(&["run", "j", "--rebuild"]);
+    assert_eq!(contents(&project), "x#01=5 x#03=8 y#01=1");
+}
+
+#[test]
+fn longest_of_several_missing_inputs_has_grown() {
+    let project = job(SUM);
+    put(&project, "in/a.csv", &[("x", 1, 5)]);
+    put(&project, "in/b.csv", &[("x", 1, 5), ("x", 2, 5)]);
+    put(&project, "in/empty.csv", &[]);
+    project.ok(&["run", "j"]);
+    for file in ["a", "b", "empty"] {
+        fs::remove_file(project.path(&format!("in/{file}.csv"))).unwrap();
+    }
+    put(&project, "in/c.csv", &[("x", 1, 5), ("x", 2, 5), ("x", 3, 5)]);
+    // The header alone is no content.
+    put(&project, "in/d.csv", &[("y", 1, 1)]);
+    let said = project.messages(&["run", "j"]);
+    assert!(said.contains("in/c.csv is in/b.csv under another name"), "{said}");
+    assert!(said.contains("inputs: 1 new, 1 grown"), "{said}");
+    assert_eq!(contents(&project), "x#01=10 x#02=5 x#03=5 y#01=1");
+    // A changed last line is a new file.
+    put(&project, "in/e.csv", &[("x", 1, 50)]);
+    assert!(!project.messages(&["run", "j"]).contains("in/a.csv under another name"));
+    assert_eq!(contents(&project), "x#01=60 x#02=5 x#03=5 y#01=1");
+}

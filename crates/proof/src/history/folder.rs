@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_store::StoreError;
 use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
-use tidetable_store::{Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};
@@ -41,6 +41,8 @@ pub enum Change {
     Copy,
     /// A file is renamed, perhaps to a name used before.
     Rename,
+    /// A file is renamed, perhaps to a name never used, and rows are appended to it.
+    RenameAndGrow,
     /// A file is removed.
     Remove,
     /// The fingerprint of a file changes, but not its content.
@@ -54,7 +56,8 @@ impl Folder {
             0..30 => Change::Write,
             30..55 => Change::Grow,
             55..70 => Change::Copy,
-            70..83 => Change::Rename,
+            70..78 => Change::Rename,
+            78..83 => Change::RenameAndGrow,
             83..95 => Change::Remove,
             _ => Change::Touch,
         };
@@ -84,6 +87,14 @@ impl Folder {
             Change::Rename => {
                 if let Some(renamed) = self.files.remove(&file) {
                     self.files.insert(other, File { fingerprint, ..renamed });
+                }
+            }
+            Change::RenameAndGrow => {
+                if let Some(renamed) = self.files.remove(&file) {
+                    let events = self.contents[renamed.content].1.iter().cloned().chain(rows()).collect();
+                    let content = self.keep(events);
+                    let unused = format!("{other}{fingerprint}");
+                    self.files.insert(if random.one_in(3) { other } else { unused }, File { content, fingerprint });
                 }
             }
             Change::Remove => {
@@ -151,11 +162,11 @@ impl Source for Folder {
         self.files.get(&input.path).map_or(ContentHash(0), |file| self.contents[file.content].0)
     }
 
-    fn growth(&self, input: &InputFile, held: &Input) -> Option<Growth> {
+    fn growth(&self, input: &InputFile, (size, before): (u64, ContentHash)) -> Option<Growth> {
         let (hash, events) = &self.contents[self.files.get(&input.path)?.content];
-        let before = events.get(..held.size as usize).filter(|before| !before.is_empty())?;
-        let growth = Growth { from: held.size, bytes: events.len() as u64, hash: *hash };
-        (hash_of(before) == held.hash).then_some(growth)
+        let held = events.get(..size as usize).filter(|held| !held.is_empty())?;
+        let growth = Growth { from: size, before, bytes: events.len() as u64, hash: *hash };
+        (hash_of(held) == before).then_some(growth)
     }
 }
 

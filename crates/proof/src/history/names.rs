@@ -71,8 +71,9 @@ impl Names {
 
     /// Whether a file of `folder` has grown since the table loaded it.
     pub fn has_grown(&self, folder: &Folder) -> bool {
+        let known = self.named(folder);
         folder.files().any(|(name, content)| {
-            let held = self.known.get(name).and_then(|known| known.rows).filter(|held| *held != content);
+            let held = known.get(name).and_then(|known| known.rows).filter(|held| *held != content);
             held.is_some_and(|held| folder.rows(content).starts_with(folder.rows(held)))
         })
     }
@@ -158,18 +159,35 @@ impl Names {
         Ok(Ran { builds_anew: true, ..ran })
     }
 
-    /// The resulting names: a new one replaces a vanished one with the same content, or comes last.
+    /// The resulting names: a new one replaces a vanished one with the same content, or with rows that it begins with, or
+    /// comes last.
     fn named(&self, folder: &Folder) -> BTreeMap<String, Known> {
         let mut known = self.known.clone();
         let mut next = self.next_sequence();
         let new: Vec<(&str, ContentHash)> =
             folder.files().filter(|(name, _)| !self.known.contains_key(*name)).collect();
+        let is_there = |name: &str| folder.files().any(|(other, _)| other == name);
+        let mut unnamed = Vec::new();
         for (name, content) in new {
-            let is_there = |name: &str| folder.files().any(|(other, _)| other == name);
             let gone = known.iter().filter(|(other, known)| known.content == Some(content) && !is_there(other));
             let first = gone.min_by_key(|(_, known)| known.sequence).map(|(other, _)| other.clone());
-            let taken = first.and_then(|other| known.remove(&other));
-            let own = taken.unwrap_or_else(|| {
+            match first.and_then(|other| known.remove(&other)) {
+                Some(taken) => drop(known.insert(name.to_owned(), taken)),
+                None => unnamed.push((name, content)),
+            }
+        }
+        for (name, content) in unnamed {
+            let is_copy = folder.files().any(|(other, same)| same == content && known.contains_key(other));
+            let length = |known: &Known| {
+                let held = known.rows.filter(|held| folder.files().all(|(_, content)| content != *held))?;
+                let held = Some(folder.rows(held)).filter(|held| !held.is_empty() && !is_copy)?;
+                folder.rows(content).starts_with(held).then_some(held.len())
+            };
+            let gone = known.iter().filter(|(other, _)| !is_there(other));
+            let gone = gone.filter_map(|(other, known)| Some((length(known)?, Reverse(known.sequence), other)));
+            let longest = gone.max().map(|(.., other)| other.clone());
+            let own = longest.and_then(|other| known.remove(&other));
+            let own = own.unwrap_or_else(|| {
                 next += 1;
                 Known { sequence: next - 1, content: None, rows: None, windows: BTreeSet::new() }
             });

@@ -73,6 +73,7 @@ impl History {
                     Change::Grow => "files grown",
                     Change::Copy => "files copied",
                     Change::Rename => "files renamed",
+                    Change::RenameAndGrow => "files renamed and grown",
                     Change::Remove => "files removed",
                     Change::Touch => "files touched",
                 })

@@ -86,17 +86,17 @@ impl Decoded {
         &self.path
     }
 
-    /// The same, keeping the hash of its first `bytes` bytes, if it is not compressed.
-    pub fn with_mark(mut self, bytes: u64) -> Self {
+    /// The same, keeping the hashes of its first so many bytes, if it is not compressed.
+    pub fn with_marks(mut self, marks: Vec<u64>) -> Self {
         if let Codec::Plain(hashed) = &mut self.codec {
-            hashed.tally.mark(bytes);
+            hashed.tally.mark(marks);
         }
         self
     }
 
-    /// The hash of the marked bytes, once all of them were read.
-    pub fn marked(&self) -> Option<ContentHash> {
-        self.hashed().tally.marked()
+    /// The hash of the first `mark` bytes, if they were marked, once all of them were read.
+    pub fn marked(&self, mark: u64) -> Option<ContentHash> {
+        self.hashed().tally.marked(mark)
     }
 
     /// Appends up to `limit` bytes; fewer only at the end of the file.

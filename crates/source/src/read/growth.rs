@@ -7,6 +7,8 @@ use crate::content_hash::ContentHash;
 pub struct Growth {
     /// Where the first new record begins, in bytes: all records before it are those that were there.
     pub from: u64,
+    /// The hash of the old content.
+    pub before: ContentHash,
     /// Bytes of the file as it is now.
     pub bytes: u64,
     /// Their hash.

@@ -141,34 +141,28 @@ impl InputReader {
         }
     }
 
-    /// Reads to the end: how the file has grown, if its first `size` bytes still hash to `hash` and hold whole records.
-    pub(crate) fn growth(mut self, size: u64, hash: ContentHash) -> Result<Option<Growth>, SourceError> {
-        let mut from = None;
-        if size < self.offset {
-            return Ok(None);
-        }
-        while let Some(chunk) = self.next().transpose()? {
-            let (Body::Csv { bytes, .. }, Feed::Csv { dialect, .. }) = (&chunk.body, &self.from) else { break };
-            let end = chunk.offset + bytes.len() as u64;
-            if (chunk.offset..=end).contains(&size) && from.is_none() {
-                let next = dialect.next_record(bytes, (size - chunk.offset) as usize);
-                from = next.map(|next| chunk.offset + next as u64);
-            }
-            let was_there = self.marked().is_none_or(|marked| marked == hash);
-            if !was_there || (from.is_none() && end >= size) {
+    /// How the file has grown since it was the longest of `held`, sizes and hashes in ascending order, that its first bytes
+    /// still hash to and that holds whole records. Reads to the end, unless it has not grown.
+    pub(crate) fn growth(mut self, held: &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> {
+        let first = self.offset;
+        let mut held = held.iter().filter(|(size, _)| *size >= first).peekable();
+        let mut found = None;
+        while held.peek().is_some() || found.is_some() {
+            let Some(chunk) = self.next().transpose()? else { break };
+            let (Body::Csv { bytes, .. }, Feed::Csv { bytes: read, dialect, .. }) = (&chunk.body, &self.from) else {
                 return Ok(None);
+            };
+            let end = chunk.offset + bytes.len() as u64;
+            while let Some((size, hash)) = held.next_if(|(size, _)| *size <= end) {
+                if read.marked(*size) == Some(*hash)
+                    && let Some(next) = dialect.next_record(bytes, (size - chunk.offset) as usize)
+                {
+                    found = Some((chunk.offset + next as u64, *hash));
+                }
             }
         }
-        let was_there = self.marked() == Some(hash);
-        let grown = |from| Growth { from, bytes: self.bytes_read(), hash: self.content_hash() };
-        Ok(from.filter(|_| was_there).map(grown))
-    }
-
-    fn marked(&self) -> Option<ContentHash> {
-        match &self.from {
-            Feed::Csv { bytes, .. } => bytes.marked(),
-            Feed::Parquet { .. } => None,
-        }
+        let grown = |(from, before)| Growth { from, before, bytes: self.bytes_read(), hash: self.content_hash() };
+        Ok(found.map(grown))
     }
 
     fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {

@@ -194,9 +194,9 @@ impl Storage {
         }
     }
 
-    /// How a file has grown of which the first `size` bytes hashed to `hash` when it was loaded, reading all of it once.
-    /// `None` if it has not, if it is no plain text, or if its old content does not end where a record does: then the
-    /// records of before are not those of now.
+    /// How a file has grown since its content was the longest possible of `held`, sizes in bytes and hashes, reading it once
+    /// at most. `None` if it has not, if it is no plain text, or if its old content does not end where a record does: then
+    /// the records of before are not those of now.
     ///
     /// # Errors
     /// [`SourceError::Io`] or [`SourceError::Store`].
@@ -204,14 +204,18 @@ impl Storage {
         &self,
         spec: &SourceSpec,
         input: &InputFile,
-        (size, hash): (u64, ContentHash),
+        held: &[(u64, ContentHash)],
     ) -> Result<Option<Growth>, SourceError> {
-        if input.format != Format::Csv || size == 0 || input.size <= size {
+        let mut held: Vec<_> = held.iter().copied().filter(|(size, _)| (1..input.size).contains(size)).collect();
+        held.sort_unstable();
+        if input.format != Format::Csv || held.is_empty() {
             return Ok(None);
         }
         let looked = column_plans(spec).and_then(|columns| {
-            let bytes = Decoded::new(input.path.clone(), self.wanted.read(self.raw(input)?))?.with_mark(size);
-            InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(size, hash)
+            let mut marks: Vec<u64> = held.iter().map(|(size, _)| *size).collect();
+            marks.dedup();
+            let bytes = Decoded::new(input.path.clone(), self.wanted.read(self.raw(input)?))?.with_marks(marks);
+            InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(&held)
         });
         match looked {
             Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => Err(error),

@@ -10,15 +10,13 @@ use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
-use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
+use tidetable_source::{ColumnSpec as SourceColumn, ContentHash, InputFile, SourceSpec, Storage};
 use tidetable_store::load::{
     Feed, FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Progress, RejectedRow,
 };
 use tidetable_store::tombstone::DeleteTarget;
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{
-    GcRule, Ids, Input, Loader, LocalBlobs, Snapshot, Store, StoreError, Table, Version, VersionEdit,
-};
+use tidetable_store::{GcRule, Ids, Loader, LocalBlobs, Snapshot, Store, StoreError, Table, Version, VersionEdit};
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;
@@ -293,7 +291,7 @@ impl World {
         let storage = Storage::new(self.folder.path().to_owned(), None);
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
-        let growth = |file: &InputFile, held: &Input| storage.growth(&source, file, (held.size, held.hash));
+        let growth = |file: &InputFile, held: &[(u64, ContentHash)]| storage.growth(&source, file, held);
         let looking = InputPlanOptions { rebuild: anew, growth: &growth, ..InputPlanOptions::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };

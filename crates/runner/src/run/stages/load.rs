@@ -89,7 +89,7 @@ impl<'a> LoadStage<'a> {
         let DiscoveredFiles { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
-        let growths: RefCell<HashMap<(String, ContentHash), Option<Growth>>> = RefCell::default();
+        let growths: RefCell<HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>> = RefCell::default();
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
@@ -106,12 +106,12 @@ impl<'a> LoadStage<'a> {
             // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
-            let growth = |file: &InputFile, held: &Input| {
-                let known = growths.borrow().get(&(file.path.clone(), held.hash)).copied();
+            let growth = |file: &InputFile, held: &[(u64, ContentHash)]| {
+                let known = growths.borrow().get(&(file.path.clone(), held.to_vec())).copied();
                 known.map_or_else(
                     || {
-                        let growth = self.storage.growth(&source.spec, file, (held.size, held.hash))?;
-                        growths.borrow_mut().insert((file.path.clone(), held.hash), growth);
+                        let growth = self.storage.growth(&source.spec, file, held)?;
+                        growths.borrow_mut().insert((file.path.clone(), held.to_vec()), growth);
                         Ok(growth)
                     },
                     Ok,
@@ -262,7 +262,10 @@ impl<'a> LoadStage<'a> {
         let brought = plan.new.iter().chain(&plan.resumed);
         let mut inputs: Vec<InputRecord> = brought.map(|(_, file)| record(&file.path, InputState::New)).collect();
         inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
-        inputs.extend(plan.grown.iter().map(|grown| record(&grown.file.path, InputState::Grown)));
+        inputs.extend(plan.grown.iter().map(|Grown { file, held, .. }| {
+            let before = Some(held.path.clone()).filter(|before| *before != file.path);
+            InputRecord { same_as: before, ..record(&file.path, InputState::Grown) }
+        }));
         let renamed = plan.renamed.iter();
         inputs.extend(
             renamed.map(|(from, now)| InputRecord { same_as: Some(from.clone()), ..record(now, InputState::Renamed) }),

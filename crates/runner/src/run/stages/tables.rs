@@ -255,7 +255,8 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
-            format!("{} grew by {bytes} bytes: {rows} appended", input.path)
+            let before = input.same_as.as_ref().map(|before| format!("is {before} under another name and "));
+            format!("{} {}grew by {bytes} bytes: {rows} appended", input.path, before.unwrap_or_default())
         }),
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
         _ => None,

@@ -3,7 +3,8 @@
 //! A name keeps the sequence number that it got when it was first seen. Content is loaded once, under the least
 //! sequence number of the names that hold it now; the others are copies, and one of them takes over when that name
 //! changes or vanishes. A vanished name keeps its rows while no other name holds its content. If an unseen name does,
-//! the input was renamed, and the new name replaces the old one.
+//! the input was renamed, and the new name replaces the old one. If the content of an unseen name begins with the whole
+//! content of a vanished input, that input was renamed and has grown.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
 
+use crate::load::input::entry::{Entry, Gone, Outgrown, Sizes, carriers};
 use crate::version::inputs::{InputContent, InputName};
 use crate::version::{Input, Version};
 
@@ -19,7 +21,7 @@ use crate::version::{Input, Version};
 pub struct Grown {
     /// The file as it is now.
     pub file: InputFile,
-    /// The input as recorded.
+    /// The input as recorded, under its old name if it was renamed.
     pub held: Input,
     /// Offset of the new rows, see [`FeedPiece`](crate::Piece); 0 if all its rows are appended to those held.
     pub from: u64,
@@ -62,8 +64,9 @@ pub struct InputPlan {
     renames: bool,
 }
 
-/// Detects growth: `Some` if the content recorded for a file is a prefix of what it holds now.
-pub type GrowthOf<'a> = dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, SourceError> + 'a;
+/// Detects growth of a file since its content was one of those given with size and hash: the longest that is a prefix of
+/// what it holds now.
+pub type GrowthOf<'a> = dyn Fn(&InputFile, &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> + 'a;
 
 /// Options of an input plan.
 #[derive(Clone, Copy)]
@@ -72,7 +75,7 @@ pub struct InputPlanOptions<'a> {
     pub without: &'a dyn Fn(&str) -> bool,
     /// Whether an unseen input shall be loaded; otherwise it stays unseen.
     pub wants: &'a dyn Fn(&InputFile) -> bool,
-    /// Called for files that are larger than before.
+    /// Called for files that are larger than before, and unseen files that are larger than a vanished input.
     pub growth: &'a GrowthOf<'a>,
     /// Whether all inputs are loaded, into an emptied table.
     pub rebuild: bool,
@@ -124,7 +127,7 @@ impl InputPlan {
 
     /// Plans an input whose rows the table shall hold.
     fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
-        let Entry { input_seqno, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
+        let Entry { input_seqno, file: Some(file), held, content, renamed, growth, .. } = entry else { return Ok(()) };
         match held {
             _ if options.rebuild => self.new.push((input_seqno, file)),
             Some(held) if content == Some(held.hash) => {
@@ -148,7 +151,11 @@ impl InputPlan {
                 // An input left incomplete by a repair or an older build must be read as a whole.
                 let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
                 let held = Input::clone(held);
-                match if may_have_grown { (options.growth)(&file, &held)? } else { None } {
+                let growth = match growth {
+                    None if may_have_grown => (options.growth)(&file, &[(held.size, held.hash)])?,
+                    growth => growth,
+                };
+                match growth {
                     Some(Growth { from, hash, .. }) => self.grown.push(Grown { file, held, from, hash: Some(hash) }),
                     None => self.changed.push((file, held)),
                 }
@@ -233,46 +240,6 @@ impl InputPlan {
     }
 }
 
-/// A name with its file and its record.
-struct Entry<'a> {
-    input_seqno: u64,
-    path: Cow<'a, str>,
-    /// Whether the name is unseen.
-    is_new: bool,
-    /// The file now; `None` if it vanished.
-    file: Option<InputFile>,
-    /// Its record as an input.
-    held: Option<&'a Arc<Input>>,
-    /// Its record as a name without rows.
-    known: Option<&'a InputName>,
-    /// Hash of its present or last content; `None` if no other name can have the same.
-    content: Option<ContentHash>,
-    /// Its old name, if it was renamed.
-    renamed: Option<String>,
-}
-
-impl<'a> Entry<'a> {
-    fn of_input(input: &'a Arc<Input>) -> Self {
-        Self { held: Some(input), ..Self::named(input.input_seqno, Cow::Borrowed(&input.path)) }
-    }
-
-    fn of_name(name: &'a InputName) -> Self {
-        Self { known: Some(name), ..Self::named(name.input_seqno, Cow::Borrowed(&name.path)) }
-    }
-
-    fn named(input_seqno: u64, path: Cow<'a, str>) -> Self {
-        Self { input_seqno, path, is_new: false, file: None, held: None, known: None, content: None, renamed: None }
-    }
-
-    /// Recorded size, fingerprint and hash. `None` for an input left incomplete by a repair or an older build.
-    fn before(&self) -> Option<(u64, &'a str, ContentHash)> {
-        let of_input = self.held.map(|input| (input.size, input.version.as_str(), input.hash));
-        let of_name = self.known.and_then(|name| name.content.as_ref());
-        let of_name = of_name.map(|content| (content.size, content.version.as_str(), content.hash));
-        of_input.or(of_name).filter(|(_, _, hash)| *hash != ContentHash(0))
-    }
-}
-
 /// All names with their content, those of the version first.
 fn compare<'a>(
     version: &'a Version,
@@ -312,7 +279,7 @@ fn compare<'a>(
     if fresh.is_empty() && open.is_empty() {
         return Ok(entries);
     }
-    let sizes = Sizes::new(&entries, &open, &fresh, options);
+    let sizes = Sizes::new(&entries, &open, &fresh, options.wants);
     for at in open {
         let entry = &mut entries[at];
         if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
@@ -320,91 +287,33 @@ fn compare<'a>(
         }
     }
     let mut gone = Gone::new(&entries);
-    let mut next = version.next_input_seqno();
+    let mut unnamed = Vec::new();
     for file in fresh {
         let is_wanted = (options.wants)(&file);
         let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
         let content = if is_alike { Some(hash(&file)?) } else { None };
         if let Some(at) = content.and_then(|content| gone.take(content)) {
-            let entry = &mut entries[at];
-            let before = std::mem::replace(&mut entry.path, Cow::Owned(file.path.clone())).into_owned();
-            plan.forgotten.push(before.clone());
-            entry.renamed = Some(before);
-            entry.file = Some(file);
+            plan.forgotten.push(entries[at].rename(file));
         } else if is_wanted {
+            unnamed.push((file, content));
+        }
+    }
+    let mut outgrown = Outgrown::new(&entries, &unnamed);
+    let mut present: HashSet<ContentHash> =
+        entries.iter().filter(|entry| entry.file.is_some()).filter_map(|entry| entry.content).collect();
+    let mut next = version.next_input_seqno();
+    for (file, content) in unnamed {
+        let is_copy = content.is_some_and(|content| !present.insert(content));
+        let grown = if is_copy { None } else { outgrown.take(&file, options.growth)? };
+        if let Some((at, growth)) = grown {
+            let entry = &mut entries[at];
+            plan.forgotten.push(entry.rename(file));
+            (entry.content, entry.growth) = (content, Some(growth));
+        } else {
             let entry = Entry { is_new: true, content, ..Entry::named(next, Cow::Owned(file.path.clone())) };
             entries.push(Entry { file: Some(file), ..entry });
             next += 1;
         }
     }
     Ok(entries)
-}
-
-/// For each present content, the least sequence number of its files, and the entry of that file.
-fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
-    let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
-    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
-        let Some(content) = entry.content else { continue };
-        let own = (entry.input_seqno, at);
-        carriers.entry(content).and_modify(|least| *least = own.min(*least)).or_insert(own);
-    }
-    carriers
-}
-
-/// Counts of files by size: only files of the same size can be copies.
-struct Sizes {
-    counts: HashMap<u64, usize>,
-    gone: HashSet<u64>,
-}
-
-impl Sizes {
-    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], options: InputPlanOptions<'_>) -> Self {
-        let mut sizes = Self { counts: HashMap::new(), gone: HashSet::new() };
-        for entry in entries.iter().filter(|entry| entry.content.is_some()) {
-            let size = match (&entry.file, entry.before()) {
-                (Some(file), _) => file.size,
-                (None, Some((size, ..))) => {
-                    sizes.gone.insert(size);
-                    size
-                }
-                (None, None) => continue,
-            };
-            *sizes.counts.entry(size).or_default() += 1;
-        }
-        let open = open.iter().filter_map(|at| entries[*at].file.as_ref());
-        for file in open.chain(fresh.iter().filter(|file| (options.wants)(file))) {
-            *sizes.counts.entry(file.size).or_default() += 1;
-        }
-        sizes
-    }
-
-    /// Whether another file has the size of a counted file.
-    fn has_others(&self, size: u64) -> bool {
-        self.counts.get(&size).is_some_and(|count| *count > 1)
-    }
-
-    fn is_of_gone(&self, size: u64) -> bool {
-        self.gone.contains(&size)
-    }
-}
-
-/// Vanished names by content, the latest first.
-struct Gone(HashMap<ContentHash, Vec<(u64, usize)>>);
-
-impl Gone {
-    fn new(entries: &[Entry<'_>]) -> Self {
-        let mut gone: HashMap<ContentHash, Vec<(u64, usize)>> = HashMap::new();
-        for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
-            if let Some(content) = entry.content {
-                gone.entry(content).or_default().push((entry.input_seqno, at));
-            }
-        }
-        gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
-        Self(gone)
-    }
-
-    /// Removes and returns the name of this content that was seen first.
-    fn take(&mut self, content: ContentHash) -> Option<usize> {
-        self.0.get_mut(&content)?.pop().map(|(_, at)| at)
-    }
 }
