@@ -241,7 +241,20 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
         DataFusionError::Diagnostic(_, inner) => plain(inner),
         DataFusionError::Shared(inner) => plain(inner),
         DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
-        other => other.strip_backtrace(),
+        other => without_setting(other.strip_backtrace()),
+    }
+}
+
+/// A message without DataFusion's advice on names in other case, which names a setting that users cannot change.
+fn without_setting(said: String) -> String {
+    const SETTING: &str = "enable_ident_normalization configuration.";
+    const ADVICE: &str = " You can use double quotes to refer to the ";
+    match (said.find(ADVICE), said.find(SETTING)) {
+        (Some(start), Some(end)) if start < end => {
+            let rest = said.get(end + SETTING.len()..).unwrap_or_default();
+            format!("{}{rest}", said.get(..start).unwrap_or_default())
+        }
+        _ => said,
     }
 }
 
@@ -286,5 +299,17 @@ mod tests {
         assert_eq!(own(wrong()), own(DataFusionError::Plan("no such thing".to_owned())));
         assert_eq!(own(through(DataFusionError::Shared(Arc::new(wrong())))), own(wrong()));
         assert!(!own(DataFusionError::Collection(vec![wrong(), wrong()])).contains("floats"));
+    }
+
+    #[test]
+    fn errors_do_not_name_settings_of_datafusion() {
+        let column = |name: &str| datafusion::common::Column::new(Some("METER"), name);
+        let field = Box::new(column("KWH"));
+        let error = SchemaError::FieldNotFound { field, valid_fields: vec![column("kwh"), column("ts")] };
+        let through = DataFusionError::SchemaError(Box::new(error), Box::new(None));
+        assert!(through.to_string().contains("enable_ident_normalization"));
+        let said = SqlError::from(through).to_string();
+        assert!(!said.contains("datafusion") && !said.contains("double quotes"), "{said}");
+        assert!(said.contains("are case sensitive.\nValid fields are") && said.contains("No field named"), "{said}");
     }
 }

@@ -1,5 +1,6 @@
 //! `tidetable new` proposes jobs that load every row.
 
+mod odd_values;
 mod shapes;
 
 use std::fs;

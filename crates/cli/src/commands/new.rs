@@ -45,7 +45,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
             writeln!(out, "wrote {file}")?;
         }
         writeln!(out, "table {} with row key {}", proposal.table, proposal.row_key)?;
-        for note in &proposal.notes {
+        for note in proposal.notes.iter().filter(|_| !global.quiet) {
             writeln!(out, "note: {note}")?;
         }
         writeln!(out, "\nTry next:\n  tidetable run {}", proposal.job)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{Failures, InputState};
-use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
+use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::load::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
@@ -107,8 +107,15 @@ impl Run<'_> {
         for day in local {
             let bounds = day_bounds(self.job.timezone, day);
             let holds = holds_records(&session, std::slice::from_ref(name), bounds);
-            if !self.runtime.block_on(holds).map_err(failed)? {
-                held.empty.insert(day);
+            match self.runtime.block_on(holds) {
+                Ok(true) => {}
+                Ok(false) => {
+                    held.empty.insert(day);
+                }
+                // A rebuild must not fail because the former layout or its files cannot be read: the day counts as held.
+                Err(SqlError::NoTime { .. }) => {}
+                Err(_) if planned.base.reset.is_some() => {}
+                Err(error) => return Err(failed(error)),
             }
         }
         Ok(held)
@@ -170,7 +177,13 @@ impl Run<'_> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let mut sealed = Vec::new();
         let is_there = there.len() == reads.len();
-        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose()?;
+        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();
+        let is_rebuilt = |table: &TablePlan| reads.contains(&table.table) && table.reason == Some(TableReason::Rebuild);
+        let compared = match compared {
+            // The export is compared again when its tables are rebuilt.
+            Err(RunError::Query { .. }) if tables.iter().any(is_rebuilt) => None,
+            compared => compared?,
+        };
         if let Some(compared) = &compared {
             unchanged = compared.unchanged;
             for StalePart { label, folder, reason, sealed: stays, .. } in compared.parts.iter().cloned() {

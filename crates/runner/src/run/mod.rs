@@ -127,7 +127,7 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage } = match begin(project, job, options, &mut record, &mut lock) {
+    let Begun { store, runtime, storage, after_killed } = match begin(project, job, options, &mut record, &mut lock) {
         Ok(Some(begun)) => begun,
         Ok(None) => return Ok(None),
         Err(error) => {
@@ -136,7 +136,7 @@ pub fn run(
             return Err(error);
         }
     };
-    if let Some(before) = &record.continues {
+    if let Some(before) = record.continues.as_ref().filter(|_| after_killed) {
         let note = format!("run {before} did not finish: this one continues it");
         observer.event(Event::Note(note));
     }
@@ -187,6 +187,8 @@ struct Begun {
     store: Store,
     runtime: tokio::runtime::Runtime,
     storage: Storage,
+    /// Whether the run that it continues recorded no end.
+    after_killed: bool,
 }
 
 /// Takes the lock, names the run and writes its first record. `None`: another run holds the lock, and the options say
@@ -210,10 +212,12 @@ fn begin(
         record.run = name_after(newest, &record.run);
     }
     lock.tell(&record.run);
-    // Under the lock no other run of the job is active, so an open record is one of a killed run.
-    record.continues = runs.last(&job.name)?.filter(|last| last.outcome.is_open()).map(|last| last.run);
+    let last = runs.last(&job.name)?.filter(|last| last.outcome.is_open());
+    // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
+    let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
+    record.continues = last.map(|last| last.run);
     record.save(store.blobs().as_ref())?;
-    Ok(Some(Begun { store, runtime, storage }))
+    Ok(Some(Begun { store, runtime, storage, after_killed }))
 }
 
 /// Records that a run ended by `error`.

@@ -16,6 +16,10 @@ use crate::scaffold::time::EventTime;
 
 /// Width of comments.
 const WIDTH: usize = 116;
+/// Longest quoted value, in characters.
+const LONGEST_VALUE: usize = 40;
+/// The largest tolerance that is proposed, in percent.
+const MOST_REJECTED: u64 = 5;
 
 /// Everything that was decided.
 pub(crate) struct Draft<'a> {
@@ -32,7 +36,7 @@ pub(crate) struct Draft<'a> {
 
 /// The job file; its query is in `query_file`.
 pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> String {
-    let Draft { job, table, pattern, time, plan, key, zone, .. } = draft;
+    let Draft { job, table, pattern, sample, time, plan, key, zone, .. } = draft;
     let mut text = format!("name = {}\n", quoted(job));
     text.push_str(&format!("description = {}\n", quoted(&format!("Proposed by `tidetable new` for {pattern}"))));
     text.push_str("# schedule = \"15 1 * * *\" # minute, hour, day of month, month, day of week; `tidetable schedule` prints the rest\n");
@@ -48,7 +52,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     ));
     csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
-    text.push_str("max_rejected = \"0.1%\"\n");
+    text.push_str(&max_rejected(sample.rejected, draft.facts.rows as u64));
     text.push_str(&format!("\n[sources.{SOURCE}.columns]\n"));
     for (at, column) in draft.sample.spec.columns.iter().enumerate() {
         text.push_str(&format!("{} = {}", key_of(&column.name), column_type(draft, at, column)));
@@ -130,7 +134,21 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if sample.rejected > 0 {
+    let odd = sample.columns.iter().zip(&sample.spec.columns).filter_map(|(found, column)| {
+        let odd = found.odd.as_ref()?;
+        let is_time = matches!(column.kind, FieldType::Timestamp | FieldType::Date);
+        let (name, line, first, kind) = (&column.name, odd.line, &odd.first, if is_time { "time" } else { "number" });
+        let rest = match odd.count {
+            1 => "its row will be rejected".to_owned(),
+            2 => "this row and another such row will be rejected".to_owned(),
+            count => format!("this row and {} other such rows will be rejected", count - 1),
+        };
+        Some((odd.count, format!("{name}, line {line}: '{}' is no {kind}; {rest}.", cut(first))))
+    });
+    let odd: Vec<(u64, String)> = odd.collect();
+    let explained = odd.len() == 1 && odd.iter().all(|(count, _)| *count == sample.rejected);
+    notes.extend(odd.into_iter().map(|(_, note)| note));
+    if sample.rejected > 0 && !explained {
         notes.push(format!("{} rows do not fit and will be rejected: the run shows them.", sample.rejected));
     }
     if !sample.left_out.is_empty() {
@@ -154,6 +172,21 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
         notes.push("Times are written without an offset and taken as UTC; --timezone says otherwise.".to_owned());
     }
     notes
+}
+
+/// The tolerance of the source: the default, or more if more of the sample is rejected.
+fn max_rejected(rejected: u64, accepted: u64) -> String {
+    let rows = rejected + accepted;
+    let percent = (rejected * 100).div_ceil(rows.max(1));
+    if rejected * 1000 <= rows || percent > MOST_REJECTED {
+        return "max_rejected = \"0.1%\"\n".to_owned();
+    }
+    format!("max_rejected = \"{percent}%\" # {rejected} of {rows} rows do not fit\n")
+}
+
+/// The start of a value, on one line.
+fn cut(value: &str) -> String {
+    value.chars().take(LONGEST_VALUE).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// Duplicate rows, with an example.

@@ -29,10 +29,27 @@ impl Candidate {
 
 /// Whether every value fits this declaration.
 pub(super) fn fits(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> bool {
+    let Some(plan) = plan(spec, csv) else { return false };
+    taken(&plan, values(column).take(FIRST)) && taken(&plan, values(column))
+}
+
+/// The indices of values that do not fit this declaration; `None` if there are more than `most`.
+pub(super) fn misfits(spec: &ColumnSpec, values: &[&str], csv: &CsvOptions, most: usize) -> Option<Vec<usize>> {
+    let plan = plan(spec, csv)?;
+    let mut column = ColumnBuilder::new(&plan, FIRST);
+    let mut fits = |value: &str| column.push(value.as_bytes(), false).is_ok();
+    at_most(values.iter().enumerate().filter(|(_, value)| !fits(value)).map(|(at, _)| at), most)
+}
+
+/// All of `indices`; `None` if there are more than `most`.
+pub(super) fn at_most(indices: impl Iterator<Item = usize>, most: usize) -> Option<Vec<usize>> {
+    let found: Vec<usize> = indices.take(most + 1).collect();
+    (found.len() <= most).then_some(found)
+}
+
+fn plan(spec: &ColumnSpec, csv: &CsvOptions) -> Option<ColumnPlan> {
     let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
-    let Ok(plans) = crate::plan::column_plans(&whole) else { return false };
-    let Some(plan) = plans.first() else { return false };
-    taken(plan, values(column).take(FIRST)) && taken(plan, values(column))
+    crate::plan::column_plans(&whole).ok()?.into_iter().next()
 }
 
 fn taken<'a>(plan: &ColumnPlan, mut values: impl Iterator<Item = &'a str>) -> bool {

@@ -7,12 +7,13 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::sample::candidate::{Candidate, fits, values};
+use crate::sample::odd::most_numbers;
 use crate::sample::{numbers, times};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::number::parse_bool;
 
 /// Common null markers; only used in columns that are not text.
-const MARKERS: [&str; 14] =
+pub(super) const MARKERS: [&str; 14] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "?", "\\N"];
 
 /// The narrowest type that fits all values of the column `name`.
@@ -53,10 +54,10 @@ pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone:
 pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArray>>) -> bool {
     let (mut commas, mut points) = (false, false);
     for column in columns {
-        let there = values(&column).filter(|value| !value.is_empty() && !MARKERS.contains(value));
         let fractional = |point| {
-            let kind = numbers::kind(there.clone(), point);
-            there.clone().next().is_some() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
+            let there = most_numbers(&column, point);
+            let kind = numbers::kind(there.iter().copied(), point);
+            !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
         };
         commas |= fractional(',');
         points |= fractional('.');

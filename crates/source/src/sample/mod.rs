@@ -8,6 +8,7 @@ mod footer;
 mod head;
 mod kinds;
 mod numbers;
+mod odd;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -19,6 +20,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::error::SourceError;
+use crate::read::Origin;
 use crate::reject::{RejectReason, Rejected};
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};
@@ -26,7 +28,7 @@ use crate::storage::{InputFile, Storage};
 pub use error::SampleError;
 
 use candidate::Candidate;
-use kinds::{decimal_comma, infer};
+use kinds::decimal_comma;
 
 /// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
@@ -61,11 +63,26 @@ pub struct SampleColumn {
     pub without_offset: bool,
     /// The unit, if its integers could be epoch times though its name does not suggest it.
     pub maybe_epoch: Option<&'static str>,
+    /// Values that do not fit, whose rows will be rejected.
+    pub odd: Option<OddValues>,
+}
+
+/// A few values of a column that do not fit its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddValues {
+    /// How many of the sampled rows have one.
+    pub count: u64,
+    /// The first.
+    pub first: String,
+    /// Its line, from 1.
+    pub line: u64,
 }
 
 /// The result of one pass over the file.
 struct Pass {
     batches: Vec<RecordBatch>,
+    /// The origin of the rows of each batch.
+    origins: Vec<Origin>,
     rows: u64,
     rejected: u64,
     first: Option<Rejected>,
@@ -105,7 +122,7 @@ impl Storage {
         let written = self.pass(&spec, input)?;
         enough(path, &written)?;
         let columns = match input.format {
-            Format::Csv => refine_text(&mut spec, &written.batches, zone),
+            Format::Csv => refine_text(&mut spec, &written, zone),
             Format::Parquet => refine_typed(&mut spec, &written.batches, zone),
         };
         if input.format == Format::Csv && kinds::header_is_data(&spec) {
@@ -119,7 +136,8 @@ impl Storage {
     fn pass(&self, spec: &SourceSpec, input: &InputFile) -> Result<Pass, SourceError> {
         let mut reader = self.open(spec, input)?;
         let parser = reader.parser();
-        let mut pass = Pass { batches: Vec::new(), rows: 0, rejected: 0, first: None, whole: false };
+        let mut pass =
+            Pass { batches: Vec::new(), origins: Vec::new(), rows: 0, rejected: 0, first: None, whole: false };
         while pass.rows < SAMPLE_ROWS && reader.bytes_read() < SAMPLE_BYTES || pass.rows == 0 {
             let Some(chunk) = reader.next() else {
                 pass.whole = true;
@@ -137,6 +155,7 @@ impl Storage {
                 pass.first = pass.first.take().or(worst.cloned());
             }
             pass.batches.push(parsed.batch);
+            pass.origins.push(parsed.origin);
         }
         Ok(pass)
     }
@@ -157,7 +176,7 @@ fn enough(path: &str, pass: &Pass) -> Result<(), SampleError> {
     if let Some(first) = &pass.first {
         match first.reason {
             RejectReason::InvalidUtf8 => return Err(SampleError::NotUtf8 { path, line: first.line }),
-            _ if pass.rejected * ODD_SHARE > pass.rows => {
+            _ if pass.rejected > odd::tolerated(pass.rows) => {
                 return Err(SampleError::Odd {
                     path,
                     first: Box::new(first.clone()),
@@ -175,8 +194,8 @@ fn enough(path: &str, pass: &Pass) -> Result<(), SampleError> {
 }
 
 /// Infers the types of CSV columns that were read as text.
-fn refine_text(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>) -> Vec<SampleColumn> {
-    let text = |at: usize| texts(batches, at);
+fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<SampleColumn> {
+    let text = |at: usize| texts(&pass.batches, at);
     if spec.csv.delimiter != b',' {
         spec.csv.decimal_comma = decimal_comma((0..spec.columns.len()).map(text));
     }
@@ -184,9 +203,14 @@ fn refine_text(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>)
     let mut columns = Vec::with_capacity(spec.columns.len());
     let csv = spec.csv.clone();
     for (at, column) in spec.columns.iter_mut().enumerate() {
-        let found = infer(&column.name, &text(at), &csv, zone);
+        let values = text(at);
+        let (found, places) = odd::infer_most(&column.name, &values, &csv, zone);
         markers.extend(found.markers.iter().map(|marker| (*marker).to_owned()));
-        columns.push(settle(column, found));
+        let odd = places.first().and_then(|(batch, row)| {
+            let first = values.get(*batch)?.value(*row).trim().to_owned();
+            Some(OddValues { count: places.len() as u64, first, line: pass.origins.get(*batch)?.line(*row) })
+        });
+        columns.push(SampleColumn { odd, ..settle(column, found) });
     }
     spec.csv.null = markers.into_iter().collect();
     columns
@@ -209,7 +233,7 @@ fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>
 
 fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn {
     *column = found.spec;
-    SampleColumn { also: found.also, without_offset: found.without_offset, maybe_epoch: found.maybe_epoch }
+    SampleColumn { also: found.also, without_offset: found.without_offset, maybe_epoch: found.maybe_epoch, odd: None }
 }
 
 /// The text column at index `at`.

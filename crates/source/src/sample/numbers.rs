@@ -2,6 +2,8 @@
 
 use tidetable_layout::FieldType;
 
+use crate::sample::candidate::at_most;
+
 /// Digits that a decimal gets at least, so that a larger value of a later file still fits.
 const ROOM: usize = 10;
 /// Digits after the point beyond which values are calculated ones, not quoted ones.
@@ -52,6 +54,12 @@ pub(super) fn kind<'a>(values: impl Iterator<Item = &'a str>, point: char) -> Op
         });
     }
     Some(FieldType::Float64)
+}
+
+/// The indices of `values` that are no numbers; `None` if there are more than `most`.
+pub(super) fn odd(values: &[&str], point: char, most: usize) -> Option<Vec<usize>> {
+    let is_number = |value: &str| Forms::default().add(value, point).is_some();
+    at_most(values.iter().enumerate().filter(|(_, value)| !is_number(value)).map(|(at, _)| at), most)
 }
 
 impl Forms {

@@ -115,3 +115,54 @@ fn what_shows_too_little() {
     assert!(error(b"ts,v,v\n2020-01-01,1,2\n2020-01-02,1,2\n").contains("twice"));
     assert!(error(b"ts,v\n2020-01-01,\"1\n2020-01-02,2\n").contains("never closed"));
 }
+
+/// A file of `rows` rows of a time, an integer, a decimal and a code.
+fn long_file(rows: usize, line: impl Fn(usize) -> Option<&'static str>) -> String {
+    (0..rows).fold("ts,id,kwh,code\n".to_owned(), |text, row| {
+        let own = format!("2020-01-{:02} {:02}:00,{row},{row}.5,{}", 1 + row / 24 % 31, row % 24, 1000 + row);
+        text + line(row).unwrap_or(&own) + "\n"
+    })
+}
+
+#[test]
+fn a_few_odd_values_do_not_make_a_column_text() {
+    let kinds = |sample: &Sample| sample.spec.columns.iter().map(|column| column.kind).collect::<Vec<_>>();
+    let decimal = FieldType::Decimal { precision: 10, scale: 1 };
+    let text = long_file(2500, |row| match row {
+        // Also where formats are tried first.
+        0 => Some("not-a-time-1,\"0\n\",0.5,1000"),
+        1250 => Some("n/e 2020,INV-05,abc,1000"),
+        1300 => Some("2020-01-01 00:00,5,def,1000"),
+        _ => None,
+    });
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    assert_eq!(kinds(&sample), [FieldType::Timestamp, FieldType::Int64, decimal, FieldType::Int64]);
+    let odd = |at: usize| sample.columns[at].odd.clone().map(|odd| (odd.count, odd.first, odd.line));
+    assert_eq!(odd(0), Some((2, "not-a-time-1".to_owned(), 2)));
+    assert_eq!(odd(1), Some((1, "INV-05".to_owned(), 1253)));
+    assert_eq!(odd(2), Some((2, "abc".to_owned(), 1253)));
+    assert_eq!((odd(3), sample.rejected), (None, 3));
+    // One of a hundred rows, and one truncated line.
+    let sample = sample_of("a.csv", long_file(101, |row| (row == 9).then_some("x,9,9.5,1")).as_bytes()).unwrap();
+    assert_eq!((kinds(&sample)[0], sample.rejected), (FieldType::Timestamp, 1));
+    let sample = sample_of("a.csv", long_file(200, |row| (row == 9).then_some("2020-01")).as_bytes()).unwrap();
+    assert_eq!((kinds(&sample)[0], sample.rejected), (FieldType::Timestamp, 1));
+    // Days written as digits, whose odd value is a number too.
+    let days: String = (0..200).map(|row| format!("202001{:02},{row}\n", 1 + row % 28)).collect();
+    let sample = sample_of("a.csv", format!("date,v\n{days}20201399,1\n").as_bytes()).unwrap();
+    assert_eq!((kinds(&sample)[0], sample.rejected), (FieldType::Date, 1));
+}
+
+#[test]
+fn what_is_not_odd_stays_text() {
+    let kind = |text: String, at: usize| sample_of("a.csv", text.as_bytes()).unwrap().spec.columns[at].kind;
+    // Names among integers, zeros in front, too many odd values, too few values.
+    let with = |code: &'static str| long_file(2500, move |row| (row == 7).then_some(code));
+    assert_eq!(kind(with("2020-01-01 00:00,1,1.5,A12"), 3), FieldType::Text);
+    assert_eq!(kind(with("2020-01-01 00:00,1,1.5,00123"), 3), FieldType::Text);
+    assert_eq!(kind(long_file(2500, |row| (row % 800 == 0).then_some("x,1,1.5,1000")), 0), FieldType::Text);
+    assert_eq!(kind(long_file(90, |row| (row == 7).then_some("x,1,1.5,1000")), 0), FieldType::Text);
+    assert_eq!(kind(with("x,1,1.5,1"), 0), FieldType::Timestamp);
+    let words: String = (0..1000).map(|row| format!("{row},{}\n", ["true", "false"][row % 2])).collect();
+    assert_eq!(kind(format!("a,b\n{words}1,unknown\n"), 1), FieldType::Text);
+}

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
-use crate::sample::candidate::{Candidate, fits, values};
+use crate::sample::candidate::{Candidate, fits, misfits, values};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 
@@ -119,10 +119,7 @@ fn of_format(
 /// Text that is times or days.
 pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
     let there = || values(column).filter(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value));
-    let first = there().next().filter(|value| (6..=40).contains(&value.len()))?;
-    if !first.bytes().any(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
+    let first = there().next().filter(|value| is_like_time(value))?;
     let sample = StringArray::from(vec![first]);
     let rfc_3339 = ColumnSpec::new(name, FieldType::Timestamp);
     if fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv) {
@@ -150,6 +147,27 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
     let timezone = zone.filter(|_| without_offset);
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// The indices of values that are no times in the format of the others, at most `most`.
+pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> Option<Vec<usize>> {
+    // The first value may be the odd one.
+    let samples = [0, there.len() / 2, there.len().saturating_sub(1)].into_iter().filter_map(|at| there.get(at));
+    let samples = samples.filter(|value| is_like_time(value));
+    let best = |sample: &&str| {
+        let sample = StringArray::from(vec![*sample]);
+        let spec = |kind, format| ColumnSpec { format, ..ColumnSpec::new(name, kind) };
+        let rfc_3339 = std::iter::once(spec(FieldType::Timestamp, None));
+        let specs = rfc_3339.chain(formats().iter().map(|(kind, format, _)| spec(*kind, Some(format.clone()))));
+        let likely = specs.filter(|spec| fits(spec, &[&sample], csv));
+        likely.filter_map(|spec| misfits(&spec, there, csv, most)).min_by_key(Vec::len)
+    };
+    samples.filter_map(|sample| best(sample)).next()
+}
+
+/// Whether a value is worth trying the formats.
+fn is_like_time(value: &str) -> bool {
+    (6..=40).contains(&value.len()) && value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether two formats differ by the order of day and month alone.
