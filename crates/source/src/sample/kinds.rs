@@ -7,7 +7,6 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::sample::candidate::{Candidate, fits, values};
-use crate::sample::odd::most_numbers;
 use crate::sample::{numbers, times};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::number::parse_bool;
@@ -48,21 +47,6 @@ pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone:
     let digits = times::of_digits(name, column, &csv, zone);
     let found = digits.or(found).or_else(|| times::of_text(name, column, &csv, zone));
     found.map_or_else(text, |found| Candidate { markers, ..found })
-}
-
-/// Whether `,` is the decimal separator: some numbers have a comma, and none has a point.
-pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArray>>) -> bool {
-    let (mut commas, mut points) = (false, false);
-    for column in columns {
-        let fractional = |point| {
-            let there = most_numbers(&column, point);
-            let kind = numbers::kind(there.iter().copied(), point);
-            !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
-        };
-        commas |= fractional(',');
-        points |= fractional('.');
-    }
-    commas && !points
 }
 
 /// Whether the header looks like data: all names fit the types of their columns.

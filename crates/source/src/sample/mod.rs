@@ -28,14 +28,12 @@ use crate::storage::{InputFile, Storage};
 pub use error::SampleError;
 
 use candidate::Candidate;
-use kinds::decimal_comma;
+use odd::decimal_comma;
 
 /// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
 /// Rows that are sampled.
 const SAMPLE_ROWS: u64 = 1_000_000;
-/// One row in so many may be rejected: the default tolerance of a run.
-const ODD_SHARE: u64 = 1000;
 
 /// The inferred schema of a file.
 #[derive(Debug)]

@@ -6,9 +6,11 @@ use tidetable_layout::FieldType;
 
 use crate::sample::candidate::{Candidate, values};
 use crate::sample::kinds::{MARKERS, infer};
-use crate::sample::{ODD_SHARE, numbers, times};
+use crate::sample::{numbers, times};
 use crate::spec::CsvOptions;
 
+/// One row in so many may be rejected: the default tolerance of a run.
+const ODD_SHARE: u64 = 1000;
 /// Fewest values of which one may be odd.
 const ENOUGH: u64 = 100;
 
@@ -54,8 +56,23 @@ pub(super) fn infer_most(
     if fits { (lenient, places) } else { (strict, Vec::new()) }
 }
 
+/// Whether `,` is the decimal separator: some numbers have a comma, and none has a point.
+pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArray>>) -> bool {
+    let (mut commas, mut points) = (false, false);
+    for column in columns {
+        let fractional = |point| {
+            let there = most_numbers(&column, point);
+            let kind = numbers::kind(there.iter().copied(), point);
+            !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
+        };
+        commas |= fractional(',');
+        points |= fractional('.');
+    }
+    commas && !points
+}
+
 /// The values of numbers of a column but for a few odd ones.
-pub(super) fn most_numbers<'a>(column: &'a [&StringArray], point: char) -> Vec<&'a str> {
+fn most_numbers<'a>(column: &'a [&StringArray], point: char) -> Vec<&'a str> {
     let mut there: Vec<&str> = values(column).filter(|value| is_there(value)).collect();
     let odd = numbers::odd(&there, point, tolerated(there.len() as u64) as usize);
     for at in odd.unwrap_or_default().into_iter().rev() {
