@@ -28,7 +28,8 @@ pub(super) fn infer_most(
 ) -> (Candidate, Vec<(usize, usize)>) {
     let strict = infer(name, column, csv, zone);
     let is_text = strict.spec.kind == FieldType::Text;
-    if !is_text && !(strict.spec.kind == FieldType::Int64 && times::named_so(name)) {
+    let maybe_time = strict.spec.kind == FieldType::Int64 && times::named_so(name);
+    if !is_text && !maybe_time {
         return (strict, Vec::new());
     }
     let there: Vec<_> = positions(column).filter(|(_, value)| is_there(value)).collect();

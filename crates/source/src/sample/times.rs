@@ -153,7 +153,7 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
 pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> Option<Vec<usize>> {
     // The first value may be the odd one.
     let samples = [0, there.len() / 2, there.len().saturating_sub(1)].into_iter().filter_map(|at| there.get(at));
-    let samples = samples.filter(|value| is_like_time(value));
+    let mut samples = samples.filter(|value| is_like_time(value));
     let best = |sample: &&str| {
         let sample = StringArray::from(vec![*sample]);
         let spec = |kind, format| ColumnSpec { format, ..ColumnSpec::new(name, kind) };
@@ -162,7 +162,7 @@ pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> 
         let likely = specs.filter(|spec| fits(spec, &[&sample], csv));
         likely.filter_map(|spec| misfits(&spec, there, csv, most)).min_by_key(Vec::len)
     };
-    samples.filter_map(|sample| best(sample)).next()
+    samples.find_map(best)
 }
 
 /// Whether a value is worth trying the formats.
