@@ -10,10 +10,9 @@ use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::ScanRanges;
@@ -37,33 +36,8 @@ fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
     let by_parts = sort.preserve_partitioning();
     let fetch = if by_parts { fetch } else { sort.fetch() };
     let (Some(fetch), true) = (fetch, sort.fetch().is_some()) else { return Ok(None) };
-    let Some(scan) = by_range(sort.input(), sort.expr())? else { return newest_windows_first(plan, sort) };
+    let Some(scan) = by_range(sort.input(), sort.expr())? else { return Ok(None) };
     Ok(Some(Arc::new(SortPreservingMergeExec::new(sort.expr().clone(), scan).with_fetch(Some(fetch)))))
-}
-
-/// `plan` with the windows of its scan in descending order, if the sort begins with the event time, descending: the
-/// first windows then set a threshold that prunes the others.
-fn newest_windows_first(plan: &Arc<dyn ExecutionPlan>, sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(exec) = sort.input().downcast_ref::<DataSourceExec>() else { return Ok(None) };
-    let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
-    let first = sort.expr().first();
-    let Some(column) = first.expr.downcast_ref::<Column>().filter(|_| first.options.descending) else {
-        return Ok(None);
-    };
-    let is_time =
-        source.table_column(column.index()).is_some_and(|field| source.scan().snapshot.layout().is_cell_time(field));
-    let several = config.file_groups.iter().any(|group| group.len() > 1);
-    if !is_time || !several || !config.output_ordering.is_empty() {
-        return Ok(None);
-    }
-    let reversed = |group: &FileGroup| FileGroup::new(group.files().iter().rev().cloned().collect());
-    let groups = config.file_groups.iter().map(reversed).collect();
-    let config = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build();
-    let sorted = replace_children_if_necessary(Arc::new(sort.clone()), vec![DataSourceExec::from_data_source(config)])?;
-    match plan.downcast_ref::<SortPreservingMergeExec>() {
-        Some(_) => Ok(Some(replace_children_if_necessary(Arc::clone(plan), vec![sorted])?)),
-        None => Ok(Some(sorted)),
-    }
 }
 
 /// The scan `plan` with a partition for each scan range, if each then has the order `wanted`.

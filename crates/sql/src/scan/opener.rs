@@ -7,7 +7,6 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
 use datafusion::physical_expr::conjunction_opt;
-use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use futures::{StreamExt, stream};
@@ -49,20 +48,6 @@ impl ScanRangeOpener {
     }
 }
 
-impl ScanRangeOpener {
-    /// The pruner of the filters and of the dynamic filters as they are now.
-    fn current_pruner(&self) -> Result<Option<Arc<dyn StripePruner>>> {
-        let ScanTask { scan, stored, filters, dynamic_filters, .. } = &self.task;
-        if dynamic_filters.is_empty() || scan.shared_scan.is_some() {
-            return Ok(self.pruner.clone());
-        }
-        let dynamic = dynamic_filters.iter().cloned().map(snapshot_physical_expr).collect::<Result<Vec<_>>>()?;
-        let filter = conjunction_opt(filters.iter().cloned().chain(dynamic));
-        let pruner = filter.and_then(|filter| FilterPruner::new(filter, scan.snapshot.layout(), stored));
-        Ok(pruner.map(|pruner| Arc::new(pruner) as Arc<dyn StripePruner>))
-    }
-}
-
 impl FileOpener for ScanRangeOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let missing = || DataFusionError::Internal(format!("{} has no scan ranges", file.object_meta.location));
@@ -73,7 +58,7 @@ impl FileOpener for ScanRangeOpener {
         let totals = of_all.and_then(|all| StripeTotals::new(&self.task.scan, &self.task.stored, all)).map(Arc::new);
         let options = ScanOptions {
             counts: Some(Arc::clone(&counts)),
-            skip: self.current_pruner()?,
+            skip: self.pruner.clone(),
             keep: self.record_filter.clone(),
             know: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),
         };

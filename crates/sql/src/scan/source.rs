@@ -14,7 +14,7 @@ use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::DisplayFormatType;
@@ -40,8 +40,6 @@ pub(crate) struct SstSource {
     stored: SchemaRef,
     /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
-    /// Dynamic filters, such as the threshold of a top-k. They prune stripes; DataFusion applies them to records.
-    dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
     /// Output order of one scan range.
     order: Option<LexOrdering>,
@@ -66,7 +64,6 @@ impl SstSource {
             scan: Arc::new(scan),
             stored: schema,
             filters: Vec::new(),
-            dynamic_filters: Vec::new(),
             aggregate: None,
             order,
             projection: SplitProjection::unprojected(&table_schema),
@@ -97,12 +94,6 @@ impl SstSource {
         &self.projection.source
     }
 
-    /// The table column that output column `at` is; `None` if it is computed.
-    pub(crate) fn table_column(&self, at: usize) -> Option<usize> {
-        let output = self.projection.source.iter().nth(at)?;
-        output.expr.downcast_ref::<Column>().map(Column::index).filter(|_| self.aggregate.is_none())
-    }
-
     /// What to do with each scan range.
     pub(crate) fn task(&self) -> Result<ScanTask> {
         let columns = self.projection.file_indices.clone();
@@ -111,7 +102,6 @@ impl SstSource {
             scan: Arc::clone(&self.scan),
             stored: Arc::clone(&self.stored),
             filters: self.filters.clone(),
-            dynamic_filters: self.dynamic_filters.clone(),
             aggregate: self.aggregate.clone(),
             columns,
             schema,
@@ -216,28 +206,23 @@ impl FileSource for SstSource {
         files
     }
 
-    /// Takes filters on records; those that depend on the row are evaluated once per row. Dynamic filters only prune.
+    /// Takes filters on records; those that depend on the row are evaluated once per row. Dynamic filters are left to
+    /// DataFusion.
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let of_records = matches!(self.scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
-        let mut source = self.clone();
-        let mut verdicts = Vec::with_capacity(filters.len());
-        for filter in filters {
-            let usable = of_records && is_of_columns(&filter);
-            if usable && !is_dynamic(&filter) {
-                source.filters.push(filter);
-                verdicts.push(PushedDown::Yes);
-                continue;
-            }
-            if usable {
-                source.dynamic_filters.push(filter);
-            }
-            verdicts.push(PushedDown::No);
-        }
+        let taken: Vec<bool> =
+            filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
+        let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
+        if !taken.contains(&true) {
+            return Ok(propagation);
+        }
+        let mut source = self.clone();
+        source.filters.extend(filters.into_iter().zip(taken).filter_map(|(filter, taken)| taken.then_some(filter)));
         Ok(propagation.with_updated_node(Arc::new(source)))
     }
 
@@ -255,7 +240,7 @@ impl FileSource for SstSource {
         if projected == TreeNodeRecursion::Stop || self.aggregate.is_some() {
             return Ok(projected);
         }
-        for filter in self.filters.iter().chain(&self.dynamic_filters) {
+        for filter in &self.filters {
             if f(filter)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
