@@ -19,6 +19,9 @@ use crate::run::error::RunError;
 use crate::run::stop::Stoppable;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
 
+/// Growth of inputs found so far, by path and the contents it may have grown from.
+type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;
+
 /// A load that is complete except for its commit.
 pub(crate) struct Pending {
     table: StoredTable,
@@ -89,7 +92,7 @@ impl<'a> LoadStage<'a> {
         let DiscoveredFiles { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
-        let growths: RefCell<HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>> = RefCell::default();
+        let growths: RefCell<KnownGrowth> = RefCell::default();
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
