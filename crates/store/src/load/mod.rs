@@ -1,7 +1,7 @@
 //! Loading: turns inputs into sorted SSTs and version edits.
 //!
-//! An input is read once for all tables that load it ([`pass`]). Its pieces are parsed and encoded into cells on all
-//! cores ([`encode`]). When the memory for cells is full, they are sorted by counting ([`sort`]), built into blocks
+//! An input is read once for all tables that load it (`pass`). Its pieces are parsed and encoded into cells on all
+//! cores (`encode`). When the memory for cells is full, they are sorted by counting (`sort`), built into blocks
 //! and written, one SST or more per window. A load commits nothing: it returns a [`VersionEdit`](crate::VersionEdit)
 //! for each table.
 

@@ -77,7 +77,7 @@ pub trait Blobs: Debug + Send + Sync {
     }
 
     /// Paths of unfinished files that killed writers left in `directory` and, at the root, of [staging
-    /// directories](Self::aside); [`Self::list`] never returns them.
+    /// directories](Self::staging); [`Self::list`] never returns them.
     ///
     /// # Errors
     /// If the directory exists and cannot be listed.
@@ -131,7 +131,7 @@ pub trait BlobWriter: Write + Send {
     /// After an error the file is lost: write a new one under a new name.
     fn finish(self: Box<Self>) -> Result<()>;
 
-    /// As [`Self::finish`], under another name: for files of a [staging directory](Blobs::aside).
+    /// As [`Self::finish`], under another name: for files of a [staging directory](Blobs::staging).
     ///
     /// # Errors
     /// As [`Self::finish`], or if the storage cannot rename.

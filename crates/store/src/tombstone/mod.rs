@@ -1,7 +1,7 @@
 //! Tombstones: the deletes of a table, and the SSTs and inputs to which they apply.
 //!
-//! A tombstone is an entry in the manifest. It hides cells of every older SST when it is read ([`TombstoneFilter`]),
-//! and of every input first seen before it when that is read again ([`TombstoneLoadFilter`]): so a rebuilt window or table is
+//! A tombstone is an entry in the manifest. It hides cells of every older SST when it is read (`TombstoneFilter`),
+//! and of every input first seen before it when that is read again (`TombstoneLoadFilter`): so a rebuilt window or table is
 //! the same as if the delete had been made at its original time. Compaction removes the hidden cells.
 //!
 //! Cells that differ in what they hold but not in row, column and timestamp are hidden together, so it

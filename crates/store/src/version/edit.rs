@@ -31,7 +31,7 @@ pub struct VersionEdit {
     pub compacted: Option<Compacted>,
     /// Damaged SSTs to remove from their windows, by id: their cells are lost.
     pub removed_ssts: BTreeMap<i64, Vec<String>>,
-    /// Cutoff of a vacuum, see [`Version::vacuum_watermark`].
+    /// Cutoff of a vacuum, see `Version::vacuum_watermark`.
     pub vacuum_watermark: Option<i64>,
     /// UTC days whose cells change, by window.
     pub days: BTreeMap<i64, BTreeSet<i32>>,

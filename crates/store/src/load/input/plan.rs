@@ -23,7 +23,7 @@ pub struct Grown {
     pub file: InputFile,
     /// The input as recorded, under its old name if it was renamed.
     pub held: Input,
-    /// Offset of the new rows, see [`FeedPiece`](crate::Piece); 0 if all its rows are appended to those held.
+    /// Offset of the new rows, see `FeedPiece`; 0 if all its rows are appended to those held.
     pub from: u64,
     /// Expected hash of its content, if known.
     pub hash: Option<ContentHash>,
