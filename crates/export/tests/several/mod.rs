@@ -347,7 +347,7 @@ async fn a_query_reads_all_of_a_day_or_says_that_it_is_gone() {
     // Published again during the session: its list is read again.
     world.load("a.csv", &day(2));
     let again = publish_as(&world, ALL, made.part.as_ref(), &How { run: "run-2", ..USUAL }).await;
-    assert!(counted(count).await.unwrap_err().contains("ask again"), "no list of it yet");
+    assert!(counted(count).await.unwrap_err().contains("repeat the query"), "no list of it yet");
     record(&store, &mut published, "smart-meters", std::slice::from_ref(&again)).unwrap();
     assert_eq!(counted(count).await, Ok(ROWS as i64));
     fs::remove_file(world.root().join(&again.part.unwrap().paths()[1])).unwrap();
