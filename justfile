@@ -48,7 +48,7 @@ install:
 
 # Build what is shipped, once, and make a wheel and a Debian package of it, in target/packages.
 package:
-    cargo build --profile dist --package tidetable-cli --locked
+    cargo rustc --profile dist --package tidetable-cli --bin tidetable --locked -- -C link-arg=-Wl,--icf=all
     rm -rf "{{ packages }}"
     python3 -B packaging/package.py "{{ target }}/dist/tidetable" "{{ packages }}"
 
@@ -59,12 +59,12 @@ package-test WHAT=packages:
 # Run every test.
 test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
-    INSTA_UPDATE=no cargo test --workspace
+    INSTA_UPDATE=no cargo test --workspace --no-default-features
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
-    INSTA_UPDATE=always cargo test --workspace --lib objects::
-    INSTA_UPDATE=always cargo test --workspace --test e2e -- snapshots:: documents:: json_output::
+    INSTA_UPDATE=always cargo test --workspace --no-default-features --lib objects::
+    INSTA_UPDATE=always cargo test --workspace --no-default-features --test e2e -- snapshots:: documents:: json_output::
 
 # Build the documentation as a site, docs/ read by mdBook.
 docs:
@@ -96,7 +96,7 @@ ci: lint _venv test
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
     "{{ just_executable() }}" package-test "{{ tidetable }}"
 
-# Load generated telemetry with tidetable and its peers in turn: `just bench --only csv --scale 1 --runs 5`.
+# Load generated telemetry with tidetable and its peers in turn: `just bench --only csv --scale 1 --runs 5 --seed 2`.
 bench *ARGS: _release _peers
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/run.py "{{ release }}" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
@@ -107,15 +107,21 @@ bench-sql *ARGS: _peers
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/sql.py "{{ release }}" "{{ target }}/release/queries" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
 
+# The same of tall tables, a row an event, as `tidetable new` lays them out: `just bench-tall --data flights`.
+bench-tall *ARGS: _peers
+    cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
+    python3 -B bench/tall.py "{{ release }}" "{{ target }}/release/queries" "{{ peers }}/bin/python" data/bench "$@"
+
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
-    python3 -B bench/history.py "{{ release }}" data/bench/history "$@"
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/history.py "{{ release }}" "{{ target }}/release/examples" data/bench/history "$@"
 
 # Measure the parts of a load and of reading: `just bench-micro`, `just bench-micro parse`.
 bench-micro *ARGS:
     cargo bench --package tidetable-bench --bench micro -- "$@"
 
-# Time the stages of a load of FOLDER, without SQL in the build: `just bench-load data/bench/inputs/meter-20000x10/csv`.
+# Time the stages of a load of FOLDER, without SQL in the build: `just bench-load data/bench/inputs/meter-20000x10-irregular-1/csv`.
 bench-load *ARGS:
     cargo run --release --package tidetable-bench --bin load -- "$@"
 
@@ -175,7 +181,7 @@ clean-data:
     if [ -d data ]; then find data -mindepth 1 -maxdepth 1 ! -name fetched ! -name bench -exec rm -rf {} +; fi
 
 _build:
-    @cargo build --package tidetable-cli
+    @cargo build --package tidetable-cli --no-default-features
 
 _release:
     cargo build --release --package tidetable-cli

@@ -1,35 +1,42 @@
 """Benchmark cases: for each, the engines, their inputs, and the baseline of their times."""
 
+import functools
+
 from engines import Tidetable, peers
 from inputs import Input
 from shapes import METER, METRIC
 
 METERS, DAYS = 20_000, 10
 HOSTS, INSTANTS = 1_000, 200
+# Many entities, of few readings each.
+ENTITIES, ENTITY_DAYS, ENTITY_PER_DAY = 3_000_000, 2, 12
 
 
 class Case:
     """`entries` are pairs of engine and input. Times are relative to tidetable's (`among`: "engines"), or per item to the
-    first entry's ("sizes")."""
+    first entry's ("sizes"). An `optional` case runs only if it is named."""
 
-    def __init__(self, name, title, entries, among="engines"):
-        self.name, self.title, self.entries, self.among = name, title, entries, among
-
-
-def against_peers(name, title, tools, given, text_key=False):
-    return Case(name, title, [(engine, given) for engine in [Tidetable(tools), *peers(tools, text_key)]])
+    def __init__(self, name, title, entries, among="engines", optional=False):
+        self.name, self.title, self.entries, self.among, self.optional = name, title, entries, among, optional
 
 
-def all_cases(tools, scale):
-    """All cases; `scale` multiplies the number of meters or hosts."""
+def against_peers(name, title, tools, given, text_key=False, optional=False):
+    return Case(name, title, [(engine, given) for engine in [Tidetable(tools), *peers(tools, text_key)]], optional=optional)
+
+
+def all_cases(tools, args):
+    """All cases; `args.scale` multiplies the number of meters or hosts."""
+    scale = args.scale
+    given = functools.partial(Input, seed=args.seed, ordered=args.ordered)
     meters = METERS * scale
-    reference = Input(METER, meters, DAYS)
+    reference = given(METER, meters, DAYS)
+    many = given(METER, ENTITIES * scale, ENTITY_DAYS, per_day=ENTITY_PER_DAY)
     growth = [("a tenth", 0.1), ("once", 1), ("five times", 5)]
     return [
         against_peers("csv", "reference, CSV", tools, reference, text_key=True),
-        against_peers("parquet", "reference, Parquet", tools, Input(METER, meters, DAYS, "parquet"), text_key=True),
-        against_peers("metric", "METRIC, CSV", tools, Input(METRIC, HOSTS * scale, INSTANTS)),
-        against_peers("metric-parquet", "METRIC, Parquet", tools, Input(METRIC, HOSTS * scale, INSTANTS, "parquet")),
+        against_peers("parquet", "reference, Parquet", tools, given(METER, meters, DAYS, "parquet"), text_key=True),
+        against_peers("metric", "METRIC, CSV", tools, given(METRIC, HOSTS * scale, INSTANTS)),
+        against_peers("metric-parquet", "METRIC, Parquet", tools, given(METRIC, HOSTS * scale, INSTANTS, "parquet")),
         Case(
             "memory",
             "reference, CSV, memory",
@@ -43,11 +50,12 @@ def all_cases(tools, scale):
         Case(
             "growth",
             "growth, CSV",
-            [(Tidetable(tools, f"tidetable, {name}"), Input(METER, meters * times, DAYS)) for name, times in growth],
+            [(Tidetable(tools, f"tidetable, {name}"), given(METER, meters * times, DAYS)) for name, times in growth],
             "sizes",
         ),
-        Case("year", "a year, CSV", [(Tidetable(tools, "tidetable"), Input(METER, 2_000 * scale, 365))], "sizes"),
+        Case("year", "a year, CSV", [(Tidetable(tools, "tidetable"), given(METER, 2_000 * scale, 365))], "sizes"),
+        against_peers("entities", "3,000,000 meters, CSV", tools, many, optional=True),
     ]
 
 
-NAMES = ["csv", "parquet", "metric", "metric-parquet", "memory", "growth", "year"]
+NAMES = ["csv", "parquet", "metric", "metric-parquet", "memory", "growth", "year", "entities"]

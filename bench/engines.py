@@ -48,6 +48,8 @@ class Tidetable:
     """The command, with `options` of `run`."""
 
     ours = True
+    # Whether equal rows are kept: here, they are the same cells.
+    duplicates = False
 
     def __init__(self, tools, name="tidetable", options=()):
         self.tools, self.name, self.options = tools, name, options
@@ -92,7 +94,7 @@ class Tidetable:
         if not self.tools.compacts:
             return None
         seconds, _, _ = self.command("compact", given.shape.table, *self.tools.full)
-        given.check(self.answer(given))
+        given.check(self.answer(given), self.duplicates)
         return seconds, self.bytes(given, None)
 
     def clean(self):
@@ -103,6 +105,7 @@ class Peer:
     """Another engine, in a Python process of its own."""
 
     ours = False
+    duplicates = True
 
     def __init__(self, tools, peer, name, options=None):
         self.tools, self.peer, self.options = tools, peer, options or {}

@@ -11,7 +11,7 @@ import time
 import shapes
 from chdb import session
 
-TYPES = {"uint64": "UInt64", "float64": "Float64", "text": "String", "time": "DateTime('UTC')"}
+TYPES = {"uint64": "UInt64", "float64": "Float64", "text": "String"}
 FORMATS = {"csv": "CSVWithNames", "parquet": "Parquet"}
 SETTINGS = "max_threads = 2, max_insert_threads = 2, max_parsing_threads = 2, date_time_input_format = 'best_effort'"
 
@@ -28,8 +28,9 @@ def sync_all(root):
 
 def load(shape, order):
     start = time.perf_counter()
-    pairs = [shape.entity, ("ts", "time"), *shape.columns]
-    columns = ", ".join(f"{name} {TYPES[kind]}" for name, kind in pairs)
+    time_type = "DateTime64(3, 'UTC')" if shape.millis else "DateTime('UTC')"
+    pairs = [(name, TYPES[kind]) for name, kind in [shape.entity, *shape.columns]]
+    columns = ", ".join(f"{name} {kind}" for name, kind in [pairs[0], ("ts", time_type), *pairs[1:]])
     here = session.Session(order["out"])
     here.query("CREATE DATABASE IF NOT EXISTS bench ENGINE = Atomic")
     here.query(

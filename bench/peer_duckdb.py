@@ -18,9 +18,10 @@ def rows_of(shape, path, form):
         return f"SELECT * FROM read_parquet('{path}')"
     pairs = [shape.entity, ("ts", "time"), *shape.columns]
     columns = ", ".join(f"'{name}': '{TYPES[kind]}'" for name, kind in pairs)
+    seconds = "%S.%g" if shape.millis else "%S"
     return (
         f"SELECT * FROM read_csv('{path}', auto_detect = false, header = true, delim = ',', "
-        f"columns = {{{columns}}}, timestampformat = '%Y-%m-%dT%H:%M:%SZ')"
+        f"columns = {{{columns}}}, timestampformat = '%Y-%m-%dT%H:%M:{seconds}Z')"
     )
 
 

@@ -18,7 +18,8 @@ def rows_of(shape, source, form):
         return polars.scan_parquet(f"{source}/*.parquet")
     pairs = [shape.entity, ("ts", "time"), *shape.columns]
     rows = polars.scan_csv(f"{source}/*.csv", schema={name: TYPES[kind] for name, kind in pairs})
-    return rows.with_columns(polars.col("ts").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us"))
+    seconds = "%S%.3f" if shape.millis else "%S"
+    return rows.with_columns(polars.col("ts").str.to_datetime(f"%Y-%m-%dT%H:%M:{seconds}Z", time_unit="us"))
 
 
 def sync(path):

@@ -14,7 +14,7 @@ def markdown(results, tools, args, cold):
     missing = [name for name in ("duckdb", "polars", "chdb") if name not in tools.versions]
     lines = [
         f"{datetime.date.today()}, {machine()}; {version}; {runs(args.runs)}, two cores and two threads each.",
-        cache(cold),
+        f"Inputs: {arrival(args)}. {cache(cold)}",
         *[f"Missing: {name}, which could not be installed." for name in missing],
         "",
         HEAD,
@@ -29,8 +29,13 @@ def runs(count):
     return "single runs" if count == 1 else f"medians of {count} alternating runs"
 
 
+def arrival(args):
+    order = "ordered" if args.ordered else "irregular (random ids and order; some rows late, twice or missing)"
+    return f"{order}, seed {args.seed}"
+
+
 def cache(cold):
-    warm = "Inputs were in the page cache (read once before each run)"
+    warm = "They were in the page cache (read once before each run)"
     return f"{warm}, but those of: {', '.join(cold)}, which do not fit." if cold else f"{warm}."
 
 
@@ -106,4 +111,5 @@ def records(results, tools, args):
             }
         )
     about = {"date": str(datetime.date.today()), "machine": machine(), "scale": args.scale, "peers": tools.versions}
+    about |= {"seed": args.seed, "ordered": args.ordered}
     return {**about, "results": rows}

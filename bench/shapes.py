@@ -1,4 +1,4 @@
-"""The two shapes of telemetry: their columns, how they are sorted, and the jobs that load them."""
+"""The two shapes of telemetry: their columns and times, how they are sorted, and the jobs that load them."""
 
 METER_JOB = """name = "meter"
 [sources.readings]
@@ -38,10 +38,10 @@ columns = [
 
 
 class Shape:
-    """`columns` are (name, type) of the numeric columns, after `entity` and `ts`."""
+    """`columns` are (name, type) of the numeric columns, after `entity` and `ts`, which has whole seconds or `millis`."""
 
-    def __init__(self, name, table, entity, columns, item, text_key, job):
-        self.name, self.table, self.entity, self.columns = name, table, entity, columns
+    def __init__(self, name, table, entity, millis, columns, item, text_key, job):
+        self.name, self.table, self.entity, self.millis, self.columns = name, table, entity, millis, columns
         # The counted item: a reading, or a cell of a row.
         self.item = item
         # The row key in DuckDB's SQL.
@@ -64,6 +64,7 @@ METER = Shape(
     "meter",
     "SENSOR",
     ("meter", "uint64"),
+    False,
     [("kwh", "float64")],
     "reading",
     "lpad(meter::VARCHAR, 10, '0') || '#' || strftime(ts, '%Y%m%d')",
@@ -73,6 +74,7 @@ METRIC = Shape(
     "metric",
     "METRIC",
     ("host", "text"),
+    True,
     named("float", 60, "float64") + named("counter", 30, "uint64") + named("bytes", 10, "uint64"),
     "cell",
     "host || '#' || epoch_ms(ts)",

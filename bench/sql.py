@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the same queries in tidetable and DuckDB, alternating, over the same readings; compares answers and times.
 
-    sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY]
+    sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY] [--seed N] [--ordered]
 
 TIDETABLE is the release binary, which loads and compacts; QUERIES the release binary of crates/bench with a warm session;
 GENERATORS and WORK as for run.py; PYTHON a Python with DuckDB, in which this script runs itself again. DuckDB reads its own
-tables and a Parquet file (zstd), both sorted by meter and time; the better time counts. After a warm-up, the engines
+tables and a Parquet file (zstd), both sorted by meter and time and without duplicate rows; the better time counts. After a warm-up, the engines
 alternate; a round is a run of each. Queries of few milliseconds, which cold caches and sleeping threads would distort, run
 twenty times in a row in each engine, and once per round in a line of their own. The answers of tidetable must equal
 DuckDB's, float sums within 1e-9. Prints the medians as a Markdown table; exit code 1 if an answer is wrong.
@@ -27,6 +27,7 @@ from cases import DAYS, METERS
 from engines import Tidetable, Tools
 from inputs import Input
 from measure import THREADS, machine, two_cores
+from report import arrival
 from shapes import METER
 
 TABLES = "SENSOR", "PARQUET"
@@ -39,8 +40,21 @@ class Query:
         self.name, self.sql, self.ours, self.limit, self.times = name, sql, ours or sql, limit, times
 
 
-def queries(scale):
-    one, day = max(1, int(12_345 * scale)), "2017-07-30"
+class Picks:
+    """Meters and bounds that the readings have, whatever their seed."""
+
+    def __init__(self, peer, scale):
+        ids = [id for (id,) in peer.rows("SELECT DISTINCT meter FROM SENSOR ORDER BY 1")]
+        ranked = lambda rank: ids[min(max(1, rank), len(ids)) - 1]
+        self.one = ranked(int(12_345 * scale))
+        self.five = sorted({ranked(rank) for rank in (1, 15, 50, 150, 500)})
+        (bounds,) = peer.rows("SELECT quantile_disc(kwh, 0.999), quantile_disc(kwh, 0.991) FROM SENSOR")
+        self.rare, self.seldom = bounds
+
+
+def queries(picks):
+    one, day = picks.one, "2017-07-30"
+    five = ", ".join(str(id) for id in picks.five)
     of_one = f"SELECT ts, kwh FROM SENSOR WHERE meter = {one} ORDER BY ts"
     return [
         Query("totals per day", "SELECT CAST(ts AS DATE), count(*), sum(kwh) FROM SENSOR GROUP BY 1", 1.0),
@@ -60,8 +74,8 @@ def queries(scale):
             "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10",
             0.5,
         ),
-        Query("kwh over a bound, 0.1 %", "SELECT meter, ts, kwh FROM SENSOR WHERE kwh > 2.54", 0.7),
-        Query("kwh over a bound, 0.9 %", "SELECT meter, ts, kwh FROM SENSOR WHERE kwh > 1.5", None),
+        Query("kwh over a bound, 0.1 %", f"SELECT meter, ts, kwh FROM SENSOR WHERE kwh > {picks.rare}", 0.7),
+        Query("kwh over a bound, 0.9 %", f"SELECT meter, ts, kwh FROM SENSOR WHERE kwh > {picks.seldom}", None),
         Query(
             "join with 20,000 meters",
             "SELECT zone, count(*), sum(kwh) FROM SENSOR JOIN METERS ON SENSOR.meter = METERS.meter GROUP BY 1",
@@ -71,7 +85,7 @@ def queries(scale):
         Query("first ten in order", "SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts LIMIT 10", None),
         Query(
             "readings of five meters",
-            "SELECT meter, count(*), max(kwh) FROM SENSOR WHERE meter IN (1, 50, 500, 150, 15) GROUP BY 1",
+            f"SELECT meter, count(*), max(kwh) FROM SENSOR WHERE meter IN ({five}) GROUP BY 1",
             None,
         ),
     ]
@@ -95,7 +109,8 @@ class DuckDb:
             columns = "columns = {'meter': 'UBIGINT', 'ts': 'TIMESTAMP', 'kwh': 'DOUBLE'}"
             rows = f"read_csv('{source}/*.csv', auto_detect = false, header = true, delim = ',', {columns}, "
             rows += "timestampformat = '%Y-%m-%dT%H:%M:%SZ')"
-            self.db.execute(f"CREATE OR REPLACE TABLE SENSOR AS SELECT * FROM {rows} ORDER BY meter, ts")
+            # Duplicate readings are the same cells in tidetable.
+            self.db.execute(f"CREATE OR REPLACE TABLE SENSOR AS SELECT DISTINCT * FROM {rows} ORDER BY meter, ts")
             self.db.execute(f"COPY SENSOR TO '{parquet}' (FORMAT parquet, COMPRESSION zstd)")
             zones = "SELECT DISTINCT meter, 'zone ' || (meter % 50) AS zone FROM SENSOR"
             self.db.execute(f"COPY ({zones}) TO '{self.meters()}' (FORMAT parquet)")
@@ -125,9 +140,9 @@ class DuckDb:
 class Session:
     """A warm session of tidetable."""
 
-    def __init__(self, binary, root, meters):
+    def __init__(self, binary, root, meters=None):
         env = dict(os.environ, RAYON_NUM_THREADS=str(THREADS), TOKIO_WORKER_THREADS=str(THREADS))
-        command = [binary, root, meters]
+        command = [binary, root, *([meters] if meters else [])]
         self.process = subprocess.Popen(
             [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
@@ -233,23 +248,26 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="multiplies the number of meters (0.01 to try it out)")
     parser.add_argument("--runs", type=int, default=7, help="runs of each engine, of which the median counts")
     parser.add_argument("--only", action="append", help="only queries whose name contains this; may be given more than once")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the readings")
+    parser.add_argument("--ordered", action="store_true", help="readings of ascending ids in order, each once and on time")
     args = parser.parse_args()
     if pathlib.Path(sys.prefix) != args.python.absolute().parent.parent:
         os.execv(args.python, [str(args.python), "-B", *sys.argv])
     work = args.work.absolute()
     work.mkdir(parents=True, exist_ok=True)
     tools = Tools(args.tidetable.absolute(), args.generators.absolute(), args.python.absolute(), work)
-    given = Input(METER, METERS * args.scale, DAYS)
+    given = Input(METER, METERS * args.scale, DAYS, seed=args.seed, ordered=args.ordered)
     given.prepare(tools)
     two_cores()
-    home = work / f"sql-{given.entities}x{given.steps}"
+    home = work / f"sql-{given.name}"
     home.mkdir(exist_ok=True)
     peer = DuckDb(home)
     peer.load(given.folder)
+    picks = Picks(peer, args.scale)
     loaded = Tidetable(tools)
     loaded.load(given)
     root = loaded.home / "data"
-    print(f"{machine()}; DuckDB {peer.version}; medians of {args.runs} runs in turn\n")
+    print(f"{machine()}; DuckDB {peer.version}; medians of {args.runs} runs in turn; readings: {arrival(args)}\n")
     print("| query | store | tidetable | DuckDB, own table | DuckDB, Parquet | against the better | wanted | held |")
     print("|---|---|---|---|---|---|---|---|")
     right = True
@@ -260,12 +278,12 @@ def main():
         if state == "compacted":
             loaded.compact(given)
         session = Session(args.queries.absolute(), root, peer.meters())
-        for query in queries(args.scale):
+        for query in queries(picks):
             if not args.only or any(part in query.name for part in args.only):
                 line, good = measure(query, session, peer, args.runs, home, state)
                 print(line, flush=True)
                 right &= good
-        row = f"{max(1, int(12_345 * args.scale)):010}#20170730"
+        row = f"{picks.one:010}#20170730"
         seconds = statistics.median(session.ask(table="SENSOR", row=row, runs=2000)["seconds"])
         held = "yes" if seconds <= 50e-6 else "no"
         print(f"| a meter's day through the store | {state} | {text(seconds)} | | | | 50 µs | {held} |", flush=True)

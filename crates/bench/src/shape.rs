@@ -1,4 +1,4 @@
-//! The two shapes of telemetry used by the benchmarks.
+//! The two shapes of telemetry used by the benchmarks, and its size and arrival.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec};
-use tidetable_testkit::{Metrics, Readings, Written};
+use tidetable_testkit::{Arrival, Metrics, Readings, Written};
 
 use crate::Result;
 
@@ -17,6 +17,32 @@ pub enum Shape {
     Meter,
     /// A row per machine and sample, a column per metric, of a hundred: `{host}#{ts:ms}`.
     Metric,
+}
+
+/// How much telemetry is generated, and how it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Telemetry {
+    /// Number of meters or machines.
+    pub entities: u32,
+    /// Days of meters, with 96 readings each, or minutes of machines, with a sample each.
+    pub steps: u32,
+    /// Seed of ids, values and arrival.
+    pub seed: u64,
+    /// How it arrives.
+    pub arrival: Arrival,
+}
+
+impl Telemetry {
+    /// Telemetry that arrives irregularly.
+    pub fn new(entities: u32, steps: u32) -> Self {
+        Self { entities, steps, seed: 1, arrival: Arrival::Irregular }
+    }
+
+    /// The same in order, without late, duplicate and missing rows.
+    #[must_use]
+    pub fn ordered(self) -> Self {
+        Self { arrival: Arrival::Ordered, ..self }
+    }
 }
 
 impl Shape {
@@ -83,16 +109,18 @@ impl Shape {
         Ok(Layout::compile(&self.table(), &self.source(&[]).schema()).map_err(|errors| format!("{errors:?}"))?)
     }
 
-    /// Writes CSV files into `folder`: `entities` meters or machines with 96 readings a day or one sample a minute,
-    /// for `steps` days or minutes.
+    /// Writes CSV files into `folder`.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(self, folder: &Path, entities: u32, steps: u32) -> Result<Written> {
+    pub fn write(self, folder: &Path, telemetry: Telemetry) -> Result<Written> {
+        let Telemetry { entities, steps, seed, arrival } = telemetry;
         let first = NaiveDate::from_ymd_opt(2017, 7, 26).unwrap_or_default();
         Ok(match self {
-            Self::Meter => Readings { meters: entities, per_day: 96, first, days: steps, seed: 1 }.write_csv(folder)?,
-            Self::Metric => Metrics { hosts: entities, instants: steps, first, seed: 1 }.write_csv(folder)?,
+            Self::Meter => {
+                Readings { meters: entities, per_day: 96, first, days: steps, seed, arrival }.write_csv(folder)?
+            }
+            Self::Metric => Metrics { hosts: entities, instants: steps, first, seed, arrival }.write_csv(folder)?,
         })
     }
 }

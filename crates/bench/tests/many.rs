@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use peak_alloc::PeakAlloc;
-use tidetable_bench::{Bench, Shape};
+use tidetable_bench::{Bench, Shape, Telemetry};
 use tidetable_layout::Window;
 use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 
@@ -21,7 +21,8 @@ const FACTOR: f64 = 1.5;
 fn peak(ssts: u32) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let inputs = folder.path().join("inputs");
-    let written = Shape::Meter.write(&inputs, METER_DAYS / ssts, ssts).unwrap();
+    // Ordered: each file is one SST, and the number of its rows is known.
+    let written = Shape::Meter.write(&inputs, Telemetry::new(METER_DAYS / ssts, ssts).ordered()).unwrap();
     let bench = Bench::new(Shape::Meter, &inputs, &folder.path().join("store")).unwrap();
     let bench = bench.with_window(Window::None).unwrap();
     for path in &written.paths {

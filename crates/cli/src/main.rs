@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 /// Loads allocate hundreds of MiB in large blocks; `.cargo/config.toml` has the settings.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

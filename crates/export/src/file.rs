@@ -3,6 +3,7 @@
 pub(crate) mod bigtable;
 pub(crate) mod cbt;
 pub(crate) mod cells;
+pub(crate) mod csv;
 pub(crate) mod format;
 pub(crate) mod ordering;
 pub(crate) mod rows;

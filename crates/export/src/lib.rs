@@ -20,6 +20,7 @@ mod stale;
 pub use delta::{DELTA_LOG, write_log};
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
+pub use file::csv::write_csv_field;
 pub use file::format::FileFormat;
 pub use part::adopt::{Adopted, Stranded, adopt, found_instead, stranded};
 pub use part::request::{FileMode, Outcome, PublishRequest, PublishedPart};

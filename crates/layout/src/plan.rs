@@ -55,6 +55,15 @@ impl TailField {
     pub(crate) fn number(&self, tail: u64) -> u64 {
         tail / self.shift % self.modulus
     }
+
+    /// The number of each tail. Divides only if that changes one.
+    pub(crate) fn numbers(&self, tails: &[u64]) -> Vec<u64> {
+        let greatest = tails.iter().copied().fold(0, u64::max);
+        if self.shift == 1 && greatest < self.modulus {
+            return tails.to_vec();
+        }
+        tails.iter().map(|tail| self.number(*tail)).collect()
+    }
 }
 
 impl KeyPlan {

@@ -179,7 +179,7 @@ impl Feed for Inputs {
         give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some((_, events)) = self.content(input) else {
-            return Err(StoreError::InputMoved { path: input.path.clone() });
+            return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let all_given = give_events(events, cuts, give)?;
         Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0 }))

@@ -35,8 +35,8 @@ impl RunRecord {
     }
 }
 
-/// The rejected rows of a run, in file order. A missing file has none; a damaged line is skipped with
-/// a warning.
+/// The rejected rows of a run: those of its sources, then those of each query, by input and line. A missing file has
+/// none; a damaged line is skipped with a warning.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -44,12 +44,15 @@ pub fn rejected_rows(blobs: &dyn Blobs, record: &RunRecord) -> Result<Vec<Reject
     let mut rows = Vec::new();
     for path in record.reject_files() {
         let Some(bytes) = blobs.read(path)? else { continue };
+        let first = rows.len();
         for row in rejected_lines(path, &bytes) {
             match row {
                 Ok(row) => rows.push(row),
                 Err(error) => leave_out(&error),
             }
         }
+        // Inputs are read in parallel, and their rejected rows are written as they come.
+        rows[first..].sort_by(|a: &RejectedRow, b| (&a.file, a.line, &a.table).cmp(&(&b.file, b.line, &b.table)));
     }
     Ok(rows)
 }
@@ -82,14 +85,14 @@ mod tests {
         let blobs = LocalBlobs::new(root.path().to_owned());
         let row =
             |file: &str| format!("{{\"file\":\"{file}\",\"line\":2,\"column\":null,\"reason\":\"r\",\"raw\":\"x\"}}\n");
-        blobs.replace("rejected/R.jsonl", row("a").repeat(2).as_bytes()).unwrap();
+        blobs.replace("rejected/R.jsonl", [row("b"), row("a")].concat().as_bytes()).unwrap();
         blobs.replace("rejected/R.D.jsonl", row("T@d").as_bytes()).unwrap();
         let load = LoadRecord { rejected: Some(rejects_path("R", Some("D"))), ..LoadRecord::default() };
         let gone = LoadRecord { rejected: Some(rejects_path("R", Some("gone"))), ..LoadRecord::default() };
         let rejected = Some(rejects_path("R", None));
         let record = RunRecord { rejected, loads: vec![load, gone], ..RunRecord::default() };
         let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
-        assert_eq!(files, ["a", "a", "T@d"]);
+        assert_eq!(files, ["a", "b", "T@d"]);
         blobs.replace("rejected/R.jsonl", format!("{}half", row("a")).as_bytes()).unwrap();
         let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
         assert_eq!(files, ["a", "T@d"], "what can be read is read");

@@ -27,7 +27,7 @@ impl Job {
 
 /// The times of `cron` in `zone` after `after` and up to `to`, both microseconds since the epoch; the first
 /// 10,080 of them.
-pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
+pub fn scheduled_times(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
     let mut found = Vec::new();
     let Some(start) = DateTime::from_timestamp_micros(after) else { return found };
     // A clock change may move a time over midnight.
@@ -59,7 +59,7 @@ pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
 /// The scheduled times since the run of logical time `last`, at most `window` microseconds ago. The newest
 /// may be `now`. A job that never ran has missed nothing.
 pub fn missed(cron: &Cron, zone: Tz, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
-    last.map(|last| moments(cron, zone, last.max(now.saturating_sub(window)), now)).unwrap_or_default()
+    last.map(|last| scheduled_times(cron, zone, last.max(now.saturating_sub(window)), now)).unwrap_or_default()
 }
 
 /// The scheduled times for which a job is to run at `now`, in order: the missed ones that `catch_up` selects, and the
@@ -72,7 +72,7 @@ pub fn to_run(cron: &Cron, zone: Tz, catch_up: CatchUp, window: i64, last: Optio
         (_, last) => last.unwrap_or(i64::MIN).max(minute - 1),
     };
     match catch_up {
-        CatchUp::All => moments(cron, zone, since, now),
+        CatchUp::All => scheduled_times(cron, zone, since, now),
         CatchUp::Latest | CatchUp::None => latest(cron, zone, since, now).into_iter().collect(),
     }
 }
@@ -83,7 +83,7 @@ fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
     while end > after {
         // A day at a time: a longer range may hold too many times to list.
         let start = after.max(end.saturating_sub(DAY));
-        if let Some(last) = moments(cron, zone, start, end).last() {
+        if let Some(last) = scheduled_times(cron, zone, start, end).last() {
             return Some(*last);
         }
         end = start;
@@ -94,7 +94,7 @@ fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
 /// Whether `now`, microseconds since the epoch, lies in a scheduled minute.
 pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
     let minute = minute_of(now);
-    !moments(cron, zone, minute - 1, minute).is_empty()
+    !scheduled_times(cron, zone, minute - 1, minute).is_empty()
 }
 
 /// The start of the minute of `now`.

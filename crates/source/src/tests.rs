@@ -334,7 +334,7 @@ fn hashing_ends_with_the_piece_after_which_nobody_wants_more() {
         let asked = Arc::clone(&asked);
         asked.store(0, Ordering::Relaxed);
         let storage = Storage::new(root.path().into(), None);
-        storage.with_wanted(move || asked.fetch_add(1, Ordering::Relaxed) < most)
+        storage.with_stop_check(move || asked.fetch_add(1, Ordering::Relaxed) < most)
     };
     let found = |file: &str| {
         let spec = SourceSpec { files: vec![file.to_owned()], ..spec() };

@@ -2,10 +2,10 @@
 
 pub(crate) mod declared;
 pub(crate) mod dialect;
-pub(crate) mod numbers;
 pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod semantics;
+pub(crate) mod small_results;
 pub(crate) mod statement;
 pub(crate) mod volatile;
 
@@ -29,6 +29,7 @@ use crate::catalog::names::{CATALOG, RECORDS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
+use crate::optimizer::logical_rules;
 use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
@@ -113,7 +114,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
             .with_analyzer_rules(floats::analyzer_rules())
-            .with_optimizer_rules(workarounds::logical_rules())
+            .with_optimizer_rules(if push_down { logical_rules() } else { workarounds::logical_rules() })
             .with_physical_optimizer_rules(physical_rules(options.memory))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
         let state = with_sql_features(state, Arc::new(views)).build();

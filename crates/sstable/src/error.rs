@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 
 /// A part of an SST, as errors and inspections name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum FilePart {
     /// The fixed start: magic number, format version, file id.
     Header,
     /// The fixed end: magic number, format version, lengths, checksum.
@@ -16,7 +16,7 @@ pub enum Part {
     /// The bloom filter of row keys.
     Filter,
     /// The head of a stripe, before its pages: keys, positions and checksums of the pages, small streams.
-    Head,
+    StripeHead,
     /// Qualifiers of the records of a column group, as codes of its dictionary.
     Qualifiers {
         /// Index of the column group in the stored schema.
@@ -50,14 +50,14 @@ pub enum Part {
     },
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for FilePart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => write!(out, "header"),
             Self::Footer => write!(out, "footer"),
             Self::Meta => write!(out, "meta"),
             Self::Filter => write!(out, "filter"),
-            Self::Head => write!(out, "head"),
+            Self::StripeHead => write!(out, "head"),
             Self::Qualifiers { group } => write!(out, "qualifiers of group {group}"),
             Self::Timestamps { group } => write!(out, "timestamps of group {group}"),
             Self::Values { group, column } => write!(out, "values of group {group}, column {column}"),
@@ -105,7 +105,7 @@ pub enum ReadError {
         /// Index of the stripe, if the part is in one.
         stripe: Option<usize>,
         /// The part whose checksum does not match.
-        stream: Part,
+        stream: FilePart,
         /// Index of the page in its stream; 0 for parts without pages.
         page: usize,
         /// Offset of the checksummed bytes.

@@ -48,7 +48,7 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Part, ReadError, WriteError};
+pub use error::{FilePart, ReadError, WriteError};
 pub use file::{FileSource, FileSummary, ReadAt, ReadCounts, Reader, Writer};
 pub use group::RecordFilter;
 pub use options::{Compression, StripeLimits, WriteOptions};

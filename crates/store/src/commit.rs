@@ -26,7 +26,7 @@ impl Table {
     /// # Errors
     /// Nothing was committed after these: [`StoreError::Conflict`] if the edit cannot be rebased,
     /// [`StoreError::Fenced`] if vacuum may have removed its SSTs, [`StoreError::SumOverflow`],
-    /// [`StoreError::RowTooLarge`] or [`StoreError::Uncovers`] if a row would exceed a limit, [`StoreError::Owned`] if
+    /// [`StoreError::RowTooLarge`] or [`StoreError::RowTooLargeAfterDelete`] if a row would exceed a limit, [`StoreError::OwnedByOtherJob`] if
     /// the table now belongs to another job. After [`StoreError::OutcomeUnknown`] the edit may be committed or not:
     /// vacuum removed the version before the commit was confirmed.
     pub fn commit(&self, mut base: Version, edit: &VersionEdit, ids: &dyn Ids, now: i64) -> Result<Version> {
@@ -134,7 +134,7 @@ impl Commit<'_> {
             return Err(self.conflict("its layout changed".to_owned()));
         }
         if latest.table.job != base.table.job {
-            return Err(StoreError::Owned { table: self.table.name().to_owned(), owner: latest.table.job });
+            return Err(StoreError::OwnedByOtherJob { table: self.table.name().to_owned(), owner: latest.table.job });
         }
         Ok(latest)
     }

@@ -23,7 +23,7 @@ pub enum StoreError {
     },
     /// A file is where a directory is needed.
     #[error("{path} is a file where a directory is needed: move it away and run again; nothing was overwritten")]
-    InTheWay {
+    NotADirectory {
         /// Its path inside the store.
         path: String,
     },
@@ -126,7 +126,7 @@ pub enum StoreError {
     },
     /// The table belongs to another job.
     #[error("table {table} belongs to job {owner}; give the table of this job another name")]
-    Owned {
+    OwnedByOtherJob {
         /// Table name.
         table: String,
         /// The job it belongs to.
@@ -251,7 +251,7 @@ pub enum StoreError {
     },
     /// An input changed while it was being read.
     #[error("{path} changed while it was being read; nothing was committed, run again when it is complete")]
-    InputMoved {
+    InputChanged {
         /// The input.
         path: String,
     },
@@ -318,7 +318,7 @@ pub enum StoreError {
         "row {row} of {table} would take {bytes} bytes with older cells that this delete would uncover, and Bigtable holds at most \
          268435456 in a row; nothing was deleted: delete the older cells first, or the whole row"
     )]
-    Uncovers {
+    RowTooLargeAfterDelete {
         /// Table name.
         table: String,
         /// Row key.
@@ -369,7 +369,7 @@ impl StoreError {
         if let Self::SumOverflow { table, .. }
         | Self::Sketch { table, .. }
         | Self::RowTooLarge { table, .. }
-        | Self::Uncovers { table, .. } = &mut self
+        | Self::RowTooLargeAfterDelete { table, .. } = &mut self
         {
             name.clone_into(table);
         }

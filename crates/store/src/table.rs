@@ -99,8 +99,8 @@ impl Table {
     ///
     /// # Errors
     /// If its manifest cannot be read.
-    pub fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
-        self.manifests.files_of(version)
+    pub fn metadata_files(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
+        self.manifests.metadata_files(version)
     }
 
     /// Removes the SSTs that were written for an edit that will not be committed.
@@ -111,14 +111,14 @@ impl Table {
     /// The base of the next commit: the newest version, or version 0 with `identity` if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Owned`] or [`StoreError::LayoutChanged`] if the table has another job or layout than `identity`,
+    /// [`StoreError::OwnedByOtherJob`] or [`StoreError::LayoutChanged`] if the table has another job or layout than `identity`,
     /// or if the version cannot be read.
     pub fn base(&self, identity: &TableIdentity) -> Result<Version> {
         let Some(version) = self.latest()? else {
             return Ok(Version::empty(identity.clone()));
         };
         if version.table.job != identity.job {
-            return Err(StoreError::Owned { table: self.name().to_owned(), owner: version.table.job });
+            return Err(StoreError::OwnedByOtherJob { table: self.name().to_owned(), owner: version.table.job });
         }
         if version.table.layout != identity.layout {
             return Err(StoreError::LayoutChanged { table: self.name().to_owned() });

@@ -196,7 +196,7 @@ fn deleting_newer_versions_uncovers_no_row_that_is_too_large() {
         };
         if extent.is_none() {
             let error = delete(8..10).unwrap_err();
-            assert!(matches!(&error, StoreError::Uncovers { row, .. } if row == "00"), "{error}");
+            assert!(matches!(&error, StoreError::RowTooLargeAfterDelete { row, .. } if row == "00"), "{error}");
             assert_eq!(world.cells().len(), 2, "nothing is deleted");
         }
         delete(2..3).unwrap();

@@ -1,24 +1,28 @@
-//! Writes generated samples of machines: `metrics FOLDER HOSTS INSTANTS`, a hundred metrics each, ten CSV files in
-//! time order. Prints the number of rows and the sum of each metric.
+//! Writes generated samples of machines: `metrics FOLDER HOSTS INSTANTS [--seed 1] [--ordered]`, a hundred metrics each,
+//! ten CSV files in order of arrival. Prints the counts of rows and the sums of each metric.
 
-use std::io::{self, stdout};
-use std::path::PathBuf;
+use std::io::{self, Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 use chrono::NaiveDate;
-use tidetable_testkit::Metrics;
+use tidetable_testkit::{Args, Metrics};
+
+const USAGE: &str = "usage: metrics FOLDER HOSTS INSTANTS [--seed 1] [--ordered]";
 
 fn main() -> io::Result<ExitCode> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let (Some(folder), Some(hosts), Some(instants), Some(first)) = (
-        args.first().map(PathBuf::from),
-        args.get(1).and_then(|hosts| hosts.parse().ok()),
-        args.get(2).and_then(|instants| instants.parse().ok()),
-        NaiveDate::from_ymd_opt(2015, 3, 16),
-    ) else {
-        return Ok(ExitCode::from(2));
+    let Some(args) = Args::parse(std::env::args().skip(1), &[]) else { return usage() };
+    let (Some(hosts), Some(instants), Some(first)) =
+        (args.number(1), args.number(2), NaiveDate::from_ymd_opt(2015, 3, 16))
+    else {
+        return usage();
     };
-    let metrics = Metrics { hosts, instants, first, seed: 1 };
-    metrics.write_csv(&folder)?.report(&mut stdout())?;
+    let metrics = Metrics { hosts, instants, first, seed: args.seed, arrival: args.arrival };
+    metrics.write_csv(Path::new(&args.words[0]))?.report(&mut stdout())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn usage() -> io::Result<ExitCode> {
+    writeln!(io::stderr(), "{USAGE}")?;
+    Ok(ExitCode::from(2))
 }

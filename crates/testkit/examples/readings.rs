@@ -1,24 +1,29 @@
-//! Writes generated readings: `readings FOLDER METERS DAYS`, 96 per meter and day, one CSV file per day. Prints their
-//! number and sum.
+//! Writes generated readings: `readings FOLDER METERS DAYS [--per-day 96] [--seed 1] [--ordered]`, one CSV file per day
+//! of arrival. Prints their counts and sums.
 
-use std::io::{self, stdout};
-use std::path::PathBuf;
+use std::io::{self, Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 use chrono::NaiveDate;
-use tidetable_testkit::Readings;
+use tidetable_testkit::{Args, Readings};
+
+const USAGE: &str = "usage: readings FOLDER METERS DAYS [--per-day 96] [--seed 1] [--ordered]";
 
 fn main() -> io::Result<ExitCode> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let (Some(folder), Some(meters), Some(days), Some(first)) = (
-        args.first().map(PathBuf::from),
-        args.get(1).and_then(|meters| meters.parse().ok()),
-        args.get(2).and_then(|days| days.parse().ok()),
-        NaiveDate::from_ymd_opt(2017, 7, 26),
-    ) else {
-        return Ok(ExitCode::from(2));
+    let Some(args) = Args::parse(std::env::args().skip(1), &["--per-day"]) else { return usage() };
+    let per_day = args.numbers.get("--per-day").copied().unwrap_or(96);
+    let (Some(meters), Some(days), Some(first), Some(0)) =
+        (args.number(1), args.number(2), NaiveDate::from_ymd_opt(2017, 7, 26), 1440u32.checked_rem(per_day))
+    else {
+        return usage();
     };
-    let readings = Readings { meters, per_day: 96, first, days, seed: 1 };
-    readings.write_csv(&folder)?.report(&mut stdout())?;
+    let readings = Readings { meters, per_day, first, days, seed: args.seed, arrival: args.arrival };
+    readings.write_csv(Path::new(&args.words[0]))?.report(&mut stdout())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn usage() -> io::Result<ExitCode> {
+    writeln!(io::stderr(), "{USAGE}")?;
+    Ok(ExitCode::from(2))
 }

@@ -1,11 +1,14 @@
-//! Samples of machines: a row per machine and minute with a hundred metrics, in time order.
+//! Samples of machines with a hundred metrics, ten CSV files.
 
 use std::f64::consts::TAU;
 use std::io;
 use std::path::Path;
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
 
+use crate::arrival::Arrival;
+use crate::entities::{Zipf, ids};
+use crate::grid::{Grid, Rows};
 use crate::seeded::Seeded;
 use crate::written::{Text, Written, write_files};
 
@@ -15,9 +18,15 @@ const SIZES: usize = 10;
 /// Number of files.
 const FILES: u32 = 10;
 const PAGE: u64 = 4096;
+/// Milliseconds between instants, at least.
+const MINUTE: u32 = 60_000;
 
-/// Samples of `hosts` machines at `instants` minutes from the start of `first`: 60 floats of two decimals that
+/// Samples of `hosts` machines in `instants` minutes from the start of `first`: 60 floats of two decimals that
 /// oscillate about a level, 30 monotonic counters, 10 sizes in bytes, which are whole pages.
+///
+/// A minute has as many samples as there are machines: ordered, each machine's at the minute; otherwise at times of
+/// their own, of machines with a Zipf distribution. With more than 60,000 machines, an instant is longer than a minute,
+/// a millisecond a sample, so that a machine has no two samples of one time.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     /// Number of machines.
@@ -26,8 +35,25 @@ pub struct Metrics {
     pub instants: u32,
     /// Day of the first sample.
     pub first: NaiveDate,
-    /// Seed of the values.
+    /// Seed of ids, values and arrival.
     pub seed: u64,
+    /// How samples arrive.
+    pub arrival: Arrival,
+}
+
+/// Parameters of the machines.
+struct Hosts<'a> {
+    metrics: &'a Metrics,
+    ids: Vec<u32>,
+    habits: Vec<Vec<Habit>>,
+    /// Absent if every machine has a sample at every instant.
+    zipf: Option<Zipf>,
+}
+
+/// What the samples of an instant share.
+struct Instant {
+    number: u32,
+    time: NaiveDateTime,
 }
 
 /// Parameters of one metric of one machine.
@@ -48,7 +74,7 @@ impl Metrics {
         floats.chain(named("counter", COUNTERS).chain(named("bytes", SIZES)).map(|name| (name, false)))
     }
 
-    /// Number of values.
+    /// Number of values without gaps and duplicates.
     pub fn cells(&self) -> u64 {
         u64::from(self.hosts) * u64::from(self.instants) * (FLOATS + COUNTERS + SIZES) as u64
     }
@@ -66,14 +92,30 @@ impl Metrics {
         });
         header.push('\n');
         let sums = Self::columns().map(|(name, float)| (name, if float { 2 } else { 0 })).collect();
-        let habits: Vec<Vec<Habit>> = (0..self.hosts).map(|host| self.habits(host)).collect();
+        let irregular = self.arrival == Arrival::Irregular;
+        let ids = if irregular { ids(self.hosts, self.seed) } else { (0..self.hosts).collect() };
+        let hosts = Hosts {
+            metrics: self,
+            ids: ids.clone(),
+            habits: (0..self.hosts).map(|host| self.habits(host)).collect(),
+            zipf: irregular.then(|| Zipf::new(self.hosts)),
+        };
+        let bound = |file: u32| (u64::from(self.instants) * u64::from(file) / u64::from(FILES)) as u32;
+        let grid = Grid {
+            bounds: (0..=FILES).map(bound).collect(),
+            slots: self.hosts,
+            minutes: f64::from(self.interval()) / f64::from(MINUTE),
+            arrival: self.arrival,
+            shuffled: false,
+            seed: self.seed,
+        };
         let paths = (0..FILES).map(|file| folder.join(format!("samples-{file:02}.csv"))).collect();
-        write_files(paths, &header, sums, |file, out| {
-            let mut random = Seeded::part(self.seed, u64::from(file));
-            let bound = |file: u32| (u64::from(self.instants) * u64::from(file) / u64::from(FILES)) as u32;
-            (bound(file)..bound(file + 1))
-                .try_for_each(|instant| self.write_instant(instant, &habits, &mut random, out))
-        })
+        write_files(paths, ids, &header, sums, |file, out| grid.write(&hosts, file, out))
+    }
+
+    /// Milliseconds between instants.
+    fn interval(&self) -> u32 {
+        if self.arrival == Arrival::Irregular { MINUTE.max(self.hosts) } else { MINUTE }
     }
 
     fn habits(&self, host: u32) -> Vec<Habit> {
@@ -90,94 +132,92 @@ impl Metrics {
         };
         (0..FLOATS + COUNTERS + SIZES).map(habit).collect()
     }
+}
 
-    fn write_instant(
-        &self,
-        instant: u32,
-        habits: &[Vec<Habit>],
-        random: &mut Seeded,
-        out: &mut Text,
-    ) -> io::Result<()> {
-        let time = self.first.and_hms_opt(0, 0, 0).unwrap_or_default() + TimeDelta::minutes(i64::from(instant));
-        let time = time.format(".example.com,%Y-%m-%dT%H:%M:%SZ").to_string();
-        for (host, habits) in habits.iter().enumerate() {
-            out.line.extend_from_slice(b"server");
-            out.integer(host as u64);
-            out.line.extend_from_slice(time.as_bytes());
-            for (at, habit) in habits.iter().enumerate() {
-                out.line.push(b',');
-                let value = if at < FLOATS {
-                    let value = habit.floating(instant, random);
-                    out.fixed::<2>(value);
-                    value
-                } else {
-                    let value = if at < FLOATS + COUNTERS {
-                        habit.counted(instant, random)
-                    } else {
-                        habit.sized(instant, random)
-                    };
-                    out.integer(value);
-                    value
-                };
-                out.sums[at] += u128::from(value);
-            }
-            out.end_row()?;
-        }
-        Ok(())
+impl Hosts<'_> {
+    /// The machine of a slot, its time after the instant in milliseconds, and the number of samples that it may have
+    /// made before.
+    fn sample(&self, instant: u32, slot: u32, random: &mut Seeded) -> (usize, u32, f64) {
+        let Some(zipf) = &self.zipf else { return (slot as usize, 0, f64::from(instant)) };
+        let (host, hosts) = (zipf.draw(random), self.metrics.hosts);
+        let before = u64::from(instant) * u64::from(hosts) + u64::from(slot);
+        (host, slot * (self.metrics.interval() / hosts), before as f64 * zipf.share(host))
     }
 }
 
+impl Rows for Hosts<'_> {
+    type Instant = Instant;
+
+    fn instant(&self, number: u32) -> Instant {
+        let after = TimeDelta::milliseconds(i64::from(number) * i64::from(self.metrics.interval()));
+        Instant { number, time: self.metrics.first.and_hms_opt(0, 0, 0).unwrap_or_default() + after }
+    }
+
+    fn row(&self, at: &Instant, slot: u32, random: &mut Seeded, out: &mut Text) {
+        let (host, after, clock) = self.sample(at.number, slot, random);
+        out.line.extend_from_slice(b"server");
+        out.integer(u64::from(self.ids[host]));
+        out.line.extend_from_slice(b".example.com,");
+        write_time(at.time + TimeDelta::milliseconds(i64::from(after)), out);
+        for (column, habit) in self.habits[host].iter().enumerate() {
+            out.line.push(b',');
+            let value = match column {
+                ..FLOATS => habit.floating(clock, random),
+                _ if column < FLOATS + COUNTERS => habit.counted(clock),
+                _ => habit.sized(clock, random),
+            };
+            if column < FLOATS {
+                out.fixed::<2>(value)
+            } else {
+                out.integer(value)
+            }
+            out.count(column, value);
+        }
+    }
+}
+
+/// Appends a time with milliseconds.
+fn write_time(time: NaiveDateTime, out: &mut Text) {
+    out.padded::<4>(time.year().unsigned_abs().into());
+    for (before, part) in
+        [(b'-', time.month()), (b'-', time.day()), (b'T', time.hour()), (b':', time.minute()), (b':', time.second())]
+    {
+        out.line.push(before);
+        out.padded::<2>(part.into());
+    }
+    out.line.push(b'.');
+    out.padded::<3>((time.nanosecond() / 1_000_000).into());
+    out.line.push(b'Z');
+}
+
+/// `clock` is the number of samples of the machine before this one, on average.
 impl Habit {
     /// Oscillation about the level.
-    fn curve(&self, instant: u32) -> f64 {
-        self.level * (1.0 + self.swing * (TAU * (f64::from(instant) / self.period + self.phase)).sin())
+    fn curve(&self, clock: f64) -> f64 {
+        self.level * (1.0 + self.swing * (TAU * (clock / self.period + self.phase)).sin())
     }
 
     /// Hundredths of a float.
-    fn floating(&self, instant: u32, random: &mut Seeded) -> u64 {
+    fn floating(&self, clock: f64, random: &mut Seeded) -> u64 {
         let noise = self.level * 0.02 * random.normal();
-        ((self.curve(instant) + noise).max(0.0) * 100.0).round() as u64
+        ((self.curve(clock) + noise).max(0.0) * 100.0).round() as u64
     }
 
-    /// Never less than the sample before.
-    fn counted(&self, instant: u32, random: &mut Seeded) -> u64 {
+    /// Never less than at an earlier time: steps of random height, with a straight line between them.
+    fn counted(&self, clock: f64) -> u64 {
         let (rate, start) = (self.level as u64, (self.phase * 1e8) as u64);
-        start + rate * u64::from(instant) + random.below(rate.max(1))
+        let step = |number: u64| rate * number + Seeded::part(self.phase.to_bits(), number).below(rate.max(1));
+        let (number, rest) = (clock as u64, clock.fract());
+        let low = step(number);
+        let rise = if rest > 0.0 { (step(number + 1) - low) as f64 * rest } else { 0.0 };
+        start + low + rise as u64
     }
 
     /// Whole pages.
-    fn sized(&self, instant: u32, random: &mut Seeded) -> u64 {
-        (self.curve(instant) as u64 + random.below(64)) * PAGE
+    fn sized(&self, clock: f64, random: &mut Seeded) -> u64 {
+        (self.curve(clock) as u64 + random.below(64)) * PAGE
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_have_their_shape_and_their_sums() {
-        let metrics = Metrics { hosts: 3, instants: 25, first: NaiveDate::from_ymd_opt(2015, 3, 16).unwrap(), seed: 1 };
-        let folder = tempfile::tempdir().unwrap();
-        let written = metrics.write_csv(folder.path()).unwrap();
-        assert_eq!((written.paths.len(), written.rows, metrics.cells()), (10, 75, 7500));
-        let mut sums = vec![0.0; 100];
-        let mut last = [0u64; 3];
-        for (at, path) in written.paths.iter().enumerate() {
-            let text = std::fs::read_to_string(path).unwrap();
-            for (row, line) in text.lines().skip(1).enumerate() {
-                let fields: Vec<&str> = line.split(',').collect();
-                assert_eq!(fields.len(), 102);
-                assert_eq!(fields[0], format!("server{}.example.com", row % 3));
-                assert_eq!(fields[2].split('.').nth(1).map(str::len), Some(2), "{at} {line}");
-                sums.iter_mut().zip(&fields[2..]).for_each(|(sum, field)| *sum += field.parse::<f64>().unwrap());
-                let counter: u64 = fields[62].parse().unwrap();
-                assert!(counter >= last[row % 3], "a counter only grows");
-                last[row % 3] = counter;
-            }
-        }
-        for (at, sum) in sums.iter().enumerate() {
-            assert!((sum - written.sum(at)).abs() <= sum * 1e-12, "{at}: {sum} {}", written.sum(at));
-        }
-    }
-}
+mod tests;

@@ -1,15 +1,18 @@
-//! Meter readings in the shape of the reference set: log-normal loads with a daily curve, three decimals, in time
-//! order, one CSV file per day.
+//! Meter readings in the shape of the reference set: log-normal loads with a daily curve, three decimals, one CSV file
+//! per day of arrival.
 
 use std::io;
 use std::path::Path;
 
 use chrono::{Days, NaiveDate};
 
+use crate::arrival::Arrival;
+use crate::entities::ids;
+use crate::grid::{Grid, Rows};
 use crate::seeded::Seeded;
 use crate::written::{Text, Written, write_files};
 
-/// Readings of meters 1 to `meters` on `days` days from `first`.
+/// Readings of meters on `days` days from `first`.
 #[derive(Debug, Clone)]
 pub struct Readings {
     /// Number of meters.
@@ -20,14 +23,37 @@ pub struct Readings {
     pub first: NaiveDate,
     /// Number of days.
     pub days: u32,
-    /// Seed of the values.
+    /// Seed of ids, values and arrival.
     pub seed: u64,
+    /// How readings arrive.
+    pub arrival: Arrival,
+}
+
+/// Parameters of the meters.
+struct Meters<'a> {
+    readings: &'a Readings,
+    /// (id, kWh per interval at a curve of 1).
+    meters: Vec<(u32, f64)>,
+}
+
+/// What the readings of an instant share.
+struct Instant {
+    curve: f64,
+    time: String,
 }
 
 impl Readings {
-    /// Number of readings.
+    /// Number of readings without gaps and duplicates.
     pub fn count(&self) -> u64 {
         u64::from(self.meters) * u64::from(self.per_day) * u64::from(self.days)
+    }
+
+    /// Ids of the meters, in the order of their index.
+    pub fn ids(&self) -> Vec<u32> {
+        match self.arrival {
+            Arrival::Irregular => ids(self.meters, self.seed),
+            Arrival::Ordered => (1..=self.meters).collect(),
+        }
     }
 
     /// Writes a CSV file per day into `folder`, in parallel.
@@ -36,33 +62,46 @@ impl Readings {
     /// If a file cannot be written.
     pub fn write_csv(&self, folder: &Path) -> io::Result<Written> {
         std::fs::create_dir_all(folder)?;
-        let mut random = Seeded::new(self.seed);
-        let base: Vec<f64> = (0..self.meters).map(|_| (random.normal() * 0.6 - 1.2).exp()).collect();
-        let date = |day: u32| self.first + Days::new(u64::from(day));
-        let paths = (0..self.days).map(|day| folder.join(format!("{}.csv", date(day)))).collect();
-        write_files(paths, "meter,ts,kwh\n", vec![("kwh".to_owned(), 3)], |day, out| {
-            self.write_day(date(day), &base, &mut Seeded::part(self.seed, u64::from(day)), out)
-        })
+        let (mut random, ids) = (Seeded::new(self.seed), self.ids());
+        let meters = ids.iter().map(|&id| (id, (random.normal() * 0.6 - 1.2).exp())).collect();
+        let meters = Meters { readings: self, meters };
+        let grid = Grid {
+            bounds: (0..=self.days).map(|day| day * self.per_day).collect(),
+            slots: self.meters,
+            minutes: 1440.0 / f64::from(self.per_day),
+            arrival: self.arrival,
+            shuffled: self.arrival == Arrival::Irregular,
+            seed: self.seed,
+        };
+        let paths = (0..self.days).map(|day| folder.join(format!("{}.csv", self.date(day)))).collect();
+        write_files(paths, ids, "meter,ts,kwh\n", vec![("kwh".to_owned(), 3)], |day, out| grid.write(&meters, day, out))
     }
 
-    fn write_day(&self, date: NaiveDate, base: &[f64], random: &mut Seeded, out: &mut Text) -> io::Result<()> {
-        let step = 1440 / self.per_day;
-        for reading in 0..self.per_day {
-            let minute = reading * step;
-            let hour = f64::from(minute) / 60.0;
-            // Low at night, a peak in the morning and a greater one in the evening.
-            let curve = 0.5 + 0.6 * bump(hour, 7.5, 2.0) + bump(hour, 19.0, 3.0);
-            let time = format!(",{date}T{:02}:{:02}:00Z,", minute / 60, minute % 60);
-            for (meter, base) in (1..).zip(base) {
-                let watts = (base * curve * (random.normal() * 0.35).exp() * 1000.0).round() as u64;
-                out.integer(meter);
-                out.line.extend_from_slice(time.as_bytes());
-                out.fixed::<3>(watts);
-                out.sums[0] += u128::from(watts);
-                out.end_row()?;
-            }
-        }
-        Ok(())
+    fn date(&self, day: u32) -> NaiveDate {
+        self.first + Days::new(u64::from(day))
+    }
+}
+
+impl Rows for Meters<'_> {
+    type Instant = Instant;
+
+    fn instant(&self, instant: u32) -> Instant {
+        let Readings { per_day, .. } = self.readings;
+        let minute = instant % per_day * (1440 / per_day);
+        let hour = f64::from(minute) / 60.0;
+        // Low at night, a peak in the morning and a greater one in the evening.
+        let curve = 0.5 + 0.6 * bump(hour, 7.5, 2.0) + bump(hour, 19.0, 3.0);
+        let date = self.readings.date(instant / per_day);
+        Instant { curve, time: format!(",{date}T{:02}:{:02}:00Z,", minute / 60, minute % 60) }
+    }
+
+    fn row(&self, at: &Instant, slot: u32, random: &mut Seeded, out: &mut Text) {
+        let (id, base) = self.meters[slot as usize];
+        let watts = (base * at.curve * (random.normal() * 0.35).exp() * 1000.0).round() as u64;
+        out.integer(u64::from(id));
+        out.line.extend_from_slice(at.time.as_bytes());
+        out.fixed::<3>(watts);
+        out.count(0, watts);
     }
 }
 
@@ -71,30 +110,4 @@ fn bump(hour: f64, at: f64, width: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_decides_the_bytes_and_the_sums_are_theirs() {
-        let readings = |seed| Readings {
-            meters: 7,
-            per_day: 4,
-            first: NaiveDate::from_ymd_opt(2017, 7, 26).unwrap(),
-            days: 3,
-            seed,
-        };
-        let make = |seed| {
-            let folder = tempfile::tempdir().unwrap();
-            let written = readings(seed).write_csv(folder.path()).unwrap();
-            let texts = written.paths.iter().map(|path| std::fs::read_to_string(path).unwrap());
-            (texts.collect::<String>(), written.rows, written.sum(0))
-        };
-        let (text, rows, sum) = make(1);
-        assert_eq!((text.clone(), rows, sum), make(1));
-        assert_ne!(text, make(2).0);
-        let fields: Vec<f64> = text.lines().filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
-        assert_eq!((rows, fields.len()), (readings(1).count(), 84));
-        assert!((fields.iter().sum::<f64>() - sum).abs() < 1e-6);
-        assert!(text.starts_with("meter,ts,kwh\n1,2017-07-26T00:00:00Z,0."), "{text}");
-    }
-}
+mod tests;

@@ -37,8 +37,43 @@ impl Seeded {
         self.bits() % most
     }
 
+    /// An index below `len`, which must not be 0.
+    pub fn index(&mut self, len: usize) -> usize {
+        // Without a division.
+        ((u128::from(self.bits()) * len as u128) >> 64) as usize
+    }
+
+    /// Brings `items` into random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.index(at + 1));
+        }
+    }
+
     /// An approximately standard normal number (the sum of twelve uniform ones).
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_is_a_permutation_and_another_each_time() {
+        let (mut random, sorted) = (Seeded::new(1), (0..1000).collect::<Vec<u32>>());
+        let mut once = sorted.clone();
+        random.shuffle(&mut once);
+        let mut twice = sorted.clone();
+        random.shuffle(&mut twice);
+        assert!(once != sorted && once != twice);
+        for mut shuffled in [once, twice] {
+            // About one item stays at its place.
+            assert!(shuffled.iter().zip(&sorted).filter(|(one, other)| one == other).count() < 10);
+            shuffled.sort_unstable();
+            assert_eq!(shuffled, sorted);
+        }
+        random.shuffle(&mut [0u32; 0]);
     }
 }

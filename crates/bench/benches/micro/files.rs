@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use tidetable_bench::{Bench, Shape};
+use tidetable_bench::{Bench, Shape, Telemetry};
 use tidetable_source::{Chunk, Parser};
 use tidetable_store::Snapshot;
 
@@ -19,19 +19,18 @@ pub fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// (entities, steps) of a file of about one chunk.
-fn size(shape: Shape) -> (u32, u32) {
+/// Telemetry whose first file is of about one chunk, and which lies in one day.
+fn telemetry(shape: Shape) -> Telemetry {
     match shape {
-        Shape::Meter => (1500, 1),
-        Shape::Metric => (2500, 10),
+        Shape::Meter => Telemetry::new(1500, 1),
+        Shape::Metric => Telemetry::new(2500, 10),
     }
 }
 
 /// The first chunk of one file, and its length in bytes.
 pub fn chunk(shape: Shape, name: &str) -> (Arc<Parser>, Chunk, u64) {
     let folder = folder(name);
-    let (entities, steps) = size(shape);
-    let first = shape.write(&folder, entities, steps).unwrap().paths.remove(0);
+    let first = shape.write(&folder, telemetry(shape)).unwrap().paths.remove(0);
     first_chunk(shape, &folder, &first)
 }
 
@@ -64,13 +63,12 @@ pub fn parquet_chunk(shape: Shape, name: &str) -> (Arc<Parser>, Chunk, u64) {
     first_chunk(shape, &folder, &path)
 }
 
-/// A table of `loads` loads, each with some instants of every entity: every row is in that many SSTs.
+/// A table of `loads` loads, each with some instants: the row of a meter is in that many SSTs.
 pub fn table(shape: Shape, loads: usize, name: &str) -> Snapshot {
     let folder = folder(name);
     let (inputs, parts) = (folder.join("inputs"), folder.join("parts"));
     std::fs::create_dir_all(&parts).unwrap();
-    let (entities, steps) = size(shape);
-    let paths = shape.write(&inputs, entities, steps).unwrap().paths;
+    let paths = shape.write(&inputs, telemetry(shape)).unwrap().paths;
     let texts: Vec<String> = paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let header = texts[0].lines().next().unwrap();
     let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines().skip(1)).collect();

@@ -14,10 +14,22 @@ fn partition(bencher: Bencher, ranks: &[u32], tails: &[u64], entities: usize) {
         .bench_local_values(|(ranks, tails)| order_events(black_box(ranks), black_box(tails), entities));
 }
 
-/// Events in order of time, each instant with all `entities`. All in one day, so one tail.
+/// Ranks of events in order of time, each instant with all `entities` in an order of its own.
+fn ranks(entities: usize) -> Vec<u32> {
+    let (mut random, mut order) = (Seeded::new(1), (0..entities as u32).collect::<Vec<u32>>());
+    let mut ranks = Vec::with_capacity(EVENTS + entities);
+    while ranks.len() < EVENTS {
+        random.shuffle(&mut order);
+        ranks.extend_from_slice(&order);
+    }
+    ranks.truncate(EVENTS);
+    ranks
+}
+
+/// Events of instants, all in one day, so one tail.
 #[divan::bench(args = [1_000, 20_000, 1_000_000])]
 fn partition_by_instant(bencher: Bencher, entities: usize) {
-    let ranks: Vec<u32> = (0..EVENTS).map(|event| (event % entities) as u32).collect();
+    let ranks = ranks(entities);
     let tails = vec![20_170_726; EVENTS];
     partition(bencher, &ranks, &tails, entities);
 }
@@ -25,7 +37,7 @@ fn partition_by_instant(bencher: Bencher, entities: usize) {
 /// One row per event: the tail is the time.
 #[divan::bench(args = [1_000, 20_000])]
 fn partition_into_rows(bencher: Bencher, entities: usize) {
-    let ranks: Vec<u32> = (0..EVENTS).map(|event| (event % entities) as u32).collect();
+    let ranks = ranks(entities);
     let tails: Vec<u64> = (0..EVENTS).map(|event| 1_501_027_200_000 + (event / entities) as u64 * 60_000).collect();
     partition(bencher, &ranks, &tails, entities);
 }

@@ -1,9 +1,12 @@
 //! Benchmark of compaction: `compact ENTITIES STEPS [--layout meter|metric]` loads generated telemetry, one load per
-//! file, and times the merge of all SSTs. STEPS are days of meters or minutes of machines; meters have a file per
-//! day. There is one window. Then all stripes are copied as bytes, to a sink, on one core.
+//! file, and times the merge of all SSTs. STEPS are days of meters or minutes of machines; meters have a file per day
+//! of arrival. There is one window. Then all stripes are copied as bytes, to a sink, on one core.
 //!
 //! `compact ENTITIES STEPS --daily` loads file after file into daily windows, compacts after each what is due, as a
 //! run does, and reads all readings of single meters.
+//!
+//! Ids and order are random, and some rows are late, twice or missing; `--ordered` is the exception. `--seed N` makes
+//! others.
 //!
 //! Files are in a temporary directory in the current one. `RAYON_NUM_THREADS` sets the number of threads.
 
@@ -13,20 +16,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidetable_bench::{Bench, Result, Shape};
+use tidetable_bench::{Bench, Result, Shape, Telemetry};
 use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_sstable::{WriteOptions, Writer};
 use tidetable_store::Snapshot;
 use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 use tidetable_testkit::Written;
 
-const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily]";
+const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily] [--seed 1] [--ordered]";
 
 /// Command-line arguments.
 struct Args {
     shape: Shape,
-    entities: u32,
-    steps: u32,
+    telemetry: Telemetry,
     daily: bool,
 }
 
@@ -37,9 +39,9 @@ fn main() -> Result<ExitCode> {
     };
     let folder = tempfile::tempdir_in(".")?;
     let inputs = folder.path().join("inputs");
-    let written = args.shape.write(&inputs, args.entities, args.steps)?;
+    let written = args.shape.write(&inputs, args.telemetry)?;
     let bench = Bench::new(args.shape, &inputs, &folder.path().join("store"))?;
-    if args.daily { daily(&bench, &written, args.entities) } else { once(bench.with_window(Window::None)?, &written) }
+    if args.daily { daily(&bench, &written) } else { once(bench.with_window(Window::None)?, &written) }
 }
 
 /// Loads file after file, and merges all SSTs.
@@ -68,7 +70,7 @@ fn once(bench: Bench, written: &Written) -> Result<ExitCode> {
 }
 
 /// Loads file after file, compacts what is due after each, and reads meters.
-fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
+fn daily(bench: &Bench, written: &Written) -> Result<ExitCode> {
     let (mut loaded, mut compacted, mut seconds) = (0, 0, 0.0);
     for path in &written.paths {
         let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
@@ -83,6 +85,7 @@ fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
         }
     }
     let snapshot = bench.snapshot()?;
+    let meters = &written.ids[..written.ids.len().min(50)];
     let key = |meter: u32| KeyRange::prefix(format!("{meter:010}#").as_bytes());
     let read = |meter: u32| -> Result<(usize, f64)> {
         let clock = Instant::now();
@@ -95,8 +98,8 @@ fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
         Ok((records, clock.elapsed().as_secs_f64()))
     };
     // Warm-up, which opens the files.
-    read(1)?;
-    let times: Vec<(usize, f64)> = (1..=meters.min(50)).map(read).collect::<Result<_>>()?;
+    meters.first().map(|&meter| read(meter)).transpose()?;
+    let times: Vec<(usize, f64)> = meters.iter().map(|&meter| read(meter)).collect::<Result<_>>()?;
     let mean = times.iter().map(|(_, seconds)| seconds).sum::<f64>() / times.len() as f64;
     let mut out = stdout();
     let mut line = |what: &str, value: String| writeln!(out, "{what:<20} {value}");
@@ -111,15 +114,20 @@ fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
 
 fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
     let (mut shape, mut daily, mut numbers) = (Shape::Meter, false, Vec::new());
+    let (mut seed, mut ordered) = (1, false);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--layout" => shape = Shape::named(&args.next()?)?,
             "--daily" => daily = true,
+            "--seed" => seed = args.next()?.parse().ok()?,
+            "--ordered" => ordered = true,
             _ => numbers.push(arg.parse().ok()?),
         }
     }
     let [entities, steps] = numbers.as_slice() else { return None };
-    (shape == Shape::Meter || !daily).then_some(Args { shape, entities: *entities, steps: *steps, daily })
+    let telemetry = Telemetry { seed, ..Telemetry::new(*entities, *steps) };
+    let telemetry = if ordered { telemetry.ordered() } else { telemetry };
+    (shape == Shape::Meter || !daily).then_some(Args { shape, telemetry, daily })
 }
 
 /// Copies every stripe into a file that is discarded; returns their bytes.

@@ -5,7 +5,7 @@ use std::io::Write;
 use arrow::error::ArrowError;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
-use tidetable_sql::{Session, SessionOptions, name};
+use tidetable_sql::{Session, SessionOptions, quoted_name};
 use tidetable_store::storage::BlobWriter;
 
 use super::{store, store_if_any};
@@ -34,7 +34,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
             let table = table.as_deref().unwrap_or_default();
             // Fails with a list of the tables.
             store.snapshot(table)?;
-            format!("SELECT * FROM cells.{}", name(table))
+            format!("SELECT * FROM cells.{}", quoted_name(table))
         }
     };
     let session = Session::open(&store, &SessionOptions::default())?;

@@ -47,9 +47,9 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     let screen = Screen::of_stdout(args.max_rows);
     let mut writer = RowWriter::start(&mut out, global.output, headings, screen, Fit::Cut)?;
     let text = |bytes: &[u8]| {
-        let mut text = String::new();
+        let mut text = Vec::new();
         write_bytes(bytes, screen.length, &mut text);
-        text
+        String::from_utf8_lossy(&text).into_owned()
     };
     rows.each(|key, cells| {
         if args.keys_only {
@@ -203,7 +203,7 @@ impl SelectedRows<'_> {
 
     fn projection(&self, values: bool) -> Projection {
         let mut projection = Projection::all(self.snapshot.schema());
-        if !values && !self.snapshot.collects() {
+        if !values && !self.snapshot.may_empty_rows() {
             projection.groups.iter_mut().for_each(|group| *group = None);
         }
         projection

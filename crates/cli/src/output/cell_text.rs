@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, Large
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use tidetable_layout::cell::ColumnText;
 
 use crate::output::values::count;
 
@@ -21,6 +22,7 @@ pub enum CellText<'a> {
     List(&'a ListArray, Box<CellText<'a>>),
     Map(&'a MapArray, Box<[CellText<'a>; 2]>),
     Struct(&'a dyn Array, Vec<(&'a str, CellText<'a>)>),
+    Plain(&'a dyn Array, ColumnText<'a>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
@@ -60,17 +62,30 @@ impl<'a> CellText<'a> {
                 };
                 Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
             }
-            _ => Self::Other(column, ArrayFormatter::try_new(column, options)?),
+            _ => match ColumnText::new(column) {
+                Some(text) => Self::Plain(column, text),
+                None => Self::Other(column, ArrayFormatter::try_new(column, options)?),
+            },
         })
     }
 
     /// The text of a row; empty for null.
-    pub fn value(&self, row: usize) -> String {
-        let mut out = String::new();
+    pub fn value(&mut self, row: usize) -> String {
+        let mut out = Vec::new();
+        self.append(row, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// Appends the text of a row, in UTF-8; nothing for null.
+    pub fn append(&mut self, row: usize, out: &mut Vec<u8>) {
         if !self.is_null(row) {
-            self.write(row, &mut out);
+            self.write(row, out);
         }
-        out
+    }
+
+    /// Whether texts may need quotes in CSV.
+    pub fn may_need_quotes(&self) -> bool {
+        !matches!(self, Self::Plain(array, _) if *array.data_type() != DataType::Utf8)
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -80,49 +95,50 @@ impl<'a> CellText<'a> {
             Self::ViewBytes(array, _) => array.is_null(row),
             Self::List(array, _) => array.is_null(row),
             Self::Map(array, _) => array.is_null(row),
-            Self::Struct(array, _) | Self::Other(array, _) => array.is_null(row),
+            Self::Struct(array, _) | Self::Plain(array, _) | Self::Other(array, _) => array.is_null(row),
         }
     }
 
-    fn write_part(&self, row: usize, out: &mut String) {
-        if self.is_null(row) { out.push_str("null") } else { self.write(row, out) }
+    fn write_part(&mut self, row: usize, out: &mut Vec<u8>) {
+        if self.is_null(row) { out.extend_from_slice(b"null") } else { self.write(row, out) }
     }
 
-    fn write(&self, row: usize, out: &mut String) {
+    fn write(&mut self, row: usize, out: &mut Vec<u8>) {
         match self {
             Self::Bytes(array, length) => write_bytes(array.value(row), *length, out),
             Self::LargeBytes(array, length) => write_bytes(array.value(row), *length, out),
             Self::ViewBytes(array, length) => write_bytes(array.value(row), *length, out),
             Self::List(array, items) => {
-                out.push('[');
+                out.push(b'[');
                 for (at, item) in ends(array.value_offsets(), row).enumerate() {
-                    out.push_str(if at == 0 { "" } else { ", " });
+                    out.extend_from_slice(if at == 0 { b"" } else { b", " });
                     items.write_part(item, out);
                 }
-                out.push(']');
+                out.push(b']');
             }
             Self::Map(array, parts) => {
-                let [keys, values] = parts.as_ref();
-                out.push('{');
+                let [keys, values] = parts.as_mut();
+                out.push(b'{');
                 for (at, entry) in ends(array.value_offsets(), row).enumerate() {
-                    out.push_str(if at == 0 { "" } else { ", " });
+                    out.extend_from_slice(if at == 0 { b"" } else { b", " });
                     keys.write_part(entry, out);
-                    out.push_str(": ");
+                    out.extend_from_slice(b": ");
                     values.write_part(entry, out);
                 }
-                out.push('}');
+                out.push(b'}');
             }
             Self::Struct(_, parts) => {
-                out.push('{');
-                for (at, (name, part)) in parts.iter().enumerate() {
-                    out.push_str(if at == 0 { "" } else { ", " });
-                    out.push_str(name);
-                    out.push_str(": ");
+                out.push(b'{');
+                for (at, (name, part)) in parts.iter_mut().enumerate() {
+                    out.extend_from_slice(if at == 0 { b"" } else { b", " });
+                    out.extend_from_slice(name.as_bytes());
+                    out.extend_from_slice(b": ");
                     part.write_part(row, out);
                 }
-                out.push('}');
+                out.push(b'}');
             }
-            Self::Other(_, formatter) => out.push_str(&formatter.value(row).to_string()),
+            Self::Plain(_, text) => text.write(row, out),
+            Self::Other(_, formatter) => out.extend_from_slice(formatter.value(row).to_string().as_bytes()),
         }
     }
 }
@@ -132,14 +148,15 @@ fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
 }
 
 /// Bytes as text, escaped if they are not UTF-8.
-pub fn write_bytes(bytes: &[u8], length: Length, out: &mut String) {
+pub fn write_bytes(bytes: &[u8], length: Length, out: &mut Vec<u8>) {
     match (std::str::from_utf8(bytes), length) {
-        (Ok(text), _) => out.push_str(text),
+        (Ok(text), _) => out.extend_from_slice(text.as_bytes()),
         (Err(_), Length::Short) if bytes.len() > LONGEST => {
             let first = bytes.get(..SHOWN).unwrap_or_default();
-            out.push_str(&format!("{}.. ({})", first.escape_ascii(), count(bytes.len() as u64, "byte")));
+            let short = format!("{}.. ({})", first.escape_ascii(), count(bytes.len() as u64, "byte"));
+            out.extend_from_slice(short.as_bytes());
         }
-        (Err(_), _) => out.push_str(&bytes.escape_ascii().to_string()),
+        (Err(_), _) => out.extend(bytes.escape_ascii()),
     }
 }
 
@@ -167,7 +184,7 @@ mod tests {
         let whole = StructArray::from(vec![(field, Arc::clone(&map))]);
         let options = FormatOptions::new();
         let texts = |array: &dyn Array| -> Vec<String> {
-            let text = CellText::new(array, &options, Length::Whole).unwrap();
+            let mut text = CellText::new(array, &options, Length::Whole).unwrap();
             (0..array.len()).map(|row| text.value(row)).collect()
         };
         assert_eq!(texts(map.as_ref()), ["{ID: [1, null], \\xff: null}", "{}", ""]);
@@ -178,9 +195,9 @@ mod tests {
     #[test]
     fn long_bytes_are_shortened_where_asked() {
         let short = |bytes: &[u8]| {
-            let mut out = String::new();
+            let mut out = Vec::new();
             write_bytes(bytes, Length::Short, &mut out);
-            out
+            String::from_utf8(out).unwrap()
         };
         assert_eq!(short(&[0xff; 2_000]), format!("{}.. (2,000 bytes)", "\\xff".repeat(8)));
         assert_eq!(short(&[0xff; 24]), "\\xff".repeat(24));

@@ -3,14 +3,18 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use serde_json::Value;
+use tidetable_layout::cell::ColumnText;
 
 use crate::error::CliError;
 use crate::output::cell_text::{CellText, Length};
+
+/// Bytes that are written at once.
+const CHUNK: usize = 64 << 10;
 
 /// Bytes as JSON.
 pub fn bytes_value(bytes: &[u8]) -> Value {
@@ -20,22 +24,75 @@ pub fn bytes_value(bytes: &[u8]) -> Value {
     }
 }
 
-/// Writes one row as an object on a line.
+/// Writes each row of a batch as an object on a line.
 ///
 /// # Errors
 /// If `out` cannot be written, or a column has an unsupported type.
-pub fn write_row(out: &mut impl Write, batch: &RecordBatch, row: usize) -> Result<(), CliError> {
-    out.write_all(b"{")?;
-    for (at, (field, column)) in batch.schema_ref().fields().iter().zip(batch.columns()).enumerate() {
-        if at > 0 {
-            out.write_all(b",")?;
+pub fn write_json(out: &mut impl Write, batch: &RecordBatch) -> Result<(), CliError> {
+    let column = |(at, (field, column)): (usize, (&FieldRef, &'_ ArrayRef))| -> Result<_, CliError> {
+        let mut name = vec![if at == 0 { b'{' } else { b',' }];
+        serde_json::to_writer(&mut name, field.name())?;
+        name.push(b':');
+        Ok((name, column.clone()))
+    };
+    let fields = batch.schema_ref().fields().iter().zip(batch.columns()).enumerate();
+    let columns: Vec<(Vec<u8>, ArrayRef)> = fields.map(column).collect::<Result<_, _>>()?;
+    let mut columns: Vec<(&[u8], JsonColumn<'_>)> =
+        columns.iter().map(|(name, column)| (name.as_slice(), JsonColumn::new(column.as_ref()))).collect();
+    let mut lines = Vec::with_capacity(CHUNK + (4 << 10));
+    for row in 0..batch.num_rows() {
+        if columns.is_empty() {
+            lines.push(b'{');
         }
-        serde_json::to_writer(&mut *out, field.name())?;
-        out.write_all(b":")?;
-        write_value(out, column.as_ref(), row)?;
+        for (name, column) in &mut columns {
+            lines.extend_from_slice(name);
+            column.write(row, &mut lines)?;
+        }
+        lines.extend_from_slice(b"}\n");
+        if lines.len() >= CHUNK {
+            out.write_all(&lines)?;
+            lines.clear();
+        }
     }
-    out.write_all(b"}\n")?;
-    Ok(())
+    Ok(out.write_all(&lines)?)
+}
+
+/// How the values of a column are written.
+enum JsonColumn<'a> {
+    /// Numbers and booleans.
+    Bare(&'a dyn Array, ColumnText<'a>),
+    /// Times and dates, in quotes; they need no escapes.
+    Quoted(&'a dyn Array, ColumnText<'a>),
+    Text(&'a StringArray),
+    Other(&'a dyn Array),
+}
+
+impl<'a> JsonColumn<'a> {
+    fn new(array: &'a dyn Array) -> Self {
+        match (array.data_type(), ColumnText::new(array)) {
+            (DataType::Utf8, _) => Self::Text(array.as_string()),
+            // Not all floats are numbers of JSON.
+            (DataType::Float64, _) | (_, None) => Self::Other(array),
+            (DataType::Timestamp(..) | DataType::Date32, Some(text)) => Self::Quoted(array, text),
+            (_, Some(text)) => Self::Bare(array, text),
+        }
+    }
+
+    fn write(&mut self, row: usize, out: &mut Vec<u8>) -> Result<(), CliError> {
+        match self {
+            Self::Bare(array, _) | Self::Quoted(array, _) if array.is_null(row) => out.extend_from_slice(b"null"),
+            Self::Bare(_, text) => text.write(row, out),
+            Self::Quoted(_, text) => {
+                out.push(b'"');
+                text.write(row, out);
+                out.push(b'"');
+            }
+            Self::Text(array) if array.is_valid(row) => serde_json::to_writer(out, array.value(row))?,
+            Self::Text(_) => out.extend_from_slice(b"null"),
+            Self::Other(array) => write_value(out, *array, row)?,
+        }
+        Ok(())
+    }
 }
 
 fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<(), CliError> {
@@ -57,7 +114,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
             let (keys, values) = (entries.column(0), entries.column(1));
             let options = FormatOptions::new();
             // Names must be text: others are escaped, as in a table.
-            let names = CellText::new(keys.as_ref(), &options, Length::Whole)?;
+            let mut names = CellText::new(keys.as_ref(), &options, Length::Whole)?;
             let pairs = (0..entries.len()).map(|at| (names.value(at), values.as_ref(), at));
             write_object(out, pairs)
         }

@@ -1,6 +1,7 @@
 //! Output of results: tables, JSON lines, CSV and others, on standard output or in a file.
 
 pub(crate) mod cell_text;
+pub(crate) mod csv;
 pub(crate) mod destination;
 pub(crate) mod form;
 pub(crate) mod json;
@@ -22,9 +23,11 @@ use crate::error::CliError;
 use crate::objects::key::Key;
 pub use cell_text::write_bytes;
 use cell_text::{CellText, Length};
+use csv::write_csv;
 pub use destination::Destination;
 pub use form::{Form, OF_EXPORTS, OF_ROWS, form_of};
-pub use json::{bytes_value, write_row};
+pub use json::bytes_value;
+use json::write_json;
 pub use rows::RowWriter;
 pub use screen::Screen;
 pub use table::{Fit, Heading};
@@ -157,9 +160,7 @@ impl<W: Write> BatchWriter<W> {
     /// If `out` cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, CliError> {
         if self.output == Output::Json {
-            for row in 0..batch.num_rows() {
-                write_row(&mut self.out, batch, row)?;
-            }
+            write_json(&mut self.out, batch)?;
             self.rows += batch.num_rows() as u64;
             return Ok(true);
         }
@@ -167,9 +168,14 @@ impl<W: Write> BatchWriter<W> {
         let Some(writer) = &mut self.writer else { return Ok(true) };
         let options = options();
         let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), &options, self.screen.length));
-        let texts: Vec<CellText<'_>> = texts.collect::<Result<_, ArrowError>>()?;
+        let mut texts: Vec<CellText<'_>> = texts.collect::<Result<_, ArrowError>>()?;
+        if self.output == Output::Csv {
+            write_csv(&mut self.out, &mut texts, batch.num_rows())?;
+            writer.wrote(batch.num_rows() as u64);
+            return Ok(true);
+        }
         for row in 0..batch.num_rows() {
-            if !writer.push(&mut self.out, texts.iter().map(|text| text.value(row)).collect())? {
+            if !writer.push(&mut self.out, texts.iter_mut().map(|text| text.value(row)).collect())? {
                 return Ok(false);
             }
         }

@@ -1,10 +1,11 @@
 //! Rows in text formats, except JSON.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::FILES_OF_SQL;
 use crate::args::Output;
 use crate::error::CliError;
+use crate::output::csv::write_csv_line;
 use crate::output::screen::Screen;
 use crate::output::table::{Fit, Heading, TableWriter};
 use crate::output::text::{lines, markdown_header, markdown_row};
@@ -84,6 +85,11 @@ impl RowWriter {
         Ok(true)
     }
 
+    /// Counts rows written past this writer.
+    pub fn wrote(&mut self, rows: u64) {
+        self.rows += rows;
+    }
+
     /// Writes what follows the last row.
     ///
     /// # Errors
@@ -107,19 +113,4 @@ fn make_printable(text: &mut String) {
         let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
         *text = text.chars().map(escape).collect();
     }
-}
-
-/// One line of CSV, quoted where needed.
-fn write_csv_line<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> io::Result<()> {
-    for (at, cell) in cells.enumerate() {
-        if at > 0 {
-            out.write_all(b",")?;
-        }
-        if cell.contains(['"', ',', '\n', '\r']) {
-            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            out.write_all(cell.as_bytes())?;
-        }
-    }
-    out.write_all(b"\n")
 }

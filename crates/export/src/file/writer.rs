@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
-use arrow::csv;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::FileWriter as IpcWriter;
@@ -20,6 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;
 use crate::file::cbt::CbtCsv;
+use crate::file::csv::CsvFile;
 use crate::file::format::FileFormat;
 use crate::file::spec::{FileSpec, parquet_properties};
 
@@ -35,7 +35,7 @@ pub(crate) struct FileWriter {
 
 enum Inner {
     Parquet(Box<ArrowWriter<Summing>>),
-    Csv(Box<csv::Writer<Summing>>),
+    Csv(Box<CsvFile<Summing>>),
     Arrow(Box<IpcWriter<Summing>>),
     Bigtable(Box<BigtableParquet<Summing>>),
     Cbt(Box<CbtCsv<Summing>>),
@@ -58,12 +58,7 @@ impl FileWriter {
                 let schema = spec.schema.clone();
                 Inner::Parquet(Box::new(ArrowWriter::try_new(out, schema, Some(properties(spec)?))?))
             }
-            FileFormat::Csv => {
-                let mut writer = csv::WriterBuilder::new().with_header(true).build(out);
-                // A part without rows needs a header too.
-                writer.write(&RecordBatch::new_empty(spec.schema.clone()))?;
-                Inner::Csv(Box::new(writer))
-            }
+            FileFormat::Csv => Inner::Csv(Box::new(CsvFile::new(out, &spec.schema)?)),
             FileFormat::Arrow => {
                 let pairs = spec.metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
                 let schema = Schema::new_with_metadata(spec.schema.fields().clone(), pairs.collect());

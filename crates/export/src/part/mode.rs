@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Operator, binary_expr};
 use datafusion::prelude::{DataFrame, col};
 use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
-use tidetable_sql::{Session, SqlError, name};
+use tidetable_sql::{Session, SqlError, quoted_name};
 
 use crate::file::cbt::CellColumn;
 use crate::file::cells::{COLUMNS, are_cells};
@@ -23,7 +23,7 @@ pub(crate) async fn combined(
     request: &PublishRequest<'_>,
 ) -> Result<DataFrame, SqlError> {
     let (FileMode::Append | FileMode::Upsert(_), Some(_)) = (request.mode, request.previous) else { return Ok(new) };
-    let before = session.sql(&format!("SELECT * FROM exports.{}", name(request.folder))).await?;
+    let before = session.sql(&format!("SELECT * FROM exports.{}", quoted_name(request.folder))).await?;
     let before = match request.mode {
         FileMode::Upsert(keys) => {
             let renamed: Vec<String> = keys.iter().map(|key| format!("new {key}")).collect();

@@ -84,7 +84,7 @@ pub(crate) fn part_names(store: &Store, folder: &str) -> Result<Vec<String>> {
 /// The names in the directory of a part; empty if it is a file, which writing will report.
 pub(crate) fn names_in(store: &Store, folder: &str) -> Result<Vec<String>> {
     match store.blobs().list(&format!("exports/{folder}")) {
-        Err(StoreError::InTheWay { .. }) => Ok(Vec::new()),
+        Err(StoreError::NotADirectory { .. }) => Ok(Vec::new()),
         names => Ok(names?),
     }
 }

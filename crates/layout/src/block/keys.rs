@@ -214,10 +214,24 @@ impl Keys {
 
     /// Rows `range` as keys of their own.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        self.select(range)
+    }
+
+    /// These rows, which ascend, as keys of their own.
+    pub fn select(&self, rows: impl Iterator<Item = usize>) -> Self {
         let mut out = Self::new(Arc::clone(&self.tail));
-        for row in range {
-            let (prefix, tail) = self.parts(row);
-            out.push(prefix, tail);
+        let mut last = None;
+        for row in rows {
+            let own = self.prefix_of[row];
+            if last != Some(own) {
+                out.prefix_bytes.extend_from_slice(self.prefix(own as usize));
+                out.prefix_ends.push(out.prefix_bytes.len() as u32);
+                last = Some(own);
+            }
+            out.prefix_of.push(out.prefix_ends.len() as u32 - 1);
+            if !self.tails.is_empty() {
+                out.tails.push(self.tails[row]);
+            }
         }
         out
     }

@@ -30,7 +30,7 @@ impl RecordAlignment {
         let rows = block.keys.len();
         for (group, found) in block.groups.iter().enumerate() {
             let Some(found) = found else { continue };
-            if found.row_ends.len() != rows || found.row_ends.windows(2).any(|pair| matches!(pair, [a, b] if a > b)) {
+            if found.row_ends.len() != rows || any_pair(&found.row_ends, |end, next| end > next) {
                 return Err(DecodeError::Shape { group });
             }
         }
@@ -63,8 +63,8 @@ impl RecordAlignment {
     fn of_one(layout: &Layout, block: &Block, group: usize, of_row: &[&GroupBlock]) -> Result<Self, DecodeError> {
         let found = group_of(block, group)?;
         let mut picks: Vec<Pick> = layout.groups.iter().map(|_| Pick::Same).collect();
-        let empty_rows = found.row_ends.first().is_some_and(|end| *end == 0)
-            || found.row_ends.windows(2).any(|pair| matches!(pair, [a, b] if a == b));
+        let empty_rows =
+            found.row_ends.first().is_some_and(|end| *end == 0) || any_pair(&found.row_ends, |end, next| end == next);
         if !empty_rows {
             return Ok(Self { count: found.len(), row_ends: found.row_ends.clone(), picks });
         }
@@ -84,6 +84,11 @@ impl RecordAlignment {
         }
         Ok(Self { count, row_ends, picks })
     }
+}
+
+/// Whether `is` holds for any two neighbours; without an early exit, so that the loop runs in vector instructions.
+fn any_pair(ends: &[u32], is: impl Fn(u32, u32) -> bool) -> bool {
+    ends.iter().zip(ends.iter().skip(1)).fold(false, |any, (end, next)| any | is(*end, *next))
 }
 
 /// A record under construction.

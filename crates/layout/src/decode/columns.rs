@@ -100,6 +100,12 @@ impl ColumnReader<'_> {
     fn tail_values(&self, record: &RecordField, tail: &TailField) -> Result<ArrayRef, DecodeError> {
         let keys = &self.block.keys;
         let field = self.layout.key.field(tail.segment);
+        let numbers = tail.numbers(keys.tails());
+        if let Some(values) =
+            field.filter(|field| field.kind == record.kind).and_then(|field| field.read_numbers(numbers))
+        {
+            return self.alignment.spread(&values, None);
+        }
         let mut builder = ColumnBuilder::new(record.kind, keys.len());
         for (row, value) in keys.tails().iter().enumerate() {
             let number = tail.number(*value);

@@ -31,8 +31,7 @@ impl RecordAlignment {
 
     pub(super) fn pick_of_row(&self, group: &GroupBlock) -> Pick {
         let rows = self.row_ends.len();
-        let one_each = |ends: &[u32]| ends.iter().enumerate().all(|(row, end)| *end as usize == row + 1);
-        if self.count == rows && group.len() == rows && one_each(&group.row_ends) && one_each(&self.row_ends) {
+        if self.count == rows && group.len() == rows && is_one_each(&group.row_ends) && is_one_each(&self.row_ends) {
             return Pick::Same;
         }
         let mut indices: Vec<Option<u32>> = Vec::with_capacity(self.count);
@@ -54,6 +53,18 @@ impl RecordAlignment {
 
     /// Repeats values by row for each record; with `map`, row `i` has the value `map[i]`.
     pub(crate) fn spread(&self, array: &ArrayRef, map: Option<&[u32]>) -> Result<ArrayRef, DecodeError> {
+        if is_one_each(&self.row_ends) {
+            return match map {
+                None => Ok(std::sync::Arc::clone(array)),
+                // A block has few prefixes for its rows, or one for each.
+                Some(map)
+                    if map.len() == array.len() && map.iter().zip(0..).all(|(own, row): (_, u32)| *own == row) =>
+                {
+                    Ok(std::sync::Arc::clone(array))
+                }
+                Some(map) => Ok(take(array.as_ref(), &UInt32Array::from(map.to_vec()), None)?),
+            };
+        }
         if array.null_count() == 0 {
             if let Some(values) = array.as_primitive_opt::<UInt64Type>() {
                 return Ok(self.spread_values(values, map));
@@ -91,4 +102,10 @@ impl RecordAlignment {
         }
         out
     }
+}
+
+/// Whether each row has one record.
+fn is_one_each(ends: &[u32]) -> bool {
+    // Without an early exit the loop runs in vector instructions.
+    ends.iter().zip(1..).fold(true, |all, (end, record): (&u32, u32)| all & (*end == record))
 }

@@ -91,6 +91,11 @@ impl Layout {
         first.is_some_and(|origin| matches!(origin, Origin::Cell { group: own } if *own == group))
     }
 
+    /// The record field that is the event time.
+    pub fn event_time_field(&self) -> Option<usize> {
+        self.records.iter().position(|record| record.field == self.source.time)
+    }
+
     /// Whether this record field is decoded only from cell timestamps.
     pub fn is_cell_time(&self, field: usize) -> bool {
         let origins = self.records.get(field).map(|record| record.origins.as_slice());

@@ -11,6 +11,7 @@ use arrow::datatypes::{
 use crate::scalar::value::ScalarRef;
 
 /// A column of a batch, downcast once.
+#[derive(Debug)]
 pub(crate) enum ColumnView<'a> {
     UInt(&'a UInt64Array),
     Int(&'a Int64Array),

@@ -1,5 +1,8 @@
 //! Segments of compiled templates: literals, and source fields in their forms.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, TimestampMicrosecondArray, UInt64Array};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::RejectReason;
@@ -196,6 +199,32 @@ impl FieldSegment {
         }
     }
 
+    /// Decodes a column of [`FieldSegment::number`]s, without a branch for each; `None` where [`Self::read_number`] must decode
+    /// them one by one: other forms and types, and numbers out of range.
+    pub(crate) fn read_numbers(&self, numbers: Vec<u64>) -> Option<ArrayRef> {
+        let greatest = numbers.iter().copied().fold(0, u64::max);
+        let times =
+            |times: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC")) };
+        match (&self.form, self.kind) {
+            (Form::ZeroPad(_), FieldType::UInt64) => Some(Arc::new(UInt64Array::from(numbers))),
+            (Form::ZeroPad(_), FieldType::Int64) if i64::try_from(greatest).is_ok() => {
+                Some(Arc::new(numbers.into_iter().map(u64::cast_signed).collect::<Int64Array>()))
+            }
+            // The greatest time fits, so all do.
+            (Form::Epoch(epoch), FieldType::Timestamp) if epoch_time(greatest, *epoch).is_some() => {
+                let size = epoch.size();
+                Some(times(numbers.into_iter().map(|number| number.cast_signed().wrapping_mul(size)).collect()))
+            }
+            (Form::MsReversed, FieldType::Timestamp) => {
+                let least = numbers.iter().copied().fold(u64::MAX, u64::min);
+                reversed_time(least).and(reversed_time(greatest))?;
+                let time = |number: u64| (i64::MAX - number.cast_signed()).wrapping_mul(1000);
+                Some(times(numbers.into_iter().map(time).collect()))
+            }
+            _ => None,
+        }
+    }
+
     /// Prints `scalar`.
     pub(crate) fn write(
         &self,
@@ -338,5 +367,47 @@ fn salt_hash(scalar: ScalarRef<'_>, calendar: &mut Calendar) -> u64 {
     match scalar {
         ScalarRef::Time(time) => xxh3_64(itoa::Buffer::new().format(time.div_euclid(1000)).as_bytes()),
         _ => hash_of(scalar, calendar),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_numbers_is_decoded_as_each_of_them() {
+        let forms = [
+            Form::ZeroPad(20),
+            Form::Epoch(Epoch::Seconds),
+            Form::Epoch(Epoch::Millis),
+            Form::Epoch(Epoch::Micros),
+            Form::MsReversed,
+        ];
+        let greatest = i64::MAX.cast_unsigned();
+        let reversed = |ms: u64| greatest - ms;
+        let columns = [
+            vec![],
+            vec![0, 1, 1_514_764_800_123],
+            vec![7, greatest / 1000],
+            vec![7, greatest],
+            vec![u64::MAX, 3],
+            vec![reversed(1_514_764_800_123), reversed(0)],
+        ];
+        let mut at_once = 0;
+        for form in forms {
+            for kind in [FieldType::UInt64, FieldType::Int64, FieldType::Timestamp, FieldType::Date] {
+                let field = FieldSegment { field: 0, kind, form: form.clone() };
+                for numbers in &columns {
+                    let Some(found) = field.read_numbers(numbers.clone()) else { continue };
+                    let mut builder = ColumnBuilder::new(kind, numbers.len());
+                    for number in numbers {
+                        assert!(field.read_number(*number, &mut builder), "{form:?} of {kind:?}: {number}");
+                    }
+                    assert_eq!(&found, &builder.finish().unwrap(), "{form:?} of {kind:?}: {numbers:?}");
+                    at_once += 1;
+                }
+            }
+        }
+        assert!(at_once > 20, "{at_once}");
     }
 }

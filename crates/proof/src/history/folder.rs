@@ -178,7 +178,7 @@ impl Feed for Folder {
         give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some(file) = self.files.get(&input.path) else {
-            return Err(StoreError::InputMoved { path: input.path.clone() });
+            return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let (hash, events) = &self.contents[file.content];
         let all_given = give_events(events, cuts, give)?;

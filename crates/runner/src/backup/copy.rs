@@ -216,7 +216,7 @@ impl Making<'_> {
                     renewed = Instant::now();
                 }
             }
-            for (path, bytes) in table.files_of(&version)? {
+            for (path, bytes) in table.metadata_files(&version)? {
                 self.bytes(&path, &bytes)?;
             }
             self.done.backup.tables.insert(name.clone(), *number);

@@ -17,7 +17,7 @@ use crate::readable::ReadableTables;
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::params::probe_params;
-use crate::run::parts::{StalePart, Wanted};
+use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
 use crate::run::stages::load::{Planned, PlannedSource, taken_out};
 
@@ -174,7 +174,7 @@ impl Run<'_> {
         if let Some(table) = lost.filter(|_| !self.options.rebuild) {
             return Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() });
         }
-        let wanted = Wanted::new(self.options, failures.labels(&export.name));
+        let wanted = PartSelection::new(self.options, failures.labels(&export.name));
         let mut sealed = Vec::new();
         let is_there = there.len() == reads.len();
         let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();

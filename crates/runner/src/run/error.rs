@@ -284,7 +284,7 @@ impl RunError {
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }
             | Self::Query { .. }
-            | Self::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
+            | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }

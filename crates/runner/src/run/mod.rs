@@ -241,7 +241,7 @@ fn not_begun(
         lock.tell_failure(&record);
     }
     if matches!(exit_code, 2 | 75) {
-        post_run::refused(project, &job.hooks, &record, exit_code, observer);
+        post_run::report_refusal(project, &job.hooks, &record, exit_code, observer);
         return;
     }
     let blobs = LocalBlobs::new(PathBuf::from(&project.root));
@@ -250,7 +250,7 @@ fn not_begun(
 }
 
 /// Reports a run refused for mistakes in its job file, by the hooks and heartbeat that can still be read.
-pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
+pub fn report_refusal(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
     let text = project.locate(asked).ok().and_then(|path| std::fs::read_to_string(path).ok());
     let Some((job, hooks)) = text.and_then(|text| hooks_alone(&text)) else { return };
     let record = RunRecord {
@@ -262,7 +262,7 @@ pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &Job
         error: Some(error.to_string()),
         ..RunRecord::default()
     };
-    post_run::refused(project, &hooks, &record, 2, observer);
+    post_run::report_refusal(project, &hooks, &record, 2, observer);
 }
 
 /// `own`, or the name that follows `newest` if that is later: names ascend in the order of recording, even if the clock

@@ -33,7 +33,7 @@ pub(crate) struct StalePart {
 
 /// The parts that a run is asked to publish.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct PartSelection<'a> {
     days: Option<&'a RangeInclusive<NaiveDate>>,
     only: Option<&'a [Only]>,
     parts: Option<HashSet<(&'a str, &'a str)>>,
@@ -43,7 +43,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) force: bool,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> PartSelection<'a> {
     /// From `options`; `failed` are the labels of the export whose last attempt failed.
     pub(crate) fn new(options: &'a RunOptions, failed: BTreeMap<String, PartState>) -> Self {
         let parts = options.parts.as_ref();

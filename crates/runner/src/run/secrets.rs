@@ -20,7 +20,7 @@ pub(crate) fn storage(
 ) -> Result<Storage, RunError> {
     let stop = options.stop.clone();
     let storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
-    let mut storage = storage.with_clock(options.clock).with_wanted(move || stop.asked().is_none());
+    let mut storage = storage.with_clock(options.clock).with_stop_check(move || stop.asked().is_none());
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {

@@ -256,9 +256,13 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
         )),
         several => {
             let list: Vec<_> = several.iter().map(|column| format!("{} ({})", column.name, column.distinct)).collect();
+            let identified = match key.doubles.count {
+                0 => "a row".to_owned(),
+                doubles => format!("all rows but {doubles} of {}", facts.rows),
+            };
             reasons.push(format!(
-                "From the general to the specific: {}; with the time they identify a row. The time comes last, so that \
-                 writes spread without a salt.",
+                "From the general to the specific: {}; with the time they identify {identified}. The time comes last, so \
+                 that writes spread without a salt.",
                 list.join(", ")
             ));
         }

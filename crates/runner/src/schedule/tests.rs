@@ -8,7 +8,7 @@ fn micros(text: &str) -> i64 {
 fn shown(schedule: &str, zone: Tz, after: &str, to: &str) -> Vec<String> {
     let cron = Cron::parse(schedule).unwrap();
     let text = |moment| zone.timestamp_micros(moment).unwrap().format("%m-%dT%H:%M%:z").to_string();
-    moments(&cron, zone, micros(after), micros(to)).into_iter().map(text).collect()
+    scheduled_times(&cron, zone, micros(after), micros(to)).into_iter().map(text).collect()
 }
 
 #[test]

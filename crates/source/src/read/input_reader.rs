@@ -15,7 +15,7 @@ use crate::read::chunk::{Body, Chunk};
 use crate::read::decompression::Decoded;
 use crate::read::growth::Growth;
 use crate::read::parser::{Parser, Plan, schema_of};
-use crate::read::wanted::Wanted;
+use crate::read::stop_check::StopCheck;
 use crate::spec::{SchemaMode, SourceSpec};
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
@@ -40,7 +40,7 @@ pub struct InputReader {
 /// The input that is split into chunks.
 enum Feed {
     Csv { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
-    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, wanted: Wanted },
+    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, stop_check: StopCheck },
 }
 
 impl InputReader {
@@ -106,12 +106,12 @@ impl InputReader {
         file: ParquetFile,
         columns: Vec<ColumnPlan>,
         path: String,
-        wanted: Wanted,
+        stop_check: StopCheck,
     ) -> Result<Self, SourceError> {
         let schema = schema_of(&columns);
         let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
         let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
-        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, wanted };
+        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
         Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts: Vec::new(), from, ended: false })
     }
 
@@ -211,7 +211,7 @@ impl InputReader {
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Parquet { group, skip, taken, hash, wanted } = &mut self.from else { return Ok(None) };
+        let Feed::Parquet { group, skip, taken, hash, stop_check } = &mut self.from else { return Ok(None) };
         let parser = Arc::clone(&self.parser);
         let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
         while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
@@ -233,7 +233,7 @@ impl InputReader {
         match plan.file.bits() {
             Bits::Memory(bytes) => tally.add(bytes),
             Bits::Local { path, .. } => File::open(path)
-                .and_then(|file| hash_all(&mut wanted.read(file), &mut tally))
+                .and_then(|file| hash_all(&mut stop_check.read(file), &mut tally))
                 .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,
         }
         *hash = Some((tally.hash(), tally.bytes()));

@@ -6,7 +6,7 @@ mod growth;
 mod input_reader;
 mod origin;
 mod parser;
-mod wanted;
+mod stop_check;
 mod zip_archive;
 
 pub use chunk::Chunk;
@@ -16,4 +16,4 @@ pub use input_reader::InputReader;
 pub use origin::Origin;
 pub(crate) use origin::row_text;
 pub use parser::{ParsedChunk, Parser};
-pub(crate) use wanted::Wanted;
+pub(crate) use stop_check::StopCheck;

@@ -25,7 +25,7 @@ use crate::error::SourceError;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
-use crate::read::{Decoded, Growth, Wanted};
+use crate::read::{Decoded, Growth, StopCheck};
 use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
@@ -96,7 +96,7 @@ pub struct Storage {
     stores: Mutex<Clients>,
     settings: HashMap<String, Vec<(String, Secret)>>,
     clock: Option<fn() -> i64>,
-    wanted: Wanted,
+    stop_check: StopCheck,
 }
 
 /// Clients by the start of their URLs and, where it has settings of its own, the source.
@@ -118,7 +118,7 @@ impl Storage {
             stores: Mutex::default(),
             settings: HashMap::new(),
             clock: None,
-            wanted: Wanted::default(),
+            stop_check: StopCheck::default(),
         }
     }
 
@@ -130,10 +130,10 @@ impl Storage {
         self
     }
 
-    /// Stops hashing a file as soon as `is_wanted`, which is called before each read, returns false: the hash then fails.
+    /// Stops hashing a file as soon as `goes_on`, which is called before each read, returns false: the hash then fails.
     #[must_use]
-    pub fn with_wanted(mut self, is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.wanted = Wanted::asking(is_wanted);
+    pub fn with_stop_check(mut self, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stop_check = StopCheck::new(goes_on);
         self
     }
 
@@ -168,7 +168,7 @@ impl Storage {
     /// [`SourceError::Io`] or [`SourceError::Store`].
     pub fn hash(&self, input: &InputFile) -> Result<ContentHash, SourceError> {
         let mut tally = Tally::default();
-        let mut from = self.wanted.read(self.raw(input)?);
+        let mut from = self.stop_check.read(self.raw(input)?);
         let buffer = usize::try_from(input.size).unwrap_or(usize::MAX).clamp(4096, HASH_BUFFER);
         hash_all_by(&mut from, &mut tally, buffer)
             .map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
@@ -189,7 +189,7 @@ impl Storage {
                 InputReader::csv(spec, columns, bytes, self.chunk_bytes)
             }
             Format::Parquet => {
-                InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.wanted.clone())
+                InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
         }
     }
@@ -214,7 +214,7 @@ impl Storage {
         let looked = column_plans(spec).and_then(|columns| {
             let mut marks: Vec<u64> = held.iter().map(|(size, _)| *size).collect();
             marks.dedup();
-            let bytes = Decoded::new(input.path.clone(), self.wanted.read(self.raw(input)?))?.with_marks(marks);
+            let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
             InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(&held)
         });
         match looked {

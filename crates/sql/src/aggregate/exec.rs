@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::{filter, interleave, take, take_record_batch};
+use arrow::compute::{filter, interleave, partition, take, take_record_batch};
 use arrow::datatypes::{Schema, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
@@ -20,21 +20,24 @@ use tidetable_layout::decode::record_counts;
 use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
-use crate::scan::records::{Fields, Records, Wanted, verdict};
+use crate::scan::records::{Fields, ReadRequest, Records, is_one_each, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
+
+/// Records of a run, on average, from which on work by run is less than work by record.
+const SHORTEST_RUN: usize = 4;
 
 /// Number of groups at which states are emitted. A group may be emitted several times; the final stage merges it.
 const MOST_GROUPS: usize = 1 << 16;
 
 impl ScanAggregate {
     /// What must be read of records. `time`: the event-time column, if there is one.
-    pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> Wanted<'a> {
+    pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> ReadRequest<'a> {
         let of = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
         let aggregates =
             self.aggregates.iter().flat_map(|aggregate| aggregate.arguments.iter().chain(&aggregate.filter));
         let by_time = self.newest_only || of(GroupOf::Time).next().is_some();
-        Wanted {
+        ReadRequest {
             of_rows: of(GroupOf::Row).collect(),
             of_records: aggregates.chain(of(GroupOf::Time)).collect(),
             fields: if by_time { time } else { &[] },
@@ -121,6 +124,9 @@ impl<'a> RunningAggregate<'a> {
         // A state of each row pays if rows have several records.
         if let Some(states) = self.row_states.clone().filter(|_| has_wide_rows(&records)) {
             return self.add_by_row(&records, &states);
+        }
+        if is_one_each(&records.ends) {
+            return self.add_by_run(&records);
         }
         self.number(&records)?;
         let batch = &records.records;
@@ -258,21 +264,57 @@ impl<'a> RunningAggregate<'a> {
             return Ok(());
         }
         // Timestamp lists do not repeat: groups are interned record by record.
-        let row_of = (!is_one_record_a_row(records)).then(|| {
-            let counts = record_counts(&records.ends).enumerate();
-            UInt32Array::from_iter_values(counts.flat_map(|(row, count)| std::iter::repeat_n(row as u32, count)))
-        });
-        let mut columns = Vec::with_capacity(kinds.len());
-        for (expr, of) in self.groups.iter().zip(&kinds) {
-            columns.push(match of {
-                GroupOf::Row => {
-                    let of_rows = expr.evaluate(&records.rows)?.into_array(records.rows.num_rows())?;
-                    row_of.as_ref().map_or_else(|| Ok(Arc::clone(&of_rows)), |row_of| take(&of_rows, row_of, None))?
-                }
-                GroupOf::Time => expr.evaluate(&records.records)?.into_array(records.records.num_rows())?,
-            });
-        }
+        let counts = record_counts(&records.ends).enumerate();
+        let row_of = counts.flat_map(|(row, count)| std::iter::repeat_n(row as u32, count));
+        let row_of = UInt32Array::from_iter_values(row_of);
+        let columns = group_columns(&self.groups, &kinds, records)?
+            .into_iter()
+            .zip(&kinds)
+            .map(|(column, of)| if *of == GroupOf::Row { Ok(take(&column, &row_of, None)?) } else { Ok(column) })
+            .collect::<Result<Vec<_>>>()?;
         values.intern(&columns, &mut self.numbers)
+    }
+
+    /// Adds records of which each is a row of its own. Neighbours often share a group (an hour has sixty minutes, an entity
+    /// all its rows), so groups are interned by run, and states that do not depend on the order of values are made by run.
+    fn add_by_run(&mut self, records: &Records) -> Result<()> {
+        let kinds: Vec<GroupOf> = self.plan.groups.iter().map(|(_, of)| *of).collect();
+        let Accumulators::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
+        let columns = group_columns(&self.groups, &kinds, records)?;
+        let count = records.records.num_rows();
+        let runs = partition(&columns)?;
+        self.numbers.clear();
+        let long = runs.len() * SHORTEST_RUN <= count;
+        let mut of_runs = Vec::with_capacity(runs.len());
+        let ranges = runs.ranges();
+        if long {
+            let heads = UInt32Array::from_iter_values(ranges.iter().map(|run| run.start as u32));
+            let heads = columns.iter().map(|column| take(column, &heads, None)).collect::<Result<Vec<_>, _>>()?;
+            values.intern(&heads, &mut of_runs)?;
+        } else {
+            values.intern(&columns, &mut self.numbers)?;
+        }
+        let ends: Vec<u32> = ranges.iter().map(|run| run.end as u32).collect();
+        let groups = values.len();
+        let plans = self.plan.aggregates.iter().zip(&self.arguments);
+        for (accumulator, (aggregate, (arguments, only))) in accumulators.iter_mut().zip(plans) {
+            let state = RowState::of(&aggregate.function, &aggregate.arguments)
+                .filter(|state| long && only.is_none() && state.is_exact());
+            if let Some(state) = state {
+                let own = if state.looks_at_values() { evaluate(arguments, &records.records)? } else { Vec::new() };
+                let argument = own.first().map(|own| RowArgument::Values(own, &ends));
+                accumulator.merge_batch(&state.states(&ends, argument.as_ref())?, &of_runs, groups)?;
+                continue;
+            }
+            if self.numbers.is_empty() {
+                for (run, group) in ranges.iter().zip(&of_runs) {
+                    self.numbers.resize(run.end, *group);
+                }
+            }
+            let only = only.as_ref().map(|only| verdict(only, &records.records)).transpose()?;
+            accumulator.update_batch(&evaluate(arguments, &records.records)?, &self.numbers, only.as_ref(), groups)?;
+        }
+        Ok(())
     }
 
     /// Keeps only the newest record of each row; of equal times the last.
@@ -302,13 +344,18 @@ impl<'a> RunningAggregate<'a> {
     }
 }
 
+/// The group columns: a value for each row, or for each record.
+fn group_columns(groups: &[Expr], kinds: &[GroupOf], records: &Records) -> Result<Vec<ArrayRef>> {
+    let column = |(expr, of): (&Expr, &GroupOf)| match of {
+        GroupOf::Row => expr.evaluate(&records.rows)?.into_array(records.rows.num_rows()),
+        GroupOf::Time => expr.evaluate(&records.records)?.into_array(records.records.num_rows()),
+    };
+    groups.iter().zip(kinds).map(column).collect()
+}
+
 /// Whether rows have several records on average, so that work by row is less than work by record.
 fn has_wide_rows(records: &Records) -> bool {
     records.records.num_rows() >= 2 * records.ends.len()
-}
-
-fn is_one_record_a_row(records: &Records) -> bool {
-    records.ends.iter().zip(1..).all(|(end, record): (&u32, u32)| *end == record)
 }
 
 /// The rows with at least one record.

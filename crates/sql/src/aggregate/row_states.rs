@@ -29,8 +29,8 @@ pub(crate) enum RowState {
     Values,
     /// `sum(x)` in this type; for integers a decimal wide enough for any sum.
     Sum(DataType),
-    /// `avg(x)`: count and sum of floats.
-    Average,
+    /// `avg(x)`: count, and sum in this type.
+    Average(DataType),
 }
 
 /// An argument of a function, by row.
@@ -77,9 +77,22 @@ impl RowState {
                 None => Some(Self::Values),
             },
             ("sum", [kind @ (DataType::Float64 | DataType::Decimal128(..))]) => Some(Self::Sum((*kind).clone())),
-            ("avg", [DataType::UInt64, DataType::Float64]) => Some(Self::Average),
+            ("avg", [DataType::UInt64, kind @ (DataType::Float64 | DataType::Decimal128(..))]) => {
+                Some(Self::Average((*kind).clone()))
+            }
             _ => None,
         }
+    }
+
+    /// Whether the states of parts, in any division, merge to the same value. Sums of floats depend on the division.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(
+            self,
+            Self::Records
+                | Self::Values
+                | Self::Sum(DataType::Decimal128(..))
+                | Self::Average(DataType::Decimal128(..))
+        )
     }
 
     /// Whether it needs its argument's values.
@@ -100,10 +113,10 @@ impl RowState {
             Self::Records => vec![numbers(record_counts(ends).collect())],
             Self::Values => vec![numbers(argument()?.counts())],
             Self::Sum(kind) => vec![argument()?.sums(kind)?],
-            Self::Average => {
+            Self::Average(kind) => {
                 // Without a value both are null, as in DataFusion.
                 let counts = argument()?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
-                vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(&DataType::Float64)?]
+                vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(kind)?]
             }
         })
     }

@@ -116,7 +116,7 @@ impl StripeTotals {
 }
 
 impl StripeStats for StripeTotals {
-    fn know(&self, stripe: &StripeMeta) -> bool {
+    fn suffices(&self, stripe: &StripeMeta) -> bool {
         // A row without events may become a record of its other groups.
         if stripe.fills_rows.get(self.group) != Some(&true) {
             return false;

@@ -22,8 +22,12 @@ pub(crate) fn cells_schema() -> Schema {
 /// Name of the row-key column.
 const KEY: &str = "_key";
 
-/// Index of the timestamp column in `cells.T`.
+/// Indexes of the columns of `cells.T`.
+pub(crate) const CELL_KEY: usize = 0;
+pub(crate) const CELL_FAMILY: usize = 1;
+pub(crate) const CELL_QUALIFIER: usize = 2;
 pub(crate) const CELL_TIMESTAMP: usize = 3;
+pub(crate) const CELL_VALUE: usize = 4;
 
 /// What a view shows of rows.
 #[derive(Debug, Clone)]

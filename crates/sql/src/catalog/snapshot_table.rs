@@ -27,7 +27,7 @@ use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::key_ranges::{key_ranges, keys_of};
 use crate::pushdown::value_sets::{ALL_TIMES, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
-use crate::scan::file_groups::{file_groups, is_small_scan, split, statistics};
+use crate::scan::file_groups::{are_in_key_order, file_groups, is_small_scan, split, statistics};
 use crate::scan::source::SstSource;
 use crate::scan::spec::{FixedBatchSize, ScanOutput, TableScan};
 use crate::shared_scan::SharedScanPeriod;
@@ -199,10 +199,11 @@ impl TableProvider for SnapshotTable {
         let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
         let counts = (ranges.len(), ssts.len());
         let statistics = statistics(&self.snapshot, &ranges, &self.schema);
-        // Windows share keys, so only single scan ranges are sorted.
+        // Where windows share keys, only single scan ranges are sorted.
         let ordering = self.ordering();
-        let orderings = ordering.clone().filter(|_| ranges.len() <= partitions);
-        let groups = file_groups(&self.snapshot, ranges, partitions);
+        let is_sorted = ranges.len() <= partitions || are_in_key_order(&self.snapshot, &ranges);
+        let orderings = ordering.clone().filter(|_| is_sorted);
+        let groups = file_groups(&self.snapshot, ranges, partitions, is_sorted);
         let (snapshot, shared_scan, push_down) = (self.snapshot.clone(), self.shared_scan.clone(), self.push_down);
         let even = state.config().get_extension::<FixedBatchSize>().is_some();
         let scan = TableScan { snapshot, output, keys, time, shared_scan, even, push_down };

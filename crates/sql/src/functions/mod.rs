@@ -32,6 +32,7 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
+    planners.insert(0, Arc::new(times::date_part::Extract));
     let functions: [Arc<ScalarUDF>; 12] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),

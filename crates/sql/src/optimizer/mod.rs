@@ -1,8 +1,20 @@
-//! Physical optimizer rules.
+//! Optimizer rules, physical but for those of comparisons.
 
 pub(crate) mod aggregate_below_join;
+pub(crate) mod interval_comparisons;
 pub(crate) mod node_rule;
 pub(crate) mod partial_aggregate;
 pub(crate) mod record_scan;
 pub(crate) mod sort_merge_join;
 pub(crate) mod top_k;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::OptimizerRule;
+
+/// DataFusion's logical rules with the workarounds and those of this crate.
+pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = crate::workarounds::logical_rules();
+    interval_comparisons::insert(&mut rules);
+    rules
+}

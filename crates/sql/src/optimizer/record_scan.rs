@@ -11,12 +11,12 @@ use datafusion::physical_expr::utils::reassign_expr_columns;
 use datafusion::physical_plan::aggregates::{AggregateExec, aggregate_expressions};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
-use tidetable_layout::Layout;
+use tidetable_layout::{KeyRange, Layout};
 
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
 use crate::error::external;
 use crate::pushdown::dependence::{is_of_column, is_of_columns, is_of_row};
-use crate::scan::file_groups::newest_first;
+use crate::scan::file_groups::{a_file_each, newest_first};
 use crate::scan::source::SstSource;
 use crate::scan::spec::ScanOutput;
 
@@ -113,9 +113,12 @@ impl<'a> RecordScan<'a> {
             true => newest_first(&self.source.scan().snapshot, groups).map_err(external)?,
             false => None,
         };
+        // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
+        let has_all_keys = self.source.scan().keys == [KeyRange::all()];
+        let own = || if has_all_keys { a_file_each(groups) } else { groups.clone() };
         let source = Arc::new(self.source.aggregating(plan));
         let config = FileScanConfigBuilder::new(self.config.object_store_url.clone(), source)
-            .with_file_groups(regrouped.unwrap_or_else(|| groups.clone()))
+            .with_file_groups(regrouped.unwrap_or_else(own))
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }

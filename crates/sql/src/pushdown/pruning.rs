@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
@@ -12,19 +12,52 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
 use tidetable_store::read::{Scalar, StripeMeta, StripePruner};
 
+use crate::catalog::schema::CELL_TIMESTAMP;
+
 /// Prunes stripes by a filter.
 #[derive(Debug)]
 pub(crate) struct FilterPruner {
     predicate: PruningPredicate,
-    layout: Arc<Layout>,
+    columns: StripeColumns,
     schema: SchemaRef,
+}
+
+/// How the columns of a filter map to the stats of stripes.
+#[derive(Debug)]
+enum StripeColumns {
+    /// Fields of the records of a layout.
+    Records(Arc<Layout>),
+    /// Columns of cells, of which all have stored timestamps.
+    Cells,
+}
+
+impl StripeColumns {
+    /// The range of the values of a column in a stripe, if it is known.
+    fn range(&self, stripe: &StripeMeta, field: usize) -> Option<(Scalar, Scalar)> {
+        let is_time = match self {
+            Self::Records(layout) => match layout.value_column(field) {
+                Some((group, column)) => return stripe.columns.get(group)?.get(column)?.range,
+                None => layout.is_cell_time(field),
+            },
+            Self::Cells => field == CELL_TIMESTAMP,
+        };
+        let (least, greatest) = stripe.timestamps.filter(|_| is_time)?;
+        Some((Scalar::Timestamp(least), Scalar::Timestamp(greatest)))
+    }
 }
 
 impl FilterPruner {
     /// `filter` is an expression over the records of `layout`, which have this schema; `None` if it cannot prune.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, layout: &Arc<Layout>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
-        Some(Self { predicate, layout: Arc::clone(layout), schema: Arc::clone(schema) })
+        Some(Self { predicate, columns: StripeColumns::Records(Arc::clone(layout)), schema: Arc::clone(schema) })
+    }
+
+    /// `filter` is an expression over cells, which have this schema and all have stored timestamps; `None` if it cannot
+    /// prune.
+    pub(crate) fn of_cells(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
+        let predicate = pruning(filter, schema)?;
+        Some(Self { predicate, columns: StripeColumns::Cells, schema: Arc::clone(schema) })
     }
 
     /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
@@ -32,17 +65,7 @@ impl FilterPruner {
     fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
         let field = self.schema.index_of(column.name()).ok()?;
         let kind = self.schema.field(field).data_type();
-        let of_stripe = |stripe: &StripeMeta| -> Option<ScalarValue> {
-            let range = if let Some((group, column)) = self.layout.value_column(field) {
-                stripe.columns.get(group)?.get(column)?.range?
-            } else if self.layout.is_cell_time(field) {
-                let (least, greatest) = stripe.timestamps?;
-                (Scalar::Timestamp(least), Scalar::Timestamp(greatest))
-            } else {
-                return None;
-            };
-            value(end(range, greatest), kind)
-        };
+        let of_stripe = |stripe| value(end(self.columns.range(stripe, field)?, greatest), kind);
         let unknown = ScalarValue::try_from(kind).ok()?;
         let values = stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
         ScalarValue::iter_to_array(values).ok()
@@ -50,9 +73,9 @@ impl FilterPruner {
 }
 
 impl StripePruner for FilterPruner {
-    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
+    fn prunes(&self, stripes: &[StripeMeta]) -> Vec<bool> {
         let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
-        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
+        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends, without_nulls: None });
         // On an error the stripes are read.
         kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
     }
@@ -62,20 +85,26 @@ impl StripePruner for FilterPruner {
 #[derive(Debug)]
 pub(crate) struct RangePruner {
     predicate: PruningPredicate,
-    kind: DataType,
+    column: FieldRef,
+    may_be_null: bool,
 }
 
 impl RangePruner {
-    /// `filter` is an expression over a schema of the column alone; `None` if it cannot rule anything out.
-    pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
+    /// `filter` is an expression over `schema`, of which the ranges of column `at` will be known; `None` if it cannot rule
+    /// anything out. `may_be_null`: whether records within a range may lack a value.
+    pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef, at: usize, may_be_null: bool) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
-        Some(Self { predicate, kind: schema.fields().first()?.data_type().clone() })
+        Some(Self { predicate, column: Arc::clone(schema.fields().get(at)?), may_be_null })
     }
 
-    /// Whether no value in `range` (inclusive) passes.
+    /// Whether no record with a value in `range` (inclusive) passes.
     pub(crate) fn rules_out(&self, range: (Scalar, Scalar)) -> bool {
-        let ends = |_: &Column, greatest| value(end(range, greatest), &self.kind)?.to_array().ok();
-        self.predicate.prune(&ValueBounds { containers: 1, ends }).is_ok_and(|kept| kept == [false])
+        let ends = |column: &Column, greatest| {
+            let known = column.name() == self.column.name();
+            value(end(range, greatest), self.column.data_type()).filter(|_| known)?.to_array().ok()
+        };
+        let without_nulls = (!self.may_be_null).then(|| self.column.name().as_str());
+        self.predicate.prune(&ValueBounds { containers: 1, ends, without_nulls }).is_ok_and(|kept| kept == [false])
     }
 }
 
@@ -89,12 +118,14 @@ fn end((least, greatest): (Scalar, Scalar), wants_greatest: bool) -> Scalar {
 }
 
 /// Least (`false`) and greatest (`true`) values of columns, for each of some containers; null where unknown.
-struct ValueBounds<F> {
+struct ValueBounds<'a, F> {
     containers: usize,
     ends: F,
+    /// A column without nulls.
+    without_nulls: Option<&'a str>,
 }
 
-impl<F: Fn(&Column, bool) -> Option<ArrayRef>> PruningStatistics for ValueBounds<F> {
+impl<F: Fn(&Column, bool) -> Option<ArrayRef>> PruningStatistics for ValueBounds<'_, F> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
         (self.ends)(column, false)
     }
@@ -107,8 +138,9 @@ impl<F: Fn(&Column, bool) -> Option<ArrayRef>> PruningStatistics for ValueBounds
         self.containers
     }
 
-    fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
-        None
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        let is_known = self.without_nulls == Some(column.name());
+        is_known.then(|| Arc::new(UInt64Array::from(vec![0; self.containers])) as ArrayRef)
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

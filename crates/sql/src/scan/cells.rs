@@ -2,12 +2,9 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BinaryBuilder, RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
-};
-use arrow::datatypes::SchemaRef;
+use arrow::array::Array;
+use arrow::buffer::BooleanBuffer;
 use tidetable_layout::cell::{CellWriter, PackedWriter};
 use tidetable_layout::schema::{Packed, QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Column, Group, GroupBlock, StoredSchema};
@@ -47,6 +44,7 @@ struct CellMaker<'a> {
     group: &'a Group,
     stored: &'a GroupBlock,
     source: CellSource<'a>,
+    passes: Passes,
 }
 
 enum CellSource<'a> {
@@ -76,26 +74,61 @@ impl CellBytesWriter<'_> {
 pub fn cells_of_block(
     schema: &StoredSchema,
     block: &Block,
+    visit: impl FnMut(CellRef<'_>) -> Result<()>,
+) -> Result<()> {
+    filtered_cells(schema, block, CellParts { key: true, value: true }, |_, _, _| Ok(Passes::All), visit)
+}
+
+/// The parts of cells that are written; others stay empty.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CellParts {
+    pub(crate) key: bool,
+    pub(crate) value: bool,
+}
+
+/// The records of a group whose cells pass a filter.
+pub(crate) enum Passes {
+    All,
+    None,
+    Records(BooleanBuffer),
+}
+
+/// As [`cells_of_block`], for the cells that `passes` lets through: it is asked once a column, or once a packed group,
+/// with the group, its records and the family.
+pub(crate) fn filtered_cells(
+    schema: &StoredSchema,
+    block: &Block,
+    parts: CellParts,
+    passes: impl Fn(&Group, &GroupBlock, (&str, &[u8])) -> Result<Passes>,
     mut visit: impl FnMut(CellRef<'_>) -> Result<()>,
 ) -> Result<()> {
-    let makers = cell_makers(schema, block)?;
+    let mut makers = cell_makers(schema, block)?;
+    for maker in &mut makers {
+        maker.passes = passes(maker.group, maker.stored, maker.name())?;
+    }
+    makers.retain(|maker| !matches!(maker.passes, Passes::None));
     let mut writers: Vec<CellBytesWriter<'_>> = makers.iter().map(CellMaker::writer).collect::<Result<_>>()?;
     let mut key = Vec::new();
     let mut value = Vec::new();
     let mut found: Vec<RowCell<'_>> = Vec::new();
     for row in 0..block.keys.len() {
-        key.clear();
-        block.keys.write(row, &mut key);
         found.clear();
         for (at, maker) in makers.iter().enumerate() {
             maker.find(at, row, &mut found)?;
+        }
+        if found.is_empty() {
+            continue;
+        }
+        key.clear();
+        if parts.key {
+            block.keys.write(row, &mut key);
         }
         found.sort_by(|a, b| {
             (a.family, a.qualifier, Reverse(a.timestamp)).cmp(&(b.family, b.qualifier, Reverse(b.timestamp)))
         });
         for RowCell { family, qualifier, timestamp, maker, records } in &found {
             value.clear();
-            if let Some(writer) = writers.get_mut(*maker) {
+            if let Some(writer) = writers.get_mut(*maker).filter(|_| parts.value) {
                 writer.write(records.clone(), &mut value);
             }
             visit(CellRef { row, row_key: &key, family, qualifier, timestamp: *timestamp, value: &value })?;
@@ -118,17 +151,25 @@ fn cell_makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<Cel
         };
         if let Some(packed) = &group.packed {
             let columns = (0..group.columns.len()).map(values).collect::<Result<_>>()?;
-            out.push(CellMaker { group, stored, source: CellSource::Packed(packed, columns) });
+            out.push(CellMaker { group, stored, source: CellSource::Packed(packed, columns), passes: Passes::All });
             continue;
         }
         for (at, column) in group.columns.iter().enumerate() {
-            out.push(CellMaker { group, stored, source: CellSource::Column(column, values(at)?) });
+            out.push(CellMaker { group, stored, source: CellSource::Column(column, values(at)?), passes: Passes::All });
         }
     }
     Ok(out)
 }
 
 impl<'a> CellMaker<'a> {
+    /// Family, and qualifier unless it varies by record.
+    fn name(&self) -> (&'a str, &'a [u8]) {
+        match &self.source {
+            CellSource::Column(column, _) => (&column.family, &column.qualifier),
+            CellSource::Packed(packed, _) => (&packed.family, &packed.qualifier),
+        }
+    }
+
     fn writer(&self) -> Result<CellBytesWriter<'a>> {
         match &self.source {
             CellSource::Column(column, values) => Ok(CellBytesWriter::Column(CellWriter::new(column, *values))),
@@ -156,10 +197,12 @@ impl<'a> CellMaker<'a> {
             return Ok(());
         }
         for record in records {
+            if matches!(&self.passes, Passes::Records(passes) if !passes.value(record)) {
+                continue;
+            }
             let family = match &self.source {
                 CellSource::Column(_, values) if values.is_null(record) => continue,
-                CellSource::Column(column, _) => &column.family,
-                CellSource::Packed(packed, _) => &packed.family,
+                _ => self.name().0,
             };
             let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
             found.push(RowCell { family, qualifier, timestamp, maker: at, records: record..record + 1 });
@@ -169,10 +212,7 @@ impl<'a> CellMaker<'a> {
 
     fn qualifier(&self, record: usize) -> Result<&'a [u8]> {
         if self.group.qualifier == QualifierKind::Constant {
-            return Ok(match &self.source {
-                CellSource::Column(column, _) => &column.qualifier,
-                CellSource::Packed(packed, _) => &packed.qualifier,
-            });
+            return Ok(self.name().1);
         }
         let names = self.stored.qualifiers.as_ref().ok_or(missing("qualifiers"))?;
         let name = names.codes.get(record).and_then(|code| names.dictionary.get(*code as usize));
@@ -185,60 +225,5 @@ impl<'a> CellMaker<'a> {
         }
         let time = self.stored.timestamps.as_ref().and_then(|times| times.get(record));
         time.copied().ok_or(missing("a timestamp"))
-    }
-}
-
-/// Builders of the cell columns; unprojected ones stay empty.
-pub(crate) struct CellColumns {
-    pub(crate) rows: usize,
-    row_key: BinaryBuilder,
-    family: StringBuilder,
-    qualifier: BinaryBuilder,
-    timestamp: TimestampMicrosecondBuilder,
-    value: BinaryBuilder,
-}
-
-impl Default for CellColumns {
-    fn default() -> Self {
-        Self {
-            rows: 0,
-            row_key: BinaryBuilder::new(),
-            family: StringBuilder::new(),
-            qualifier: BinaryBuilder::new(),
-            timestamp: TimestampMicrosecondBuilder::new().with_timezone("UTC"),
-            value: BinaryBuilder::new(),
-        }
-    }
-}
-
-impl CellColumns {
-    pub(crate) fn push(&mut self, cell: CellRef<'_>, columns: &[usize]) {
-        self.rows += 1;
-        for column in columns {
-            match column {
-                0 => self.row_key.append_value(cell.row_key),
-                1 => self.family.append_value(cell.family),
-                2 => self.qualifier.append_value(cell.qualifier),
-                3 => self.timestamp.append_value(cell.timestamp),
-                _ => self.value.append_value(cell.value),
-            }
-        }
-    }
-
-    /// Takes the batch built so far.
-    pub(crate) fn take(&mut self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
-        let column = |at: &usize| -> ArrayRef {
-            match at {
-                0 => Arc::new(self.row_key.finish()),
-                1 => Arc::new(self.family.finish()),
-                2 => Arc::new(self.qualifier.finish()),
-                3 => Arc::new(self.timestamp.finish()),
-                _ => Arc::new(self.value.finish()),
-            }
-        };
-        let arrays = columns.iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options);
-        batch.map_err(|error| SqlError::Query(error.into()))
     }
 }

@@ -32,7 +32,7 @@ impl Coalescer {
             let rows = (self.most - self.rows).min(batch.num_rows() - start);
             self.waiting.push(batch.slice(start, rows));
             (self.rows, start) = (self.rows + rows, start + rows);
-            if self.rows >= self.least && !self.send(send)? {
+            if self.rows >= self.least && !self.flush(send)? {
                 return Ok(false);
             }
         }
@@ -40,7 +40,7 @@ impl Coalescer {
     }
 
     /// Sends the waiting rows. Returns whether more is wanted.
-    pub(crate) fn send(&mut self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
+    pub(crate) fn flush(&mut self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
         let waiting = std::mem::take(&mut self.waiting);
         (self.rows, self.least) = (0, (self.least * 2).min(self.most));
         Ok(match waiting.as_slice() {
@@ -74,7 +74,7 @@ mod tests {
                 return out;
             }
         }
-        coalescer.send(&mut send).unwrap();
+        coalescer.flush(&mut send).unwrap();
         out
     }
 

@@ -1,5 +1,7 @@
 //! File groups of a scan: splits scan ranges and assigns them to partitions.
 
+use std::collections::HashMap;
+
 use arrow::datatypes::Schema;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
@@ -7,7 +9,7 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileGroup;
 use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_name;
-use tidetable_store::version::WindowState;
+use tidetable_store::version::{Sst, WindowState};
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
 /// Least bytes of a split.
@@ -78,16 +80,39 @@ pub(crate) fn split_range(snapshot: &Snapshot, range: &ScanRange, pieces: usize)
     Ok(starts.zip(ends).map(part).collect())
 }
 
+/// Whether all keys of each scan range come before those of the next, by the key ranges of SSTs in the manifest.
+pub(crate) fn are_in_key_order(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
+    let ssts: HashMap<&str, &Sst> = snapshot.version().ssts().map(|sst| (sst.id.as_str(), sst)).collect();
+    let of_range = |range: &ScanRange| -> Option<(Vec<u8>, Vec<u8>)> {
+        let own = || range.ssts.iter().map(|id| ssts.get(id.as_str()).copied());
+        let first = own().map(|sst| Some(&sst?.first_key)).min()??;
+        let last = own().map(|sst| Some(&sst?.last_key)).try_fold(None, |last, key| Some(last.max(Some(key?))))??;
+        Some((first.clone().max(range.keys.start.clone()), last.clone()))
+    };
+    let bounds: Option<Vec<(Vec<u8>, Vec<u8>)>> = ranges.iter().map(of_range).collect();
+    let Some(bounds) = bounds else { return false };
+    ranges.iter().zip(bounds.windows(2)).all(|(range, pair)| {
+        let [(_, last), (next, _)] = pair else { return false };
+        last < next || range.keys.end.as_ref().is_some_and(|end| end <= next)
+    })
+}
+
 /// One "file" per scan range, in at most `partitions` groups of about equal bytes. Groups hold consecutive ranges, so
 /// that their concatenation has the order of the table. Ranges of some keys only become one file per group, because
-/// opening each takes longer than reading it.
-pub(crate) fn file_groups(snapshot: &Snapshot, ranges: Vec<ScanRange>, partitions: usize) -> Vec<FileGroup> {
+/// opening each takes longer than reading it; so do ranges in key order (`is_sorted`), because DataFusion takes the order of
+/// several files for lost.
+pub(crate) fn file_groups(
+    snapshot: &Snapshot,
+    ranges: Vec<ScanRange>,
+    partitions: usize,
+    is_sorted: bool,
+) -> Vec<FileGroup> {
     let file = |range: ScanRange, number| {
         PartitionedFile::new(location(snapshot, &range, number), range.bytes).with_extension(ScanRanges(vec![range]))
     };
     let some_keys = ranges.iter().all(|range| range.keys != KeyRange::all());
     let groups = contiguous(ranges, partitions, file).into_iter();
-    groups.map(|files| FileGroup::new(if some_keys { as_one_file(files) } else { files })).collect()
+    groups.map(|files| FileGroup::new(if some_keys || is_sorted { as_one_file(files) } else { files })).collect()
 }
 
 /// Whether these ranges, parts of few stripes, are cheaper to read inline than in another task. False if a file cannot
@@ -113,11 +138,31 @@ pub(crate) fn is_small_scan(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
 
 /// Merges `files` into one, under the name of the first.
 fn as_one_file(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
-    let ranges: Vec<ScanRange> =
-        files.iter().filter_map(|file| file.extension::<ScanRanges>()).flat_map(|ranges| ranges.0.clone()).collect();
+    let ranges: Vec<ScanRange> = files.iter().flat_map(ranges_of).collect();
     let bytes = files.iter().map(|file| file.object_meta.size).sum();
     let Some(first) = files.first() else { return files };
     vec![PartitionedFile::new(first.object_meta.location.to_string(), bytes).with_extension(ScanRanges(ranges))]
+}
+
+/// The same groups with a file for each scan range, which idle partitions may take over.
+pub(crate) fn a_file_each(groups: &[FileGroup]) -> Vec<FileGroup> {
+    let split = |group: &FileGroup| {
+        group
+            .iter()
+            .flat_map(|file| {
+                ranges_of(file).into_iter().map(|range| {
+                    let name = file.object_meta.location.to_string();
+                    PartitionedFile::new(name, range.bytes).with_extension(ScanRanges(vec![range]))
+                })
+            })
+            .collect()
+    };
+    groups.iter().map(|group| FileGroup::new(split(group))).collect()
+}
+
+/// The scan ranges of a "file".
+fn ranges_of(file: &PartitionedFile) -> Vec<ScanRange> {
+    file.extension::<ScanRanges>().map(|ranges| ranges.0.clone()).unwrap_or_default()
 }
 
 /// Regroups for a reader of the newest record of each entity: each group is a key range, its scan ranges newest first.
@@ -126,9 +171,7 @@ fn as_one_file(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
 /// # Errors
 /// If an SST to be split cannot be opened.
 pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<Option<Vec<FileGroup>>, StoreError> {
-    let files = groups.iter().flat_map(FileGroup::iter);
-    let mut ranges: Vec<ScanRange> =
-        files.filter_map(|file| file.extension::<ScanRanges>()).flat_map(|ranges| ranges.0.clone()).collect();
+    let mut ranges: Vec<ScanRange> = groups.iter().flat_map(FileGroup::iter).flat_map(ranges_of).collect();
     ranges.reverse();
     let alike = ranges.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
     let Some(largest) = ranges.iter().max_by_key(|range| range.bytes).filter(|_| alike && ranges.len() > 1) else {

@@ -55,7 +55,8 @@ impl ColumnFilter {
             return None;
         }
         let schema = nullable(&schema);
-        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangePruner::new(filter, &schema));
+        let outside =
+            conjunction_opt(own.iter().cloned()).and_then(|filter| RangePruner::new(filter, &schema, 0, true));
         Some(Self { place, schema, filters: own, outside })
     }
 

@@ -14,10 +14,11 @@ use tidetable_store::read::{RecordFilter, ScanCounts, ScanOptions, StripePruner,
 
 use crate::aggregate::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;
+use crate::scan::cell_reader::has_stored_timestamps;
 use crate::scan::file_groups::{ScanRanges, is_small_scan};
 use crate::scan::late_filter::ColumnFilter;
 use crate::scan::metrics::ScanMetrics;
-use crate::scan::read::Reading;
+use crate::scan::read::ScanRangeReader;
 use crate::scan::spec::{ScanOutput, ScanTask};
 
 /// Batches decoded ahead of the query.
@@ -36,7 +37,11 @@ impl ScanRangeOpener {
         let metrics = ScanMetrics::new(metrics, partition);
         let layout = task.scan.snapshot.layout();
         let filter = conjunction_opt(task.filters.iter().cloned());
-        let pruner = filter.and_then(|filter| FilterPruner::new(filter, layout, &task.stored));
+        let pruner = filter.and_then(|filter| match task.scan.output {
+            ScanOutput::Cells if has_stored_timestamps(layout.stored()) => FilterPruner::of_cells(filter, &task.stored),
+            ScanOutput::Records { .. } => FilterPruner::new(filter, layout, &task.stored),
+            _ => None,
+        });
         let of_records = matches!(task.scan.output, ScanOutput::Records { .. });
         let record_filter = ColumnFilter::new(&task.filters, layout, &task.stored).filter(|_| of_records);
         Self {
@@ -58,11 +63,11 @@ impl FileOpener for ScanRangeOpener {
         let totals = of_all.and_then(|all| StripeTotals::new(&self.task.scan, &self.task.stored, all)).map(Arc::new);
         let options = ScanOptions {
             counts: Some(Arc::clone(&counts)),
-            skip: self.pruner.clone(),
-            keep: self.record_filter.clone(),
-            know: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),
+            stripe_pruner: self.pruner.clone(),
+            record_filter: self.record_filter.clone(),
+            stripe_stats: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),
         };
-        let reading = Reading { task: self.task.clone(), name, ranges, options, totals };
+        let reading = ScanRangeReader { task: self.task.clone(), name, ranges, options, totals };
         let metrics = self.metrics.clone();
         let scan = &self.task.scan;
         // Not for shared scans, which may wait for other periods.

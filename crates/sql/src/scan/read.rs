@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
+use datafusion::physical_expr::conjunction_opt;
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use tidetable_layout::{Block, Projection};
 use tidetable_store::ScanRange;
-use tidetable_store::read::ScanOptions;
+use tidetable_store::read::{Scalar, ScanOptions};
 
 use crate::aggregate::exec::RunningAggregate;
 use crate::aggregate::newest::Newest;
@@ -14,15 +16,16 @@ use crate::aggregate::spec::ScanAggregate;
 use crate::aggregate::stripe_stats::StripeTotals;
 use crate::catalog::schema::RowView;
 use crate::error::external;
-use crate::scan::cells::{CellColumns, cells_of_block};
+use crate::pushdown::pruning::RangePruner;
+use crate::scan::cell_reader::CellReader;
 use crate::scan::coalesce::Coalescer;
-use crate::scan::records::{RecordReader, Wanted};
+use crate::scan::records::{ReadRequest, RecordReader};
 use crate::scan::rows::RowReader;
 use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
 
 /// The read of one DataFusion file, which stands for scan ranges.
-pub(crate) struct Reading {
+pub(crate) struct ScanRangeReader {
     pub(crate) task: ScanTask,
     /// Name of that file, for messages.
     pub(crate) name: String,
@@ -32,7 +35,7 @@ pub(crate) struct Reading {
     pub(crate) totals: Option<Arc<StripeTotals>>,
 }
 
-impl Reading {
+impl ScanRangeReader {
     /// Calls `send` with each batch until it returns false.
     pub(crate) fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         match (&self.task.scan.output, &self.task.aggregate) {
@@ -58,7 +61,7 @@ impl Reading {
         Ok(blocks.map(|block| block.map_err(external)))
     }
 
-    fn reader(&self, wanted: &Wanted<'_>) -> Result<RecordReader> {
+    fn reader(&self, wanted: &ReadRequest<'_>) -> Result<RecordReader> {
         let ScanTask { scan, stored, filters, .. } = &self.task;
         RecordReader::new(scan, &self.name, stored, filters, wanted)
     }
@@ -76,17 +79,36 @@ impl Reading {
                     return Ok(());
                 }
             }
-            return coalescer.send(send).map(|_| ());
+            return coalescer.flush(send).map(|_| ());
         }
-        let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
+        let reader = self.reader(&ReadRequest { fields: columns, ..ReadRequest::default() })?;
         let output = reader.record_fields().places(columns)?;
-        for block in self.blocks(&reader.projection())? {
-            let Some(found) = reader.read(block?)? else { continue };
-            if !coalescer.push(&found.records.project(&output)?, send)? {
-                return Ok(());
+        for range in &self.ranges {
+            if self.is_ruled_out(range)? {
+                continue;
+            }
+            for block in self.blocks_of(range, &reader.projection())? {
+                let Some(found) = reader.read(block?)? else { continue };
+                if !coalescer.push(&found.records.project(&output)?, send)? {
+                    return Ok(());
+                }
             }
         }
-        coalescer.send(send).map(|_| ())
+        coalescer.flush(send).map(|_| ())
+    }
+
+    /// Whether a dynamic filter, as it is now, rules out every event time of a range: the threshold of a top-k, which rises
+    /// while other ranges are read.
+    fn is_ruled_out(&self, range: &ScanRange) -> Result<bool> {
+        let ScanTask { scan, stored, dynamic_filters, .. } = &self.task;
+        let Some(time) = scan.snapshot.layout().event_time_field().filter(|_| !dynamic_filters.is_empty()) else {
+            return Ok(false);
+        };
+        let filters = dynamic_filters.iter().cloned().map(snapshot_physical_expr).collect::<Result<Vec<_>>>()?;
+        let pruner = conjunction_opt(filters).and_then(|filter| RangePruner::new(filter, stored, time, false));
+        let times = scan.snapshot.event_times(range);
+        let times = (Scalar::Timestamp(times.start), Scalar::Timestamp(times.end.saturating_sub(1)));
+        Ok(pruner.is_some_and(|pruner| pruner.rules_out(times)))
     }
 
     /// Whether rows have several records on average, so that their sums are fewer than their values. By the counts of the
@@ -199,8 +221,8 @@ impl Reading {
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let snapshot = &self.task.scan.snapshot;
         let schema = Arc::clone(&self.task.schema);
-        let (columns, collects) = (&self.task.columns, snapshot.collects());
-        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.task.batch_size, collects);
+        let (columns, may_empty_rows) = (&self.task.columns, snapshot.may_empty_rows());
+        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.task.batch_size, may_empty_rows);
         for block in self.blocks(reader.projection())? {
             if !reader.block(block?, send).map_err(external)? {
                 return Ok(());
@@ -213,28 +235,16 @@ impl Reading {
     }
 
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let schema = self.task.scan.snapshot.schema();
-        let mut columns = CellColumns::default();
-        let mut wants_more = true;
-        for block in self.blocks(&Projection::all(schema))? {
-            let block = block?;
-            cells_of_block(schema, &block, |cell| {
-                if !wants_more {
-                    return Ok(());
-                }
-                columns.push(cell, &self.task.columns);
-                if columns.rows >= self.task.batch_size {
-                    wants_more = send(columns.take(&self.task.columns, &self.task.schema)?);
-                }
-                Ok(())
-            })
-            .map_err(external)?;
-            if !wants_more {
+        let ScanTask { scan, stored, filters, columns, schema, batch_size, .. } = &self.task;
+        let of_table = scan.snapshot.schema();
+        let mut reader = CellReader::new(of_table, stored, filters, columns, Arc::clone(schema), *batch_size)?;
+        for block in self.blocks(reader.projection())? {
+            if !reader.block(block?, send).map_err(external)? {
                 return Ok(());
             }
         }
-        if columns.rows > 0 {
-            send(columns.take(&self.task.columns, &self.task.schema).map_err(external)?);
+        if let Some(batch) = reader.rest().map_err(external)? {
+            send(batch);
         }
         Ok(())
     }

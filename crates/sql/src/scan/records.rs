@@ -7,7 +7,7 @@ use arrow::array::{
     Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
 };
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::{DataType, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
@@ -19,6 +19,7 @@ use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
+use crate::functions::times::utc_date::UtcDate;
 use crate::functions::times::zones::is_utc;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::spec::{ScanOutput, TableScan};
@@ -92,16 +93,14 @@ impl Fields {
     }
 }
 
-/// Replaces the date of a UTC time by that of the same time without a zone, for which arrow asks no zone table.
+/// Replaces a cast of a UTC time to its date, for which arrow builds a calendar date of each value.
 fn utc_date(expr: Expr, schema: &Schema) -> Result<Transformed<Expr>> {
     let Some(cast) = expr.downcast_ref::<CastExpr>().filter(|cast| *cast.cast_type() == DataType::Date32) else {
         return Ok(Transformed::no(expr));
     };
     match cast.expr().data_type(schema)? {
-        DataType::Timestamp(unit, Some(zone)) if is_utc(&zone) => {
-            let local = CastExpr::new(Arc::clone(cast.expr()), DataType::Timestamp(unit, None), None);
-            let date = CastExpr::new(Arc::new(local), DataType::Date32, Some(cast.cast_options().clone()));
-            Ok(Transformed::yes(Arc::new(date)))
+        DataType::Timestamp(TimeUnit::Microsecond, zone) if zone.as_deref().is_none_or(is_utc) => {
+            Ok(Transformed::yes(Arc::new(UtcDate::new(Arc::clone(cast.expr())))))
         }
         _ => Ok(Transformed::no(expr)),
     }
@@ -109,7 +108,7 @@ fn utc_date(expr: Expr, schema: &Schema) -> Result<Transformed<Expr>> {
 
 /// What a query reads beside its filters.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ReadRequest<'a> {
     /// Expressions evaluated by row.
     pub(crate) of_rows: Vec<&'a Expr>,
     /// Expressions evaluated by record.
@@ -122,7 +121,7 @@ pub(crate) struct Wanted<'a> {
 
 /// The records of a block that pass the filters.
 pub(crate) struct Records {
-    /// The row fields, for every row, including rows without records.
+    /// The row fields, for every row; rows without records may be among them.
     pub(crate) rows: RecordBatch,
     /// End of each row's records.
     pub(crate) ends: Vec<u32>,
@@ -137,7 +136,7 @@ impl RecordReader {
         name: &str,
         table: &Schema,
         filter: &[Expr],
-        wanted: &Wanted<'_>,
+        wanted: &ReadRequest<'_>,
     ) -> Result<Self> {
         let layout = scan.snapshot.layout();
         let (of_rows, of_records): (Vec<&Expr>, Vec<&Expr>) =
@@ -214,7 +213,12 @@ impl RecordReader {
                 return Ok(None);
             }
             records = filter_record_batch(&records, &mask)?;
-            ends = ends_of(&mask, &ends);
+            if self.by_row && is_one_each(&ends) {
+                rows = filter_record_batch(&rows, &mask)?;
+                ends = (1..=records.num_rows() as u32).collect();
+            } else {
+                ends = ends_of(&mask, &ends);
+            }
         }
         Ok((records.num_rows() > 0).then_some(Records { rows, ends, records }))
     }
@@ -244,6 +248,10 @@ fn undecoded(scan: &TableScan, name: &str, source: DecodeError) -> DataFusionErr
 pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
+        // As in SQL engines, a filter is not evaluated where those before it let nothing through: it might fail there.
+        if mask.as_ref().is_some_and(|mask| mask.true_count() == 0) {
+            break;
+        }
         let verdict = verdict(filter, batch)?;
         let verdict = if verdict.null_count() == 0 { verdict } else { prep_null_mask_filter(&verdict) };
         mask = Some(match mask {
@@ -261,8 +269,17 @@ pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray
     Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
 }
 
+/// Whether each row has one record.
+pub(crate) fn is_one_each(ends: &[u32]) -> bool {
+    // Without an early exit the loop runs in vector instructions.
+    ends.iter().zip(1..).fold(true, |all, (end, record): (&u32, u32)| all & (*end == record))
+}
+
 /// Repeats each row's result for its records.
 fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
+    if is_one_each(ends) {
+        return rows.clone();
+    }
     let mut mask = BooleanBufferBuilder::new(ends.last().map_or(0, |end| *end as usize));
     record_counts(ends).zip(rows.values()).for_each(|(records, kept)| mask.append_n(records, kept));
     BooleanArray::new(mask.finish(), None)

@@ -10,12 +10,12 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use tidetable_layout::block::GroupProjection;
-use tidetable_layout::schema::{QualifierKind, TimestampKind};
-use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema};
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Projection, StoredSchema};
 
 use crate::catalog::schema::{RowView, cell_field, cell_fields};
 use crate::error::SqlError;
+use crate::scan::cell_selection::{CellSelection, GroupsWithout};
 use crate::scan::cells::{CellRef, cells_of_block};
 
 /// Bytes of keys, qualifiers and values at which a batch is full.
@@ -24,26 +24,32 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Reads rows from blocks.
 pub(crate) struct RowReader<'a> {
     schema: &'a StoredSchema,
-    part: FamilySelection,
+    part: CellSelection,
     time: Option<Range<i64>>,
     columns: RowColumns,
     batch_rows: usize,
 }
 
 impl<'a> RowReader<'a> {
-    /// Outputs `columns` of a view, with the schema `batch`. `collects`: whether the read may garbage-collect cells.
+    /// Outputs `columns` of a view, with the schema `batch`. `may_empty_rows`: whether rules, tombstones or upserts may
+    /// leave rows without cells.
     pub(crate) fn new(
         schema: &'a StoredSchema,
         view: &RowView,
         columns: &[usize],
         batch: SchemaRef,
         batch_rows: usize,
-        collects: bool,
+        may_empty_rows: bool,
     ) -> Self {
         let family = |column: &usize| Some(view.families.get(column.checked_sub(1)?)?.clone());
         let families: Vec<String> = columns.iter().filter_map(family).collect();
         let time = view.shown.is_bounded().then(|| view.shown.time.clone());
-        let part = FamilySelection::new(schema, &families, time.is_some(), collects);
+        let without = match (time.is_some(), may_empty_rows) {
+            (true, _) => GroupsWithout::Timestamps,
+            (false, true) => GroupsWithout::Rows,
+            (false, false) => GroupsWithout::Nothing,
+        };
+        let part = CellSelection::new(schema, without, |_, family, _| families.iter().any(|own| own == family));
         Self { schema, part, time, columns: RowColumns::new(view, columns.contains(&0), families, batch), batch_rows }
     }
 
@@ -116,63 +122,6 @@ fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> V
         }
     }
     shown
-}
-
-/// The groups and columns that encode the cells of some families, as a schema of their own.
-struct FamilySelection {
-    projection: Projection,
-    schema: StoredSchema,
-    /// Group indexes of the table, with column indexes.
-    of: Vec<(usize, Vec<usize>)>,
-}
-
-impl FamilySelection {
-    fn new(schema: &StoredSchema, families: &[String], bounded: bool, collects: bool) -> Self {
-        // An upsert compares the timestamps of all groups of a row.
-        let timestamps = bounded || schema.upsert;
-        let mut projection = Projection { groups: Vec::with_capacity(schema.groups.len()) };
-        let mut part = StoredSchema { groups: Vec::new(), ..schema.clone() };
-        let mut of = Vec::new();
-        for (at, group) in schema.groups.iter().enumerate() {
-            let is_wanted = |family: &String| families.contains(family);
-            // A packed cell needs all columns of its group.
-            let wanted: Vec<bool> = match &group.packed {
-                Some(packed) => vec![is_wanted(&packed.family); group.columns.len()],
-                None => group.columns.iter().map(|column| is_wanted(&column.family)).collect(),
-            };
-            if !wanted.contains(&true) {
-                // Cells of other groups make a row exist. If the read garbage-collects none and timestamps do not
-                // matter, keys suffice.
-                let columns = vec![false; group.columns.len()];
-                let some = GroupProjection { qualifiers: false, timestamps, columns, sums: false };
-                projection.groups.push((timestamps || collects).then_some(some));
-                continue;
-            }
-            let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted.get(*column) == Some(&true)).collect();
-            let mut kept = group.clone();
-            kept.columns = columns.iter().filter_map(|column| group.columns.get(*column).cloned()).collect();
-            part.groups.push(kept);
-            of.push((at, columns));
-            let qualifiers = group.qualifier == QualifierKind::Dynamic;
-            projection.groups.push(Some(GroupProjection {
-                qualifiers,
-                timestamps: true,
-                columns: wanted,
-                sums: false,
-            }));
-        }
-        Self { projection, schema: part, of }
-    }
-
-    /// Selects its groups from those of a block.
-    fn groups(&self, mut groups: Vec<Option<GroupBlock>>) -> Vec<Option<GroupBlock>> {
-        let group = |(at, columns): &(usize, Vec<usize>)| {
-            let stored = groups.get_mut(*at).and_then(Option::take)?;
-            let columns = columns.iter().map(|column| stored.columns.get(*column).cloned().flatten()).collect();
-            Some(GroupBlock { columns, ..stored })
-        };
-        self.of.iter().map(group).collect()
-    }
 }
 
 /// Builders of the row columns.

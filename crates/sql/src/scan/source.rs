@@ -14,7 +14,7 @@ use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::DisplayFormatType;
@@ -26,6 +26,7 @@ use crate::aggregate::spec::ScanAggregate;
 use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
 use crate::pushdown::value_sets::ALL_TIMES;
+use crate::scan::cell_reader::is_of_names_and_times;
 use crate::scan::opener::ScanRangeOpener;
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 
@@ -40,6 +41,8 @@ pub(crate) struct SstSource {
     stored: SchemaRef,
     /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Dynamic filters, such as the threshold of a top-k. They prune stripes; DataFusion applies them to records.
+    dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
     /// Output order of one scan range.
     order: Option<LexOrdering>,
@@ -64,6 +67,7 @@ impl SstSource {
             scan: Arc::new(scan),
             stored: schema,
             filters: Vec::new(),
+            dynamic_filters: Vec::new(),
             aggregate: None,
             order,
             projection: SplitProjection::unprojected(&table_schema),
@@ -94,6 +98,12 @@ impl SstSource {
         &self.projection.source
     }
 
+    /// The table column that output column `at` is; `None` if it is computed.
+    pub(crate) fn table_column(&self, at: usize) -> Option<usize> {
+        let output = self.projection.source.iter().nth(at)?;
+        output.expr.downcast_ref::<Column>().map(Column::index).filter(|_| self.aggregate.is_none())
+    }
+
     /// What to do with each scan range.
     pub(crate) fn task(&self) -> Result<ScanTask> {
         let columns = self.projection.file_indices.clone();
@@ -102,6 +112,7 @@ impl SstSource {
             scan: Arc::clone(&self.scan),
             stored: Arc::clone(&self.stored),
             filters: self.filters.clone(),
+            dynamic_filters: self.dynamic_filters.clone(),
             aggregate: self.aggregate.clone(),
             columns,
             schema,
@@ -206,23 +217,33 @@ impl FileSource for SstSource {
         files
     }
 
-    /// Takes filters on records; those that depend on the row are evaluated once per row. Dynamic filters are left to
-    /// DataFusion.
+    /// Takes filters on records, of which those that depend on the row are evaluated once per row, and filters on family,
+    /// qualifier and timestamp of cells. Dynamic filters only prune.
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let of_records = matches!(self.scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
-        let taken: Vec<bool> =
-            filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
-        let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();
-        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
-        if !taken.contains(&true) {
-            return Ok(propagation);
-        }
+        let is_usable = |filter: &Arc<dyn PhysicalExpr>| match self.scan.output {
+            ScanOutput::Records { .. } => is_of_columns(filter),
+            ScanOutput::Cells => is_of_names_and_times(filter),
+            ScanOutput::Rows(_) => false,
+        };
         let mut source = self.clone();
-        source.filters.extend(filters.into_iter().zip(taken).filter_map(|(filter, taken)| taken.then_some(filter)));
+        let mut verdicts = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let usable = self.may_aggregate() && is_usable(&filter);
+            if usable && !is_dynamic(&filter) {
+                source.filters.push(filter);
+                verdicts.push(PushedDown::Yes);
+                continue;
+            }
+            if usable {
+                source.dynamic_filters.push(filter);
+            }
+            verdicts.push(PushedDown::No);
+        }
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
         Ok(propagation.with_updated_node(Arc::new(source)))
     }
 
@@ -240,7 +261,7 @@ impl FileSource for SstSource {
         if projected == TreeNodeRecursion::Stop || self.aggregate.is_some() {
             return Ok(projected);
         }
-        for filter in &self.filters {
+        for filter in self.filters.iter().chain(&self.dynamic_filters) {
             if f(filter)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }

@@ -52,6 +52,8 @@ pub(crate) struct ScanTask {
     pub(crate) stored: SchemaRef,
     /// Filters over that schema.
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Dynamic filters over that schema; they prune stripes only.
+    pub(crate) dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregate: Option<Arc<ScanAggregate>>,
     /// Output columns, of the table or of the aggregation, ascending.
     pub(crate) columns: Vec<usize>,

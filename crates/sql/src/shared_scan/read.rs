@@ -10,7 +10,7 @@ use tidetable_store::ScanRange;
 use tidetable_store::read::ScanOptions;
 
 use crate::error::external;
-use crate::scan::records::{RecordReader, Wanted};
+use crate::scan::records::{ReadRequest, RecordReader};
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 use crate::shared_scan::files::{PeriodRecords, SharedFiles, bytes_of};
 use crate::shared_scan::signatures::ScanSignature;
@@ -92,7 +92,7 @@ impl SharedScan {
             even: false,
             push_down: task.scan.push_down,
         });
-        let wanted = Wanted { fields: &task.columns, by_row: within.is_none(), ..Wanted::default() };
+        let wanted = ReadRequest { fields: &task.columns, by_row: within.is_none(), ..ReadRequest::default() };
         let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
         let columns = fields.places(&task.columns)?;

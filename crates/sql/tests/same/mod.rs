@@ -1,6 +1,7 @@
 //! Queries evaluated in the scan against the same query without pushdown, over tables whose cells are hidden,
 //! duplicated, merged, missing or keyed differently, so that a rule applied where it does not hold fails.
 
+mod cells;
 mod stripes;
 
 use std::collections::BTreeSet;
@@ -119,6 +120,10 @@ pub fn worlds() -> Vec<(&'static str, World)> {
             make(spec("{meter:06}#{ts:ms}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]), &[], &plain),
         ),
         (
+            "a row a time and meter",
+            make(spec("{ts:ms}#{meter:06}", vec![family("M", &[("kwh", "{kwh}")])]), &[], &plain),
+        ),
+        (
             "newest first",
             make(spec("{meter:06}#{ts:ms-reversed}", vec![family("M", &[("kwh", "{kwh}")])]), &[], &plain),
         ),
@@ -171,7 +176,7 @@ const AGGREGATES: [&str; 5] = [
     "sum(kwh + meter), count(tag), bool_or(kwh > 990)",
 ];
 
-const FILTERS: [&str; 17] = [
+const FILTERS: [&str; 20] = [
     "TRUE",
     "meter = 3",
     "meter IN (2, 4, 99) OR kwh > 900",
@@ -189,6 +194,9 @@ const FILTERS: [&str; 17] = [
     "kwh >= 500.0 AND kwh <= 500.5 OR kwh = 7.0",
     "kwh < 120.000000001 AND kwh >= 119.999999999",
     "kwh = 250.0 OR NOT kwh <> 251.0",
+    "ts + INTERVAL '1 day 2 hours' > '2018-01-03'",
+    "'2018-01-02T05:00:00Z' <= ts - INTERVAL '90 minutes' AND ts + INTERVAL '1 month' < '2018-02-04'",
+    "INTERVAL '1 hour' + ts <> '2018-01-02T05:00:00Z'",
 ];
 
 /// The rows of a result as text, sorted.
@@ -244,7 +252,8 @@ async fn aggregates_in_the_scan_equal_those_of_datafusion() {
             }
             let all = format!("SELECT * FROM T WHERE {filter}");
             let top = format!("SELECT meter, ts FROM T WHERE {filter} ORDER BY meter, ts LIMIT 7 OFFSET {at}");
-            for query in [all, top].iter().filter(|query| has(query)) {
+            let newest = format!("SELECT ts, meter FROM T WHERE {filter} ORDER BY ts DESC, meter LIMIT 7 OFFSET {at}");
+            for query in [all, top, newest].iter().filter(|query| has(query)) {
                 let expected = rows(&run(&plain, query).await);
                 assert_eq!(rows(&run(&sessions[at % 2], query).await), expected, "{name}: {query}");
             }

@@ -123,10 +123,7 @@ pub(super) fn read(
             let mut setup = stream.setup.clone();
             let corrupt = setup.corrupt();
             let (values, nulls) = match setup.u8()? {
-                NARROW => {
-                    let (values, nulls) = read_values::<i64>(source, stream, setup, range)?;
-                    (values.into_iter().map(i128::from).collect(), nulls)
-                }
+                NARROW => read_converted::<i64, i128>(source, stream, setup, range, i128::from)?,
                 WIDE if stream.codec == Codec::Raw => read_wide(source, stream, range)?,
                 _ => return Err(corrupt),
             };
@@ -177,24 +174,38 @@ fn read_values<T: Lane>(
     setup: Input,
     range: Range<usize>,
 ) -> Result<(Vec<T>, Option<NullBuffer>), ReadError> {
+    read_converted(source, stream, setup, range, |value| value)
+}
+
+/// As [`read_values`], for values that are stored as another type. A page is decoded in the cache and converted from there.
+fn read_converted<T: Lane, V: Copy + Default>(
+    source: &PageSource<'_>,
+    stream: &Stream,
+    setup: Input,
+    range: Range<usize>,
+    convert: impl Fn(T) -> V,
+) -> Result<(Vec<V>, Option<NullBuffer>), ReadError> {
     let mut decoder = Decoder::<T>::new(stream.codec, setup)?;
     let records = range.len();
-    let (mut out, mut at, mut nulls, mut scratch) = (vec![T::default(); records], 0, Nulls::new(), Vec::new());
+    let (mut out, mut nulls, mut scratch) = (Vec::with_capacity(records), Nulls::new(), Vec::new());
     source.pages(stream, range, |page| {
-        nulls.add(&page, at);
-        let Some(slot) = out.get_mut(at..at + page.wanted.len()) else { return Err(page.corrupt("page range")) };
-        at += slot.len();
-        if page.mask.is_none() && slot.len() == page.present {
-            return decoder.read(&page.payload, page.first, page.present, slot).ok_or(page.corrupt("numbers"));
-        }
+        nulls.add(&page, out.len());
         let some = dense(&mut decoder, &page, &mut scratch)?;
-        match &page.mask {
-            None => slot.copy_from_slice(some),
-            Some(mask) => mask.set_indices().zip(some).for_each(|(index, value)| slot[index] = *value),
+        let Some(mask) = &page.mask else {
+            out.extend(some.iter().map(|value| convert(*value)));
+            return Ok(());
+        };
+        let (start, mut rest) = (out.len(), some);
+        for (from, to) in mask.set_slices() {
+            let (run, later) = rest.split_at_checked(to - from).ok_or(page.corrupt("page range"))?;
+            out.resize(start + from, V::default());
+            out.extend(run.iter().map(|value| convert(*value)));
+            rest = later;
         }
+        out.resize(start + mask.len(), V::default());
         Ok(())
     })?;
-    Ok((out, nulls.finish(records)))
+    if out.len() == records { Ok((out, nulls.finish(records))) } else { Err(stream.setup.corrupt()) }
 }
 
 /// The wanted non-null values of a page.

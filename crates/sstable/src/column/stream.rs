@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use crate::coding::{Input, put_block, put_varint};
 use crate::column::validity;
-use crate::error::{Part, ReadError, WriteError};
+use crate::error::{FilePart, ReadError, WriteError};
 use crate::file::{ReadAt, ReadCounts, checksum};
 use crate::format::{Codec, PAGE_RECORDS};
 
@@ -102,7 +102,7 @@ struct PageEntry {
 /// A stream's decoded entry.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) part: Part,
+    pub(crate) part: FilePart,
     pub(crate) codec: Codec,
     pub(crate) records: usize,
     pub(crate) setup: Input,
@@ -112,7 +112,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Decodes an entry; `next` is the offset of its first page within the stripe's pages, and is advanced past its last.
-    pub(crate) fn read(input: &mut Input, part: Part, records: usize, next: &mut u64) -> Result<Self, ReadError> {
+    pub(crate) fn read(input: &mut Input, part: FilePart, records: usize, next: &mut u64) -> Result<Self, ReadError> {
         input.on("stream");
         let codec = input.u8()?;
         let codec = Codec::of(codec).ok_or_else(|| input.corrupt())?;

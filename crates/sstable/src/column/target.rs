@@ -1,6 +1,7 @@
 //! Where streams are written, and the nulls that are collected when they are read.
 
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::array::BooleanBufferBuilder;
+use arrow::buffer::NullBuffer;
 
 use crate::column::stream::{Page, Pages};
 use crate::options::Compression;
@@ -14,30 +15,27 @@ pub(crate) struct Target<'a> {
 
 /// Collects nulls while pages are read.
 pub(super) struct Nulls {
-    bits: Vec<bool>,
-    any: bool,
+    /// The validity up to the last page with nulls.
+    bits: Option<BooleanBufferBuilder>,
 }
 
 impl Nulls {
     pub(super) fn new() -> Self {
-        Self { bits: Vec::new(), any: false }
+        Self { bits: None }
     }
 
     /// Adds the validity of `page`, which follows `done` records.
     pub(super) fn add(&mut self, page: &Page, done: usize) {
         if let Some(mask) = &page.mask {
-            self.any = true;
-            self.bits.resize(done, true);
-            self.bits.extend(mask.iter());
+            let bits = self.bits.get_or_insert_with(|| BooleanBufferBuilder::new(done + mask.len()));
+            bits.append_n(done.saturating_sub(bits.len()), true);
+            bits.append_buffer(mask);
         }
     }
 
-    pub(super) fn finish(mut self, records: usize) -> Option<NullBuffer> {
-        self.any
-            .then(|| {
-                self.bits.resize(records, true);
-                NullBuffer::new(BooleanBuffer::from(self.bits))
-            })
-            .filter(|nulls| nulls.null_count() > 0)
+    pub(super) fn finish(self, records: usize) -> Option<NullBuffer> {
+        let mut bits = self.bits?;
+        bits.append_n(records.saturating_sub(bits.len()), true);
+        Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0)
     }
 }

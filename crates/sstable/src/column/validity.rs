@@ -4,6 +4,7 @@
 //! validity  0 no nulls | 1 all null | 2, bitmap of the page's records | 3, run lengths: varints, valid runs first
 //! ```
 
+use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::util::bit_util;
 
@@ -62,7 +63,7 @@ pub(crate) fn read(input: &mut Input, records: usize) -> Result<Option<BooleanBu
             Ok(Some(BooleanBuffer::new(bytes.to_vec().into(), 0, records)))
         }
         RUNS => {
-            let mut bits = vec![0u8; records.div_ceil(8)];
+            let mut bits = BooleanBufferBuilder::new(records);
             let (mut at, mut has) = (0, true);
             while at < records {
                 let run = input.count(records - at)?;
@@ -70,13 +71,11 @@ pub(crate) fn read(input: &mut Input, records: usize) -> Result<Option<BooleanBu
                 if run == 0 && !(at == 0 && has) {
                     return Err(input.corrupt());
                 }
-                if has {
-                    (at..at + run).for_each(|index| bit_util::set_bit(&mut bits, index));
-                }
+                bits.append_n(run, has);
                 at += run;
                 has = !has;
             }
-            Ok(Some(BooleanBuffer::new(bits.into(), 0, records)))
+            Ok(Some(bits.finish()))
         }
         _ => Err(input.corrupt()),
     }

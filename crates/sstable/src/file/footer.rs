@@ -4,7 +4,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::coding::Input;
-use crate::error::{Part, ReadError};
+use crate::error::{FilePart, ReadError};
 use crate::file::checksum::matches;
 use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, check_version};
 
@@ -49,7 +49,7 @@ impl Footer {
         check_version(version)?;
         let whole: [u8; FOOTER_LEN] = bytes.as_ref().try_into().map_err(|_| input.corrupt())?;
         if !matches(checksum(&whole), stated) {
-            return Err(ReadError::Checksum { stripe: None, stream: Part::Footer, page: 0, offset });
+            return Err(ReadError::Checksum { stripe: None, stream: FilePart::Footer, page: 0, offset });
         }
         if length > file_len {
             return Err(ReadError::Truncated { what: "file", offset: 0, wanted: length, length: file_len });

@@ -9,7 +9,7 @@ use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::KeyTail;
 
 use crate::column::stream::PageSource;
-use crate::error::{Part, ReadError};
+use crate::error::{FilePart, ReadError};
 use crate::file::checksum;
 use crate::file::counts::ReadCounts;
 use crate::file::filter::KeyFilter;
@@ -60,7 +60,7 @@ impl Reader {
         };
         if !checksum::matches(checksum::in_file(footer.uid, footer.meta_offset, &bytes), footer.meta_checksum) {
             let offset = footer.meta_offset;
-            return Err(ReadError::Checksum { stripe: None, stream: Part::Meta, page: 0, offset });
+            return Err(ReadError::Checksum { stripe: None, stream: FilePart::Meta, page: 0, offset });
         }
         let meta = Meta::decode(bytes, footer.meta_offset, footer.version)?;
         let tail = Arc::new(meta.schema.tail.clone());
@@ -117,7 +117,7 @@ impl Reader {
     pub(crate) fn decode_filter(&self, bytes: Bytes) -> Result<Option<KeyFilter>, ReadError> {
         let FilterRef { kind, offset, checksum, .. } = self.file.meta.filter;
         if !checksum::matches(checksum::in_file(self.uid(), offset, &bytes), checksum) {
-            return Err(ReadError::Checksum { stripe: None, stream: Part::Filter, page: 0, offset });
+            return Err(ReadError::Checksum { stripe: None, stream: FilePart::Filter, page: 0, offset });
         }
         KeyFilter::read(kind, bytes, offset, &self.file.tail)
     }
@@ -172,7 +172,7 @@ impl Reader {
         let bytes = read(self.file.source.as_ref(), "stripe head", meta.offset, meta.head_len)?;
         if !checksum::matches(checksum::in_file(self.uid(), meta.offset, &bytes), meta.head_checksum) {
             let offset = meta.offset;
-            return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
+            return Err(ReadError::Checksum { stripe: Some(index), stream: FilePart::StripeHead, page: 0, offset });
         }
         if let Some(counts) = &self.counts {
             counts.head(meta.head_len);

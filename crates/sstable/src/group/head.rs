@@ -11,7 +11,7 @@ use crate::codec::{front_coding, integer_list};
 use crate::coding::Input;
 use crate::column;
 use crate::column::stream::{PageSource, Stream};
-use crate::error::{Part, ReadError};
+use crate::error::{FilePart, ReadError};
 use crate::format::{MODE_EXPLICIT, MODE_PATTERNS};
 use crate::group::outliers::{Ends, StoredOutliers};
 use crate::group::row_patterns::spans;
@@ -60,7 +60,7 @@ impl GroupHead {
             true => Some((input.count(records)?, input.nested("qualifiers")?)),
             false => None,
         };
-        let (times, codes) = (Part::Timestamps { group: index }, Part::Qualifiers { group: index });
+        let (times, codes) = (FilePart::Timestamps { group: index }, FilePart::Qualifiers { group: index });
         let (ends, layout) = match mode {
             MODE_EXPLICIT => {
                 let counts = integer_list::read::<u32>(&mut input, rows)?;
@@ -86,7 +86,7 @@ impl GroupHead {
             _ => return Err(input.corrupt()),
         };
         let columns = (0..group.columns.len())
-            .map(|column| Stream::read(&mut input, Part::Values { group: index, column }, records, &mut next))
+            .map(|column| Stream::read(&mut input, FilePart::Values { group: index, column }, records, &mut next))
             .collect::<Result<_, _>>()?;
         let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
         let outliers = outliers::read_entries(&mut input, (index, group), records, &mut next)?;

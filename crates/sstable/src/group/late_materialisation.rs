@@ -10,7 +10,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::take;
 use tidetable_layout::block::{GroupProjection, Qualifiers};
 use tidetable_layout::schema::TimestampKind;
-use tidetable_layout::{Block, Group, GroupBlock, Keys, Projection};
+use tidetable_layout::{Block, Group, GroupBlock, Projection};
 
 use crate::column;
 use crate::column::stream::PageSource;
@@ -98,11 +98,7 @@ impl StripeReader {
                 None => None,
             });
         }
-        let mut keys = Keys::new(Arc::clone(self.keys().tail_shape()));
-        for row in &selected.rows {
-            let (prefix, tail) = self.keys().parts(rows.start + *row as usize);
-            keys.push(prefix, tail);
-        }
+        let keys = self.keys().select(selected.rows.iter().map(|row| rows.start + *row as usize));
         Ok(Some(Block { keys, groups }))
     }
 }

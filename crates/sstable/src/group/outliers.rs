@@ -21,7 +21,7 @@ use crate::coding::{Input, put_varint};
 use crate::column;
 use crate::column::Target;
 use crate::column::stream::{PageSource, Stream};
-use crate::error::{Part, ReadError, WriteError};
+use crate::error::{FilePart, ReadError, WriteError};
 use crate::stripe::{ColumnMeta, Scalar};
 
 /// The fewest values of a column with outliers; smaller columns decode fast anyway.
@@ -195,7 +195,7 @@ pub(crate) fn read_entries(
     let mut entry = |at: usize, column: &Column| match (input.u8()?, column.value) {
         (0, _) => Ok(None),
         (1, ValueType::Field(kind)) => {
-            let part = Part::Outliers { group: index, column: at };
+            let part = FilePart::Outliers { group: index, column: at };
             let bound = Scalar::read(input, kind)?;
             let count = input.count(records)?;
             let places = Stream::read(input, part, count, next)?;

@@ -21,7 +21,7 @@ use crate::coding::Input;
 use crate::column;
 use crate::column::Target;
 use crate::column::stream::{PageSource, Stream};
-use crate::error::{Part, ReadError, WriteError};
+use crate::error::{FilePart, ReadError, WriteError};
 use crate::group::row_patterns::Records;
 use crate::stripe::Scalar;
 
@@ -77,7 +77,7 @@ pub(crate) fn read_entries(
     let entry = |(at, column): (usize, &Column)| match input.u8()? {
         0 => Ok(None),
         1 if is_summed(column.value) => {
-            Stream::read(input, Part::Sums { group: index, column: at }, rows, next).map(Some)
+            Stream::read(input, FilePart::Sums { group: index, column: at }, rows, next).map(Some)
         }
         _ => Err(input.corrupt()),
     };

@@ -117,7 +117,10 @@ fn what_is_misplaced_is_found() {
     let (a, b) = (place(first), place(second));
     assert_eq!(a.len(), b.len());
     let found = read(swap(&bytes, a.clone(), b), &schema).unwrap_err();
-    assert!(matches!(found, ReadError::Checksum { stripe: Some(0), stream: crate::error::Part::Head, .. }), "{found}");
+    assert!(
+        matches!(found, ReadError::Checksum { stripe: Some(0), stream: crate::error::FilePart::StripeHead, .. }),
+        "{found}"
+    );
 
     let page = crate::format::PAGE_RECORDS * 8;
     let start = a.start + first.head_len as usize;

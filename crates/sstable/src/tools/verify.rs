@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::column;
 use crate::column::stream::PageSource;
-use crate::error::{Part, ReadError};
+use crate::error::{FilePart, ReadError};
 use crate::file::filter::KeyFilter;
 use crate::file::reader::read;
 use crate::file::{Reader, checksum, header};
@@ -76,7 +76,7 @@ impl Reader {
             if header::decode(bytes)? == (self.file.footer.version, self.uid()) {
                 return Ok(());
             }
-            Err(ReadError::Checksum { stripe: None, stream: Part::Header, page: 0, offset: 0 })
+            Err(ReadError::Checksum { stripe: None, stream: FilePart::Header, page: 0, offset: 0 })
         });
         for (index, meta) in self.stripes().iter().enumerate() {
             pass.part("stripe", meta.offset, meta.len, |bytes| self.check_stripe(index, meta, &bytes));
@@ -97,7 +97,7 @@ impl Reader {
         let (head, pages) = (bytes.slice(..split), bytes.slice(split..));
         if !checksum::matches(checksum::in_file(self.uid(), meta.offset, &head), meta.head_checksum) {
             let offset = meta.offset;
-            return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
+            return Err(ReadError::Checksum { stripe: Some(index), stream: FilePart::StripeHead, page: 0, offset });
         }
         let head = StripeHead::read(head, meta, self.schema(), &self.file.tail)?;
         let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);

@@ -96,7 +96,7 @@ fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditU
         }
         large(base_audit.rows_over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
         if let Some((row, (table, bytes))) = uncovered.pop_first() {
-            return Err(StoreError::Uncovers { table, row, bytes });
+            return Err(StoreError::RowTooLargeAfterDelete { table, row, bytes });
         }
     }
     Ok(())

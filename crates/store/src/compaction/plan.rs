@@ -39,7 +39,7 @@ pub struct MergePlan {
     pub(crate) seqno: u64,
     /// Whether no older SST of the window shares keys with them. Only then rules may remove cells; otherwise older
     /// versions of removed cells would show.
-    pub(crate) collects: bool,
+    pub(crate) collects_garbage: bool,
     /// Whether they are all SSTs with rows of the window or windows.
     whole: bool,
 }
@@ -138,7 +138,7 @@ fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
         joins: Vec::new(),
         reason: pick.reason,
         seqno: seqno(version, &ssts, newer)?,
-        collects: !older.any(|older| ssts.iter().any(|sst| older.shares_keys(sst))),
+        collects_garbage: !older.any(|older| ssts.iter().any(|sst| older.shares_keys(sst))),
         whole: ssts.len() == in_all && shared.is_empty(),
         ssts,
     })
@@ -158,7 +158,7 @@ fn join_of(version: &Version, join: JoinPick) -> Option<MergePlan> {
         window: *join.windows.first()?,
         reason: join.reason,
         seqno: seqno(version, &ssts, None)?,
-        collects: true,
+        collects_garbage: true,
         whole: true,
         ssts,
         joins: join.windows,

@@ -171,7 +171,7 @@ impl CompactionRun<'_> {
 
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
         let table = self.snapshot.table();
-        let filter = Some(self.filter).filter(|_| merge.collects);
+        let filter = Some(self.filter).filter(|_| merge.collects_garbage);
         let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
         let limit =

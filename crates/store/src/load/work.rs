@@ -94,7 +94,7 @@ impl ToRead {
     pub(crate) fn check(&self, read: &InputRead) -> Result<()> {
         match self.expected {
             Some(expected) if read.hash != Some(expected) => {
-                Err(StoreError::InputMoved { path: self.file.path.clone() })
+                Err(StoreError::InputChanged { path: self.file.path.clone() })
             }
             _ => Ok(()),
         }
@@ -104,7 +104,7 @@ impl ToRead {
     pub(crate) fn record(&self, read: &InputRead, rebuilt: &[i64]) -> Result<Input> {
         let moved = self.changed && read.days.keys().any(|start| rebuilt.binary_search(start).is_err());
         let Some(hash) = read.hash.filter(|_| !moved) else {
-            return Err(StoreError::InputMoved { path: self.file.path.clone() });
+            return Err(StoreError::InputChanged { path: self.file.path.clone() });
         };
         let held = self.held.as_ref().map(|held| &held.input);
         let count = |of: fn(&Input) -> u64| held.map_or(0, of);

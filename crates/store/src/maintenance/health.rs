@@ -152,7 +152,7 @@ impl TableHealth {
         let directories = [manifests.directory(), manifests.checkpoint_directory()];
         let path = [ManifestStore::path, ManifestStore::checkpoint_path];
         for (directory, path) in directories.iter().zip(path) {
-            for number in manifests.numbers(directory)?.into_iter().rev() {
+            for number in manifests.file_numbers(directory)?.into_iter().rev() {
                 let path = path(manifests, number);
                 if number > self.readable || self.damaged.iter().any(|file| file.is_there && file.path == path) {
                     paths.push(path);

@@ -105,7 +105,7 @@ impl ManifestStore {
     ///
     /// # Errors
     /// If its manifest cannot be read.
-    pub(crate) fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
+    pub(crate) fn metadata_files(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
         let number = version.number;
         let path = self.path(number);
         let Some(bytes) = self.blobs.read(&path)? else { return Err(self.missing(number)) };

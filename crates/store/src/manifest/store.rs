@@ -70,13 +70,13 @@ impl ManifestStore {
     /// If the manifests cannot be listed.
     pub(crate) fn version_numbers(&self) -> Result<Vec<u64>> {
         let oldest = self.kept()?.oldest;
-        let mut numbers = self.numbers(&self.directory())?;
+        let mut numbers = self.file_numbers(&self.directory())?;
         numbers.retain(|number| *number >= oldest);
         Ok(numbers)
     }
 
     /// Numbers of the files in a directory of manifests or checkpoints, valid or not; ascending.
-    pub(crate) fn numbers(&self, directory: &str) -> Result<Vec<u64>> {
+    pub(crate) fn file_numbers(&self, directory: &str) -> Result<Vec<u64>> {
         Ok(numbered(&self.blobs.list(directory)?, ".json"))
     }
 

@@ -53,13 +53,13 @@ pub struct ScanOptions {
     /// Counters of the scan.
     pub counts: Option<Arc<ScanCounts>>,
     /// Skips stripes by their stats.
-    pub skip: Option<Arc<dyn StripePruner>>,
+    pub stripe_pruner: Option<Arc<dyn StripePruner>>,
     /// Filters records while they are read. Not applied where rows of several files are merged, nor to files with
     /// hidden rows.
-    pub keep: Option<Arc<dyn RecordFilter>>,
+    pub record_filter: Option<Arc<dyn RecordFilter>>,
     /// Answers stripes from their stats. Applied under the same conditions, and only to stripes that are fully
     /// selected and that GC leaves intact.
-    pub know: Option<Arc<dyn StripeStats>>,
+    pub stripe_stats: Option<Arc<dyn StripeStats>>,
 }
 
 /// Scan options for use inside the store.
@@ -74,14 +74,14 @@ pub(crate) struct ScanMode {
 /// Answers a stripe from its stats, where they suffice.
 pub trait StripeStats: std::fmt::Debug + Send + Sync {
     /// Whether the stats of this stripe suffice: then it is not read.
-    fn know(&self, stripe: &StripeMeta) -> bool;
+    fn suffices(&self, stripe: &StripeMeta) -> bool;
 }
 
 /// Decides by stripe stats which stripes a scan skips.
 pub trait StripePruner: std::fmt::Debug + Send + Sync {
     /// For each stripe of a file, whether none of its records is needed. Not applied where rows of several files are
     /// merged: there cells of one stripe may hide cells of another.
-    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool>;
+    fn prunes(&self, stripes: &[StripeMeta]) -> Vec<bool>;
 }
 
 /// Counters of scans: what they considered and what they read.
@@ -159,17 +159,28 @@ impl BlockScan {
         let alone = runs.len() == 1;
         let (before, after) = if alone { (gc_filter, None) } else { (None, gc_filter) };
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
-        let skip = options.skip.as_ref().filter(|_| alone);
+        let pruner = options.stripe_pruner.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
             let as_stored = alone && source.tombstones.is_none() && source.windows.is_none() && !source.emptied;
             let narrow = if as_stored { &sums } else { &narrow };
-            let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
+            let skipped = pruner.map(|pruner| pruner.prunes(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
             let (narrow, gc_filter) = (Arc::clone(narrow), before.clone());
-            let keep = options.keep.clone().filter(|_| as_stored);
-            let know = options.know.clone().filter(|_| as_stored);
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, gc_filter, skipped, keep, know }
+            let record_filter = options.record_filter.clone().filter(|_| as_stored);
+            let stripe_stats = options.stripe_stats.clone().filter(|_| as_stored);
+            SstScan {
+                schema,
+                source,
+                stripes,
+                keys: keys.clone(),
+                projection,
+                narrow,
+                gc_filter,
+                skipped,
+                record_filter,
+                stripe_stats,
+            }
         };
         let run = |(seqno, run): (u64, Vec<SstSource>)| {
             (seqno, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
@@ -203,8 +214,14 @@ impl Iterator for BlockScan {
 }
 
 /// Groups sources into sorted runs, with their sequence numbers: SSTs of one compaction have the same number and
-/// ascending keys.
+/// ascending keys. SSTs that share no keys, such as those of windows in a table whose keys begin with the time, are one run.
 fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
+    sources.sort_by(|a, b| a.first_key().cmp(&b.first_key()));
+    if let Some(newest) = sources.iter().map(|source| source.seqno).max()
+        && sources.windows(2).all(|pair| matches!(pair, [one, next] if one.ends_before(next)))
+    {
+        return vec![(newest, sources)];
+    }
     sources.sort_by_key(|source| source.seqno);
     let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
     for source in sources {
@@ -221,6 +238,10 @@ fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
 }
 
 impl SstSource {
+    fn first_key(&self) -> Option<&[u8]> {
+        self.reader.stripes().first().map(|stripe| &stripe.first_key[..])
+    }
+
     fn ends_before(&self, other: &Self) -> bool {
         let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
         last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
@@ -266,17 +287,18 @@ pub(crate) struct SstScan {
     /// Stripes to skip; empty if none is.
     skipped: Vec<bool>,
     /// Record filter; `None` if all are needed.
-    keep: Option<Arc<dyn RecordFilter>>,
+    record_filter: Option<Arc<dyn RecordFilter>>,
     /// Answers stripes from their stats.
-    know: Option<Arc<dyn StripeStats>>,
+    stripe_stats: Option<Arc<dyn StripeStats>>,
 }
 
 impl SstScan {
     /// Whether the stats of a fully selected stripe suffice.
     fn is_known(&self, meta: &StripeMeta) -> bool {
         let keeps_all = |gc_filter: &Arc<GcFilter>| gc_filter.keeps_all_by_stats(&self.schema, meta);
-        let known = |know: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && know.know(meta);
-        self.know.as_ref().is_some_and(known)
+        let suffices =
+            |stats: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && stats.suffices(meta);
+        self.stripe_stats.as_ref().is_some_and(suffices)
     }
 
     /// The selected rows of a stripe, and whether GC is still to be applied; `None` if no record is needed.
@@ -289,8 +311,8 @@ impl SstScan {
         let projection = if judged { &self.projection } else { &self.narrow };
         let rows =
             if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
-        let block = match self.keep.as_deref().filter(|_| !judged) {
-            Some(keep) => stripe.into_filtered(rows, projection, keep)?,
+        let block = match self.record_filter.as_deref().filter(|_| !judged) {
+            Some(filter) => stripe.into_filtered(rows, projection, filter)?,
             None => Some(stripe.into_block(rows, projection)?),
         };
         Ok(block.map(|block| (block, judged)))

@@ -118,7 +118,7 @@ impl Snapshot {
 
     /// Whether rules, tombstones or upserts may leave a row without cells. Then a row's existence shows only in its
     /// cells.
-    pub fn collects(&self) -> bool {
+    pub fn may_empty_rows(&self) -> bool {
         let hides_cells = self.inner.tombstones.iter().any(|drop| !drop.target.takes_rows());
         self.inner.gc_filter.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
     }
@@ -137,6 +137,24 @@ impl Snapshot {
         }
         let parts = self.parts(time);
         parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| scan_range(keys, part, time))).collect()
+    }
+
+    /// Bounds of the event times of a scan range's rows, from the windows of its SSTs: microseconds, half-open.
+    pub fn event_times(&self, range: &ScanRange) -> Range<i64> {
+        if !self.inner.layout.rows_lie_in_one_window() {
+            return ALL_TIMES;
+        }
+        let unit = self.inner.layout.spec().window;
+        let held = |sst: &Sst| range.ssts.contains(&sst.id);
+        let windows = self.version().windows.iter().flat_map(|window| {
+            let of_sst = |sst: &Sst| match &sst.multi_window {
+                Some(multi_window) => multi_window.windows.to_vec(),
+                None => vec![window.start],
+            };
+            window.ssts.iter().filter(|sst| held(sst)).flat_map(of_sst).collect::<Vec<_>>()
+        });
+        let bounds = windows.map(|start| tidetable_layout::time::window_bounds(unit, start));
+        bounds.reduce(|all, one| all.start.min(one.start)..all.end.max(one.end)).unwrap_or(ALL_TIMES)
     }
 
     /// The SSTs of each window that overlaps `time`, in order of time; windows that share files are grouped.

@@ -72,7 +72,7 @@ impl LocalBlobs {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     if !self.disk.is_directory(directory) {
                         let file = directory.strip_prefix(&self.root).unwrap_or(directory);
-                        return Err(StoreError::InTheWay { path: file.display().to_string() });
+                        return Err(StoreError::NotADirectory { path: file.display().to_string() });
                     }
                 }
                 made => made.map_err(failed())?,
@@ -88,7 +88,7 @@ impl LocalBlobs {
         let ends = directory.match_indices('/').map(|(at, _)| at).chain([directory.len()]);
         let mut above = ends.filter_map(|end| directory.get(..end));
         let file = above.find(|path| !self.disk.is_directory(&self.full(path))).unwrap_or(directory);
-        StoreError::InTheWay { path: file.to_owned() }
+        StoreError::NotADirectory { path: file.to_owned() }
     }
 
     /// Creates a temporary file in the directory of `path`, under a unique name.
@@ -424,7 +424,7 @@ mod tests {
         blobs.create_new("exports/day", b"in the way").unwrap();
         for path in ["exports/day", "exports/day/deeper"] {
             let error = blobs.list(path).unwrap_err();
-            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+            assert!(matches!(&error, StoreError::NotADirectory { path } if path == "exports/day"), "{error}");
             assert!(blobs.leftovers(path).unwrap().is_empty());
         }
         let part = "exports/day/part-0.parquet";
@@ -432,10 +432,10 @@ mod tests {
         blobs.delete(part).unwrap();
         for path in [part, "exports/day/deeper/part-0.parquet"] {
             let error = blobs.overwrite_writer(path).err().unwrap();
-            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+            assert!(matches!(&error, StoreError::NotADirectory { path } if path == "exports/day"), "{error}");
         }
         let error = blobs.staging("exports/day").err().unwrap();
-        assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+        assert!(matches!(&error, StoreError::NotADirectory { path } if path == "exports/day"), "{error}");
         assert_eq!(blobs.read("exports/day").unwrap().unwrap().as_ref(), b"in the way");
     }
 

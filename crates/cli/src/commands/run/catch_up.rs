@@ -4,7 +4,7 @@ use serde_json::json;
 use tidetable_layout::time::DAY;
 use tidetable_runner::job::Cron;
 use tidetable_runner::record::Runs;
-use tidetable_runner::schedule::{done_until, minute_of, moments, to_run};
+use tidetable_runner::schedule::{done_until, minute_of, scheduled_times, to_run};
 use tidetable_runner::{Job, Project, RunOptions, UlidIds, open_store};
 use tidetable_store::{Ids, Store, ulid_text};
 
@@ -40,24 +40,28 @@ pub(crate) fn catch_up(
 ) -> Result<(), CliError> {
     let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: job.name.clone() })?;
     let due = CatchUp { job, cron, store: open_store(project)?, now: options.now };
-    let moments = due.moments()?;
+    let scheduled_times = due.scheduled_times()?;
     if dry_run {
-        return due.list(global, &moments);
+        return due.list(global, &scheduled_times);
     }
-    if moments.is_empty() {
+    if scheduled_times.is_empty() {
         print_message(global, &due.nothing());
         return Ok(());
     }
     let mut in_part = None;
-    for (at, moment) in moments.iter().enumerate() {
+    for (at, moment) in scheduled_times.iter().enumerate() {
         // Another run may have done it meanwhile.
-        if at > 0 && !due.moments()?.contains(moment) {
+        if at > 0 && !due.scheduled_times()?.contains(moment) {
             print_message(global, &format!("{} is done already", due.shown(*moment)));
             continue;
         }
-        let of = if moments.len() > 1 { format!(" ({} of {})", at + 1, moments.len()) } else { String::new() };
+        let of = if scheduled_times.len() > 1 {
+            format!(" ({} of {})", at + 1, scheduled_times.len())
+        } else {
+            String::new()
+        };
         print_message(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
-        let later = moments.get(at + 1..).unwrap_or_default();
+        let later = scheduled_times.get(at + 1..).unwrap_or_default();
         let options = RunOptions { now: *moment, run: ulid_text(ids.next()), ..options.clone() };
         match run_one(global, project, job, &options, ids) {
             Ok(Some(_)) => {}
@@ -83,7 +87,7 @@ pub(crate) fn catch_up(
 
 impl CatchUp<'_> {
     /// The times for which the job is to run, by the current records.
-    fn moments(&self) -> Result<Vec<i64>, CliError> {
+    fn scheduled_times(&self) -> Result<Vec<i64>, CliError> {
         let Self { job, cron, store, now } = self;
         let last = done_until(Runs::of(store.blobs().as_ref()), &job.name, *now)?;
         Ok(to_run(cron, job.timezone, job.catch_up, job.catch_up_window, last, *now))
@@ -96,7 +100,7 @@ impl CatchUp<'_> {
 
     /// The message that nothing is due, with the next time.
     fn nothing(&self) -> String {
-        let next = moments(&self.cron, self.job.timezone, self.now, self.now.saturating_add(AHEAD));
+        let next = scheduled_times(&self.cron, self.job.timezone, self.now, self.now.saturating_add(AHEAD));
         let next = next.first().map(|next| format!("; next is {}", self.shown(*next))).unwrap_or_default();
         format!("{} is not due, and has no missed run to make up for{next}", self.job.name)
     }

@@ -1,7 +1,7 @@
 //! Runs one job and shows the result.
 
 use tidetable_runner::record::{CheckRecord, Outcome, PartState, RunRecord, Severity};
-use tidetable_runner::run::refused;
+use tidetable_runner::run::report_refusal;
 use tidetable_runner::{Job, JobError, Project, RunOptions, UlidIds, run as run_job};
 
 use super::summary;
@@ -16,7 +16,7 @@ use crate::progress::Watcher;
 pub fn load(global: &Global, project: &Project, name: &str, options: &RunOptions) -> Result<Job, JobError> {
     Job::load(project, name).inspect_err(|error| {
         let watcher = Watcher::new(global, &options.stop);
-        refused(project, name, options, error, &watcher);
+        report_refusal(project, name, options, error, &watcher);
         watcher.finish();
     })
 }

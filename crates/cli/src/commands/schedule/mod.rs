@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use serde_json::json;
 use tidetable_layout::time::DAY;
 use tidetable_runner::record::Runs;
-use tidetable_runner::schedule::{done_until, is_due, minute_of, missed, moments, to_run};
+use tidetable_runner::schedule::{done_until, is_due, minute_of, missed, scheduled_times, to_run};
 use tidetable_runner::{Job, Project, open_store};
 
 use super::{named_root_is_there, project};
@@ -137,7 +137,7 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
             Some(moment) if due.contains(moment) => "missed, to be made up".to_owned(),
             _ => "missed".to_owned(),
         });
-        list(&moments(cron, zone, now, now.saturating_add(AHEAD)), &|_| "to run".to_owned());
+        list(&scheduled_times(cron, zone, now, now.saturating_add(AHEAD)), &|_| "to run".to_owned());
     }
     let mut out = stdout();
     if jobs.is_empty() && global.output == Output::Table {

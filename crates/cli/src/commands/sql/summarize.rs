@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use futures::TryStreamExt;
-use tidetable_sql::{Session, SqlError, name};
+use tidetable_sql::{Session, SqlError, quoted_name};
 
 use crate::error::CliError;
 use crate::objects;
@@ -33,7 +33,7 @@ pub(crate) async fn summary(session: &Session, of: &str) -> Result<ResultRows, C
     let schema = session.sql(&source).await?.schema().as_arrow().clone();
     let mut asked = vec!["count(*)".to_owned()];
     for field in schema.fields() {
-        let (column, kind) = (name(field.name()), field.data_type());
+        let (column, kind) = (quoted_name(field.name()), field.data_type());
         let can = |can: bool, what: String| if can { what } else { "NULL".to_owned() };
         asked.extend([
             format!("count({column})"),

@@ -313,7 +313,7 @@ impl Diagnosis {
 /// The result, or the default if a file is in place of a directory, which is reported separately.
 fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> {
     match found {
-        Err(RunError::Store(StoreError::InTheWay { .. })) => Ok(T::default()),
+        Err(RunError::Store(StoreError::NotADirectory { .. })) => Ok(T::default()),
         found => found,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use tidetable_sql::{ScalarValue, Session, SqlError, first_rows, name, numbers};
+use tidetable_sql::{ScalarValue, Session, SqlError, first_row_of_integers, first_rows, quoted_name};
 
 use crate::job::{Check, Export, Job, Rule};
 use tidetable_record::{CheckRecord, FailingRow, Severity};
@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
             let checks = self.job.checks.iter().filter(|check| check.on == on);
             checks.flat_map(|check| rule_queries(check, relation)).map(|asked| asked.sql).collect()
         };
-        let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &name(table))).collect();
+        let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &quoted_name(table))).collect();
         queries.extend(of(&export.name, &in_parentheses(&export.sql)));
         queries.push(export.sql.clone());
         queries
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = self.measure(day, table, &name(table)).await?;
+        let found = self.measure(day, table, &quoted_name(table)).await?;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
         Ok(found)
     }
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
                 passed: holds(rule, measured),
             };
             for RuleQuery { rules, sql } in rule_queries(check, relation) {
-                let mut measured = numbers(day.session, &sql, day.params).await?;
+                let mut measured = first_row_of_integers(day.session, &sql, day.params).await?;
                 measured.resize(rules.len(), 0);
                 for (rule, measured) in rules.into_iter().zip(measured) {
                     let record = record(rule, measured);
@@ -150,7 +150,7 @@ fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
             Some(format!("SELECT * FROM {relation} AS t WHERE {}", breaks(rule).unwrap_or_default()))
         }
         Rule::Unique(columns) => {
-            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
             let columns = columns.join(", ");
             let query = format!("SELECT {columns}, count(*) AS \"count(*)\" FROM {relation} AS t GROUP BY {columns}");
             Some(format!("{query} HAVING count(*) > 1 ORDER BY {columns}"))
@@ -183,7 +183,7 @@ fn rule_queries<'a>(check: &'a Check, relation: &str) -> Vec<RuleQuery<'a>> {
 pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     let relation = match export {
         Some(export) => in_parentheses(&export.sql),
-        None => name(&check.on),
+        None => quoted_name(&check.on),
     };
     let ask = |rule: &Rule| match counted(rule) {
         Some(count) => format!("SELECT {count} AS n FROM {relation} AS t"),
@@ -215,9 +215,9 @@ fn counted(rule: &Rule) -> Option<String> {
 /// The condition of a rule that a single row can break.
 fn breaks(rule: &Rule) -> Option<String> {
     match rule {
-        Rule::NotNull(column) => Some(format!("{} IS NULL", name(column))),
+        Rule::NotNull(column) => Some(format!("{} IS NULL", quoted_name(column))),
         Rule::Range { column, min, max } => {
-            let column = name(column);
+            let column = quoted_name(column);
             let low = min.as_ref().map(|min| format!("{column} < {min}"));
             let high = max.as_ref().map(|max| format!("{column} > {max}"));
             let outside: Vec<String> = low.into_iter().chain(high).collect();
@@ -231,7 +231,7 @@ fn breaks(rule: &Rule) -> Option<String> {
 fn lone(rule: &Rule, relation: &str) -> String {
     match rule {
         Rule::Unique(columns) => {
-            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
             let columns = columns.join(", ");
             format!("SELECT sum(n - 1) AS n FROM (SELECT count(*) AS n FROM {relation} AS t GROUP BY {columns}) AS g")
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
-use tidetable_sql::{Session, SessionOptions, SqlError, name};
+use tidetable_sql::{Session, SessionOptions, SqlError, quoted_name};
 use tidetable_store::published::Published;
 
 use crate::day::day_bounds;
@@ -61,7 +61,7 @@ pub fn check_data(
             // Queries of checks see the records of the period only.
             let restricted = session.restricted(bounds);
             let day = CheckScope { session: &restricted, label, params: &params };
-            let relation = format!("exports.{}", name(&part.folder));
+            let relation = format!("exports.{}", quoted_name(&part.folder));
             found.extend(runtime.block_on(checker.published(&day, export, &relation)).map_err(failed)?);
         }
     }

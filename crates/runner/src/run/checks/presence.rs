@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use tidetable_layout::spec::TimestampSpec;
-use tidetable_sql::{Session, SqlError, name, numbers};
+use tidetable_sql::{Session, SqlError, first_row_of_integers, quoted_name};
 use tidetable_store::Snapshot;
 
 /// Whether any of the tables has a record in `time`, microseconds since the epoch. Runs a `LIMIT 1` query.
 pub(crate) async fn holds_records(session: &Session, tables: &[String], time: Range<i64>) -> Result<bool, SqlError> {
     let restricted = session.restricted(time).sequential();
     for table in tables {
-        let one = format!("SELECT 1 AS n FROM {} LIMIT 1", name(table));
-        if !numbers(&restricted, &one, &[]).await?.is_empty() {
+        let one = format!("SELECT 1 AS n FROM {} LIMIT 1", quoted_name(table));
+        if !first_row_of_integers(&restricted, &one, &[]).await?.is_empty() {
             return Ok(true);
         }
     }

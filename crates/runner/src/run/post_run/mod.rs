@@ -139,7 +139,13 @@ impl PostRun<'_> {
 
 /// Reports a refused run: by the hook `error` and a failing heartbeat. Not if another run holds the lock, which
 /// reports itself.
-pub(crate) fn refused(project: &Project, hooks: &Hooks, record: &RunRecord, exit_code: u8, observer: &dyn Observer) {
+pub(crate) fn report_refusal(
+    project: &Project,
+    hooks: &Hooks,
+    record: &RunRecord,
+    exit_code: u8,
+    observer: &dyn Observer,
+) {
     let mut notes = Vec::new();
     if exit_code != LOCKED {
         notes.extend(send_heartbeat(project, hooks, false));

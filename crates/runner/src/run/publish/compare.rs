@@ -13,7 +13,7 @@ use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
 use crate::run::checks::presence::{holds_records, surely_holds};
 use crate::run::error::RunError;
-use crate::run::parts::{StalePart, Wanted};
+use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
 use crate::run::publish::stage::{Others, PublishStage};
 
@@ -77,7 +77,7 @@ impl<'a> PublishStage<'a> {
         &self,
         export: &'a Export,
         tables: &[String],
-        wanted: &Wanted<'_>,
+        wanted: &PartSelection<'_>,
         mut published: Published,
     ) -> Result<ComparedExport<'a>, RunError> {
         let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };

@@ -15,7 +15,7 @@ use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 use crate::run::error::RunError;
-use crate::run::parts::{StalePart, Wanted};
+use crate::run::parts::{PartSelection, StalePart};
 
 /// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";
@@ -50,7 +50,7 @@ pub(crate) struct ExportInputs<'a> {
 
 impl ExportInputs<'_> {
     /// Decides on the parts. `query` is the fingerprint of the export.
-    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> PartDecision {
+    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &PartSelection<'_>) -> PartDecision {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
         let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();

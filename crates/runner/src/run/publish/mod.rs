@@ -107,7 +107,7 @@ impl PublishStage<'_> {
         {
             match write_log(self.store.blobs().as_ref(), &published, folder, self.options.now) {
                 // Only the log is missing; the next run brings it up to its list.
-                Err(error @ ExportError::Store(StoreError::InTheWay { .. })) if !retry.has_more() => {
+                Err(error @ ExportError::Store(StoreError::NotADirectory { .. })) if !retry.has_more() => {
                     let record = log_record(compared.export, folder, &error);
                     self.observer.event(event_of(&record));
                     done.log = Some(record);

@@ -266,7 +266,7 @@ impl Feed for QueryFeed<'_> {
     ) -> StoreResult<Option<FeedEnd>> {
         let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
         let Some(time) = self.times.get(&input.path) else {
-            return Err(StoreError::InputMoved { path: input.path.clone() });
+            return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let session = self.session.restricted(time.clone());
         let mut rows = self.wait(input, session.stream(self.sql))?.map_err(failed)?;

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::run::checks::checker::{CheckScope, Checker};
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
-use crate::run::parts::Wanted;
+use crate::run::parts::PartSelection;
 use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
 use crate::run::stages::retry::Retry;
 use crate::run::{Run, compare};
@@ -96,7 +96,7 @@ impl Run<'_> {
         retry: &mut Retry<'_>,
         (done, failures, record): (&mut PublishDone, &mut Failures, &mut RunRecord),
     ) -> Result<Vec<String>, RunError> {
-        let wanted = Wanted::new(self.options, failures.labels(&export.name));
+        let wanted = PartSelection::new(self.options, failures.labels(&export.name));
         let reads = self.reads(export)?;
         let compared = match before {
             Some(compared) if compared.is_current()? => compared,

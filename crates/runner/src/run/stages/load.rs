@@ -246,7 +246,7 @@ impl<'a> LoadStage<'a> {
         let latest = stored.latest()?;
         let held = stored.base(&identity);
         if let (true, Some(latest)) = (self.options.rebuild, &latest)
-            && !matches!(held, Err(StoreError::Owned { .. }))
+            && !matches!(held, Err(StoreError::OwnedByOtherJob { .. }))
         {
             let mut version = Version::empty(identity.clone());
             version.number = latest.number;

@@ -39,9 +39,9 @@ fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
             StoreError::Conflict { .. }
             | StoreError::Fenced { .. }
             | StoreError::OutcomeUnknown { .. }
-            | StoreError::InputMoved { .. }
+            | StoreError::InputChanged { .. }
             // The file may be moved away.
-            | StoreError::InTheWay { .. },
+            | StoreError::NotADirectory { .. },
         ) => return true,
         Some(StoreError::Source(inner)) => return is_transient_chain(inner),
         _ => {}
@@ -114,7 +114,7 @@ mod tests {
     fn changes_by_other_processes_are_transient() {
         let conflict = StoreError::Conflict { table: "T".to_owned(), reason: "x".to_owned() };
         assert!(is_transient(&RunError::Store(conflict)));
-        assert!(is_transient(&RunError::Store(StoreError::InTheWay { path: "x".to_owned() })));
+        assert!(is_transient(&RunError::Store(StoreError::NotADirectory { path: "x".to_owned() })));
         let changed = StoreError::Source(SourceError::Changed { path: "x".to_owned() });
         assert!(is_transient(&RunError::Store(changed)));
     }

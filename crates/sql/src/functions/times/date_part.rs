@@ -6,7 +6,9 @@ use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::functions::datetime;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF};
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil, iso_week};
 
 use crate::functions::overridden::{Coercion, Override, overridden};
@@ -15,6 +17,16 @@ use crate::functions::times::zones::is_utc;
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(datetime::date_part(), DatePart)
+}
+
+/// Plans `extract(part from time)` as this function; DataFusion plans its own without looking it up by name.
+#[derive(Debug)]
+pub(crate) struct Extract;
+
+impl ExprPlanner for Extract {
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function(), args))))
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

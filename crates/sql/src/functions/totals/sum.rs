@@ -85,15 +85,8 @@ fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
             sum_of(values.values(), values.nulls(), |value| value)
         }
         DataType::Decimal128(..) => {
-            let (mut more, mut over) = (0_i128, false);
-            for value in array.as_primitive::<Decimal128Type>().iter().flatten() {
-                let (next, passed) = more.overflowing_add(value);
-                (more, over) = (next, over | passed);
-            }
-            if over {
-                return Err(sum_overflow());
-            }
-            more
+            let values = array.as_primitive::<Decimal128Type>();
+            decimal_sum(values.values(), values.nulls()).ok_or_else(sum_overflow)?
         }
         other => return internal_err!("sum of {other}"),
     };
@@ -124,6 +117,63 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
         high += value >> 32;
     }
     (i128::from(high) << 32) + i128::from(low)
+}
+
+/// The sum of decimals; `None` if it does not fit.
+fn decimal_sum(values: &[i128], nulls: Option<&NullBuffer>) -> Option<i128> {
+    let mut sum = 0_i128;
+    for (at, part) in values.chunks(HALVES).enumerate() {
+        let mut quarters = Quarters::default();
+        match nulls.map(|nulls| nulls.inner().slice(at * HALVES, part.len())) {
+            None => quarters.add(part.iter().copied()),
+            Some(valid) => {
+                let bits = valid.bit_chunks();
+                for (values, bits) in part.chunks(64).zip(bits.iter_padded()) {
+                    match bits {
+                        u64::MAX => quarters.add(values.iter().copied()),
+                        0 => {}
+                        _ => {
+                            let mask = |at: usize| i128::from((bits >> at) & 1).wrapping_neg();
+                            quarters.add(values.iter().enumerate().map(|(at, value)| value & mask(at)));
+                        }
+                    }
+                }
+            }
+        }
+        sum = sum.checked_add(quarters.total()?)?;
+    }
+    Some(sum)
+}
+
+/// Sums of the 32-bit quarters of decimals, lowest first; the last one is biased by 2^31, so that none is negative and
+/// loops over them vectorize.
+#[derive(Default)]
+struct Quarters {
+    sums: [u64; 4],
+    count: u64,
+}
+
+impl Quarters {
+    fn add(&mut self, values: impl ExactSizeIterator<Item = i128>) {
+        let [mut a, mut b, mut c, mut d] = self.sums;
+        self.count += values.len() as u64;
+        for value in values {
+            let (low, high) = (value as u64, (value >> 64) as u64 ^ (1 << 63));
+            a += low & 0xffff_ffff;
+            b += low >> 32;
+            c += high & 0xffff_ffff;
+            d += high >> 32;
+        }
+        self.sums = [a, b, c, d];
+    }
+
+    /// The sum; `None` if it does not fit.
+    fn total(&self) -> Option<i128> {
+        let [a, b, c, d] = self.sums.map(i128::from);
+        let low = (b << 32) + a;
+        let high = ((d - (i128::from(self.count) << 31)) << 32) + c + (low >> 64);
+        Some((i128::from(i64::try_from(high).ok()?) << 64) | i128::from(low as u64))
+    }
 }
 
 pub(crate) fn sum_overflow() -> DataFusionError {
@@ -386,6 +436,24 @@ mod tests {
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some(u64::MAX), Some(1)]));
         let mut sum = 0;
         assert_eq!((add(&mut sum, &array).unwrap(), sum), (3, 2 * i128::from(u64::MAX) + 1));
+    }
+
+    #[test]
+    fn decimal_sums_are_exact_and_overflow_is_found() {
+        let extreme = 10_i128.pow(38) - 1;
+        let values: Vec<i128> = (0..1000_i128)
+            .map(|at| (at - 500) * 7_i128.pow((at % 40) as u32) % 10_i128.pow(35))
+            .chain([extreme, -extreme, -1, 1 << 96, -(1 << 64), i128::from(u64::MAX)])
+            .collect();
+        for step in [0, 1, 2, 3, 64, 65] {
+            let nulls: Option<NullBuffer> = (step > 0).then(|| (0..values.len()).map(|at| at % step != 0).collect());
+            let there = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
+            let expected = values.iter().enumerate().filter(|(at, _)| there(*at)).map(|(_, value)| value).sum();
+            assert_eq!(decimal_sum(&values, nulls.as_ref()), Some(expected), "{step}");
+        }
+        assert_eq!(decimal_sum(&[extreme, extreme], None), None);
+        assert_eq!(decimal_sum(&[-extreme, -extreme], None), None);
+        assert_eq!(decimal_sum(&[-extreme, -extreme, extreme], None), Some(-extreme));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub trait Feed: Debug + Sync {
     /// stop.
     ///
     /// # Errors
-    /// Those of reading; [`StoreError::InputMoved`] if the input changed meanwhile.
+    /// Those of reading; [`StoreError::InputChanged`] if the input changed meanwhile.
     fn read(
         &self,
         input: &InputFile,
@@ -94,7 +94,7 @@ impl Feed for FileFeed<'_> {
         }
         let bytes = reader.bytes_read();
         if bytes != input.size {
-            return Err(StoreError::InputMoved { path: input.path.clone() });
+            return Err(StoreError::InputChanged { path: input.path.clone() });
         }
         Ok(Some(FeedEnd { hash: reader.content_hash(), bytes }))
     }

@@ -65,7 +65,7 @@ impl VacuumPlan {
             Ok(files.collect::<Result<Vec<_>>>()?.into_iter().filter_map(|(at, file)| Some((at, file?))).collect())
         };
         let (stored, sst_store) = (table.manifests(), table.ssts());
-        let manifests = numbered(stored.numbers(&stored.directory())?, &|number| stored.path(number))?;
+        let manifests = numbered(stored.file_numbers(&stored.directory())?, &|number| stored.path(number))?;
         let newest = table.latest_number()?;
         let first = stored.kept()?.oldest;
         let line = manifests.partition_point(|(number, _)| *number < first);
@@ -84,7 +84,7 @@ impl VacuumPlan {
             })?;
         }
         let checkpoints =
-            numbered(stored.numbers(&stored.checkpoint_directory())?, &|number| stored.checkpoint_path(number))?;
+            numbered(stored.file_numbers(&stored.checkpoint_directory())?, &|number| stored.checkpoint_path(number))?;
         // Listed after reading versions: SSTs committed since are newer than any file to remove.
         let names = table.blobs().list(&sst_store.directory())?;
         let ssts = names.iter().filter_map(|name| name.strip_suffix(".sst"));

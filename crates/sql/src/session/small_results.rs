@@ -15,7 +15,7 @@ use crate::session::Session;
 ///
 /// # Errors
 /// As [`Session::sql_with`], and if a column is not a number.
-pub async fn numbers(session: &Session, query: &str, params: &[(&str, ScalarValue)]) -> Result<Vec<i64>> {
+pub async fn first_row_of_integers(session: &Session, query: &str, params: &[(&str, ScalarValue)]) -> Result<Vec<i64>> {
     let batches = session.sql_with(query, params).await?.collect().await?;
     let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else { return Ok(Vec::new()) };
     let mut numbers = Vec::with_capacity(batch.num_columns());
@@ -61,6 +61,6 @@ pub async fn first_rows(
 }
 
 /// Quotes an identifier for SQL.
-pub fn name(name: &str) -> String {
+pub fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

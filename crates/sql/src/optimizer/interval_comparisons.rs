@@ -1,0 +1,95 @@
+//! Optimizer rule: moves an interval from a time to the constant it is compared with.
+//!
+//! `ts + INTERVAL '1 day' > '2018-01-03'` becomes `ts > '2018-01-02'`, a bound by which a scan skips files. Otherwise each
+//! time would be computed, and asked of a zone table.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::scalar::ScalarValue;
+use tidetable_layout::time::DAY;
+
+use crate::pushdown::dependence::is_utc;
+
+/// Inserts the rule after expressions are simplified, when constants are folded.
+pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
+    let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
+    rules.insert(place, Arc::new(IntervalComparisons));
+}
+
+#[derive(Debug)]
+struct IntervalComparisons;
+
+impl OptimizerRule for IntervalComparisons {
+    fn name(&self) -> &str {
+        "interval_comparisons"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        // Filters only: elsewhere a rewrite would rename output columns.
+        let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
+        let schema = Arc::clone(filter.input.schema());
+        plan.map_expressions(|expr| {
+            expr.transform_up(|expr| {
+                Ok(match without_interval(&expr, &schema) {
+                    Some(moved) => Transformed::yes(moved),
+                    None => Transformed::no(expr),
+                })
+            })
+        })
+    }
+}
+
+/// Rewrites `time + interval op constant`, either way round and with a minus too; `None` for other expressions, for
+/// zones in which a day is not always as long, and for months.
+fn without_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
+    if !matches!(op, Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq) {
+        return None;
+    }
+    let (sum, op, constant) = match (left.as_ref(), right.as_ref()) {
+        (Expr::BinaryExpr(sum), Expr::Literal(constant, _)) => (sum, *op, constant),
+        (Expr::Literal(constant, _), Expr::BinaryExpr(sum)) => (sum, op.swap()?, constant),
+        _ => return None,
+    };
+    let (time, interval) = match (sum.left.as_ref(), sum.op, sum.right.as_ref()) {
+        (time, Operator::Plus, Expr::Literal(interval, _)) => (time, micros(interval)?),
+        (Expr::Literal(interval, _), Operator::Plus, time) => (time, micros(interval)?),
+        (time, Operator::Minus, Expr::Literal(interval, _)) => (time, micros(interval)?.checked_neg()?),
+        _ => return None,
+    };
+    let ScalarValue::TimestampMicrosecond(Some(constant), zone) = constant else { return None };
+    let DataType::Timestamp(TimeUnit::Microsecond, own) = time.get_type(schema).ok()? else { return None };
+    if own != *zone || !is_utc(zone.as_deref()) {
+        return None;
+    }
+    let bound = ScalarValue::TimestampMicrosecond(Some(constant.checked_sub(interval)?), own);
+    Some(binary_expr(time.clone(), op, lit(bound)))
+}
+
+/// An interval of a fixed length in microseconds.
+fn micros(interval: &ScalarValue) -> Option<i64> {
+    let (days, micros) = match interval {
+        ScalarValue::IntervalMonthDayNano(Some(interval))
+            if interval.months == 0 && interval.nanoseconds % 1000 == 0 =>
+        {
+            (interval.days, interval.nanoseconds / 1000)
+        }
+        ScalarValue::IntervalDayTime(Some(interval)) => (interval.days, i64::from(interval.milliseconds) * 1000),
+        _ => return None,
+    };
+    i64::from(days).checked_mul(DAY)?.checked_add(micros)
+}
