@@ -97,7 +97,7 @@ impl<'a> Column<'a> {
 /// readers skip empty lines.
 pub fn write_csv_field(field: &[u8], is_alone: bool, out: &mut Vec<u8>) {
     let needs_quotes = |byte: &u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
-    if !field.iter().any(needs_quotes) && !(is_alone && field.is_empty()) {
+    if !(field.iter().any(needs_quotes) || is_alone && field.is_empty()) {
         out.extend_from_slice(field);
         return;
     }
