@@ -236,7 +236,7 @@ fn upsert_replaces_the_row_with_the_newest_event() {
     project.run_job("current");
     let newest = "host,ts,cpu,disk\na,2020-01-02T00:00:00Z,,6\nb,2020-01-03T00:00:00Z,,8\n";
     assert_eq!(shown(), newest);
-    assert_eq!(project.csv("select cpu from CURRENT_METRIC order by host"), "cpu\n\n\n");
+    assert_eq!(project.csv("select cpu from CURRENT_METRIC order by host"), "cpu\n\"\"\n\"\"\n");
     project.ok(&["run", "current", "--rebuild"]);
     assert_eq!(shown(), newest, "one load gives the same");
     write("2", "b,2020-01-01T00:00:00Z,0.50,8\n");

@@ -3,9 +3,10 @@
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::ArrayFormatter;
 use tidetable_layout::cell::ColumnText;
 
+use crate::output::format_options;
 use crate::output::values::count;
 
 /// Longest binary value that is shown whole.
@@ -41,30 +42,30 @@ impl<'a> CellText<'a> {
     ///
     /// # Errors
     /// If its type cannot be shown.
-    pub fn new(column: &'a dyn Array, options: &FormatOptions<'a>, length: Length) -> Result<Self, ArrowError> {
+    pub fn new(column: &'a dyn Array, length: Length) -> Result<Self, ArrowError> {
         Ok(match column.data_type() {
             DataType::Binary => Self::Bytes(column.as_binary(), length),
             DataType::LargeBinary => Self::LargeBytes(column.as_binary(), length),
             DataType::BinaryView => Self::ViewBytes(column.as_binary_view(), length),
             DataType::List(_) => {
                 let list = column.as_list();
-                Self::List(list, Box::new(Self::new(list.values().as_ref(), options, length)?))
+                Self::List(list, Box::new(Self::new(list.values().as_ref(), length)?))
             }
             DataType::Map(_, _) => {
                 let map = column.as_map();
-                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), options, length);
+                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), length);
                 Self::Map(map, Box::new([part(map.keys())?, part(map.values())?]))
             }
             DataType::Struct(fields) => {
                 let parts = fields.iter().zip(column.as_struct().columns());
                 let part = |(field, part): (&'a arrow::datatypes::FieldRef, &'a ArrayRef)| {
-                    Ok((field.name().as_str(), Self::new(part.as_ref(), options, length)?))
+                    Ok((field.name().as_str(), Self::new(part.as_ref(), length)?))
                 };
                 Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
             }
             _ => match ColumnText::new(column) {
                 Some(text) => Self::Plain(column, text),
-                None => Self::Other(column, ArrayFormatter::try_new(column, options)?),
+                None => Self::Other(column, ArrayFormatter::try_new(column, &format_options(column.data_type()))?),
             },
         })
     }
@@ -164,7 +165,9 @@ pub fn write_bytes(bytes: &[u8], length: Length, out: &mut Vec<u8>) {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{BinaryBuilder, Int64Builder, ListBuilder, MapBuilder, StructArray};
+    use arrow::array::{
+        BinaryBuilder, Int64Builder, ListBuilder, MapBuilder, StructArray, TimestampMicrosecondBuilder,
+    };
     use arrow::datatypes::Field;
 
     use super::*;
@@ -182,14 +185,22 @@ mod tests {
         let map: ArrayRef = Arc::new(map.finish());
         let field = Arc::new(Field::new("m", map.data_type().clone(), true));
         let whole = StructArray::from(vec![(field, Arc::clone(&map))]);
-        let options = FormatOptions::new();
         let texts = |array: &dyn Array| -> Vec<String> {
-            let mut text = CellText::new(array, &options, Length::Whole).unwrap();
+            let mut text = CellText::new(array, Length::Whole).unwrap();
             (0..array.len()).map(|row| text.value(row)).collect()
         };
         assert_eq!(texts(map.as_ref()), ["{ID: [1, null], \\xff: null}", "{}", ""]);
         assert_eq!(texts(&whole)[1..], ["{m: {}}", "{m: null}"]);
         assert_eq!(texts(map.slice(1, 2).as_ref()), ["{}", ""]);
+    }
+
+    #[test]
+    fn nested_times_show_their_offset() {
+        let mut list = ListBuilder::new(TimestampMicrosecondBuilder::new().with_timezone("Europe/Paris"));
+        list.append_value([Some(1_514_764_800_500_000), None]);
+        let list = list.finish();
+        let text = CellText::new(&list, Length::Whole).unwrap().value(0);
+        assert_eq!(text, "[2018-01-01T01:00:00.500+01:00, null]");
     }
 
     #[test]

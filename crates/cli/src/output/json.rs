@@ -5,13 +5,14 @@ use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::ArrayFormatter;
 use base64::Engine;
 use serde_json::Value;
 use tidetable_layout::cell::ColumnText;
 
 use crate::error::CliError;
 use crate::output::cell_text::{CellText, Length};
+use crate::output::format_options;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;
@@ -112,9 +113,8 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
         DataType::Map(_, _) => {
             let entries = array.as_map().value(row);
             let (keys, values) = (entries.column(0), entries.column(1));
-            let options = FormatOptions::new();
             // Names must be text: others are escaped, as in a table.
-            let mut names = CellText::new(keys.as_ref(), &options, Length::Whole)?;
+            let mut names = CellText::new(keys.as_ref(), Length::Whole)?;
             let pairs = (0..entries.len()).map(|at| (names.value(at), values.as_ref(), at));
             write_object(out, pairs)
         }
@@ -124,10 +124,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
         DataType::Float32 => json(out, &float(f64::from(array.as_primitive::<Float32Type>().value(row)))),
         DataType::Float64 => json(out, &float(array.as_primitive::<Float64Type>().value(row))),
         kind => {
-            let options = FormatOptions::new()
-                .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"))
-                .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"));
-            let text = ArrayFormatter::try_new(array, &options)?.value(row).to_string();
+            let text = ArrayFormatter::try_new(array, &format_options(kind))?.value(row).to_string();
             let bare = kind.is_integer() || kind.is_decimal() || *kind == DataType::Boolean;
             if bare {
                 out.write_all(text.as_bytes())?;

@@ -14,6 +14,7 @@ pub(crate) mod values;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::FormatOptions;
 use serde_json::Value;
@@ -130,13 +131,18 @@ pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliE
     if column.is_null(row) {
         return Ok(None);
     }
-    let options = options();
-    Ok(Some(CellText::new(column, &options, Length::Short)?.value(row)))
+    Ok(Some(CellText::new(column, Length::Short)?.value(row)))
 }
 
-/// Format options of values.
-fn options() -> FormatOptions<'static> {
-    FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"))
+/// Format options of values of a type. Results are in UTC; times nested in lists, maps and structs keep their zone, so
+/// their offset is shown.
+pub(crate) fn format_options(kind: &DataType) -> FormatOptions<'static> {
+    let is_utc = |zone: &str| matches!(zone, "UTC" | "Z" | "+00:00");
+    let format = match kind {
+        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => "%Y-%m-%dT%H:%M:%S%.f%:z",
+        _ => "%Y-%m-%dT%H:%M:%S%.fZ",
+    };
+    FormatOptions::new().with_timestamp_tz_format(Some(format)).with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"))
 }
 
 /// Writes the batches of a query, one after the other.
@@ -166,8 +172,7 @@ impl<W: Write> BatchWriter<W> {
         }
         self.start(batch.schema_ref())?;
         let Some(writer) = &mut self.writer else { return Ok(true) };
-        let options = options();
-        let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), &options, self.screen.length));
+        let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), self.screen.length));
         let mut texts: Vec<CellText<'_>> = texts.collect::<Result<_, ArrowError>>()?;
         if self.output == Output::Csv {
             write_csv(&mut self.out, &mut texts, batch.num_rows())?;

@@ -17,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::a_file_each;
 use crate::scan::source::SstSource;
+use crate::scan::spec::ScanOutput;
 
 /// Greatest number of scan ranges to merge; each holds a stripe and a thread.
 const MOST_RANGES: usize = 128;
@@ -41,10 +42,15 @@ fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
 }
 
 /// `plan` with the windows of its scan in descending order, if the sort begins with the event time, descending: the
-/// first windows then set a threshold that prunes the others.
+/// first windows then set a threshold that prunes the others. A scan with a limit of its own wants its first rows, of the
+/// query below the sort, and stays.
 fn newest_windows_first(plan: &Arc<dyn ExecutionPlan>, sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(exec) = sort.input().downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
+    let is_of_records = matches!(source.scan().output, ScanOutput::Records { .. });
+    if config.limit.is_some() || !source.scan().push_down || !is_of_records {
+        return Ok(None);
+    }
     let first = sort.expr().first();
     let Some(column) = first.expr.downcast_ref::<Column>().filter(|_| first.options.descending) else {
         return Ok(None);
@@ -58,9 +64,13 @@ fn newest_windows_first(plan: &Arc<dyn ExecutionPlan>, sort: &SortExec) -> Resul
         return Ok(None);
     }
     let reversed = |group: &FileGroup| FileGroup::new(group.files().iter().rev().cloned().collect());
-    let groups = groups.iter().map(reversed).collect();
-    let config =
-        FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).with_output_ordering(Vec::new()).build();
+    // Partitions take the next file of all groups: the last group holds the newest windows.
+    let groups = groups.iter().rev().map(reversed).collect();
+    let config = FileScanConfigBuilder::from(config.clone())
+        .with_file_groups(groups)
+        .with_output_ordering(Vec::new())
+        .with_preserve_order(false)
+        .build();
     let sorted = replace_children_if_necessary(Arc::new(sort.clone()), vec![DataSourceExec::from_data_source(config)])?;
     match plan.downcast_ref::<SortPreservingMergeExec>() {
         Some(_) => Ok(Some(replace_children_if_necessary(Arc::clone(plan), vec![sorted])?)),

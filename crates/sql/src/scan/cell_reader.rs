@@ -182,17 +182,26 @@ fn passes(
         });
     };
     if let Some(names) = dynamic {
-        let qualifiers = || BinaryArray::from_iter_values(&names.dictionary);
-        let of_dictionary =
-            CellNames { family, qualifiers: &qualifiers, times: &no_times, len: names.dictionary.len() };
-        if let Some(passes) = of_names.evaluate(&of_dictionary)? {
+        // The dictionary is that of the stripe: a filter may fail for names that none of these records has.
+        let mut is_used = vec![false; names.dictionary.len()];
+        names.codes.iter().for_each(|code| {
+            if let Some(used) = is_used.get_mut(*code as usize) {
+                *used = true;
+            }
+        });
+        let used = || names.dictionary.iter().zip(&is_used).filter(|(_, used)| **used).map(|(name, _)| name);
+        let len = used().count();
+        let qualifiers = || BinaryArray::from_iter_values(used());
+        if let Some(passes) =
+            of_names.evaluate(&CellNames { family, qualifiers: &qualifiers, times: &no_times, len })?
+        {
             if passes.true_count() == 0 {
                 return Ok(Passes::None);
             }
             if passes.true_count() < passes.len() {
-                let passes = passes.values();
-                let by_code = |code: &u32| (*code as usize) < passes.len() && passes.value(*code as usize);
-                narrow(names.codes.iter().map(by_code).collect());
+                let mut verdicts = passes.values().iter();
+                let by_code: Vec<bool> = is_used.iter().map(|used| *used && verdicts.next() == Some(true)).collect();
+                narrow(names.codes.iter().map(|code| by_code.get(*code as usize) == Some(&true)).collect());
             }
         }
     } else {

@@ -93,8 +93,8 @@ pub(crate) enum Passes {
     Records(BooleanBuffer),
 }
 
-/// As [`cells_of_block`], for the cells that `passes` lets through: it is asked once a column, or once a packed group,
-/// with the group, its records and the family.
+/// As [`cells_of_block`], for the cells that `passes` lets through: it is asked once a column, or once a packed group, that
+/// has cells, with the group, its records and the family.
 pub(crate) fn filtered_cells(
     schema: &StoredSchema,
     block: &Block,
@@ -103,6 +103,8 @@ pub(crate) fn filtered_cells(
     mut visit: impl FnMut(CellRef<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut makers = cell_makers(schema, block)?;
+    // A filter may fail for the name of a column that no row has.
+    makers.retain(CellMaker::has_cells);
     for maker in &mut makers {
         maker.passes = passes(maker.group, maker.stored, maker.name())?;
     }
@@ -167,6 +169,13 @@ impl<'a> CellMaker<'a> {
         match &self.source {
             CellSource::Column(column, _) => (&column.family, &column.qualifier),
             CellSource::Packed(packed, _) => (&packed.family, &packed.qualifier),
+        }
+    }
+
+    fn has_cells(&self) -> bool {
+        match &self.source {
+            CellSource::Column(_, values) => values.null_count() < values.len(),
+            CellSource::Packed(..) => !self.stored.is_empty(),
         }
     }
 

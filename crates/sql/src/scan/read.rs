@@ -17,6 +17,7 @@ use crate::aggregate::stripe_stats::StripeTotals;
 use crate::catalog::schema::RowView;
 use crate::error::external;
 use crate::pushdown::pruning::RangePruner;
+use crate::pushdown::value_sets::ALL_TIMES;
 use crate::scan::cell_reader::CellReader;
 use crate::scan::coalesce::Coalescer;
 use crate::scan::records::{ReadRequest, RecordReader};
@@ -106,9 +107,13 @@ impl ScanRangeReader {
         };
         let filters = dynamic_filters.iter().cloned().map(snapshot_physical_expr).collect::<Result<Vec<_>>>()?;
         let pruner = conjunction_opt(filters).and_then(|filter| RangePruner::new(filter, stored, time, false));
+        let Some(pruner) = pruner else { return Ok(false) };
         let times = scan.snapshot.event_times(range);
-        let times = (Scalar::Timestamp(times.start), Scalar::Timestamp(times.end.saturating_sub(1)));
-        Ok(pruner.is_some_and(|pruner| pruner.rules_out(times)))
+        // Without bounds the event time may be null, too.
+        if times == ALL_TIMES {
+            return Ok(false);
+        }
+        Ok(pruner.rules_out((Scalar::Timestamp(times.start), Scalar::Timestamp(times.end.saturating_sub(1)))))
     }
 
     /// Whether rows have several records on average, so that their sums are fewer than their values. By the counts of the

@@ -41,7 +41,8 @@ pub(crate) struct SstSource {
     stored: SchemaRef,
     /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
-    /// Dynamic filters, such as the threshold of a top-k. They prune stripes; DataFusion applies them to records.
+    /// Dynamic filters, such as the threshold of a top-k. They rule out scan ranges; DataFusion applies them to
+    /// records.
     dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
     /// Output order of one scan range.
@@ -142,10 +143,15 @@ impl FileSource for SstSource {
     fn create_file_opener(
         &self,
         _object_store: Arc<dyn ObjectStore>,
-        _base_config: &FileScanConfig,
+        config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = ScanRangeOpener::new(self.task()?, &self.metrics, partition);
+        let mut task = self.task()?;
+        if config.limit.is_some() {
+            // The limit counts records before the filter of a node above it.
+            task.dynamic_filters.clear();
+        }
+        let opener = ScanRangeOpener::new(task, &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 

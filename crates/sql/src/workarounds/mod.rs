@@ -8,6 +8,7 @@ pub(crate) mod floats;
 pub(crate) mod limits;
 pub(crate) mod merge_joins;
 pub(crate) mod preserved_order;
+pub(crate) mod yielding_joins;
 
 use std::sync::Arc;
 
@@ -33,5 +34,6 @@ pub(crate) fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);
+    yielding_joins::insert(&mut rules);
     rules
 }

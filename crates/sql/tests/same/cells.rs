@@ -84,3 +84,20 @@ async fn filters_on_cells_skip_columns_and_stripes() {
     let plan = plan.await;
     assert!(!plan.contains("FilterExec") && plan.contains("filter=qualifier@2"), "{plan}");
 }
+
+#[tokio::test]
+async fn filters_on_qualifiers_see_only_those_of_the_rows() {
+    // Qualifiers of one row are numbers, of another text, in one stripe.
+    let columns = vec![
+        SourceColumn::new("meter", FieldType::UInt64),
+        SourceColumn::new("ts", FieldType::Timestamp),
+        SourceColumn::new("name", FieldType::Text),
+        SourceColumn::new("v", FieldType::Int64),
+    ];
+    let text =
+        "meter,ts,name,v\n1,2018-01-01T00:00:00Z,01,7\n1,2018-01-01T00:00:00Z,02,8\n2,2018-01-01T00:00:00Z,temp,9\n";
+    let world =
+        World::with_table(columns, spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("{name}", "{v}")])]), &[], text);
+    let query = "SELECT value FROM cells.T WHERE row_key = '000001#20180101' AND CAST(CAST(qualifier AS VARCHAR) AS BIGINT) > 1";
+    assert_eq!(rows(&run(&world.session(), query).await), ["8"]);
+}

@@ -9,7 +9,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_plan::joins::SortMergeJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
 
 use super::{batches, failure, plain, rows, run_all, still_broken, still_fails, texts};
@@ -90,4 +90,19 @@ async fn still_broken_hash_joins_do_not_spill() {
         "SELECT count(*) FROM generate_series(1, 200000) AS a(v) JOIN generate_series(1, 200000) AS b(v) ON a.v = b.v";
     let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/sql/src/workarounds/merge_joins.rs";
     still_fails(&failure(&context, query).await, "HashJoinInput", remove);
+}
+
+#[tokio::test]
+async fn still_broken_joins_do_not_yield() {
+    let query = "SELECT count(*) FROM t a CROSS JOIN t b WHERE a.column1 + b.column1 > 0";
+    let table = "CREATE TABLE t AS SELECT value AS column1 FROM generate_series(1, 2000) AS s(value)";
+    let first_poll = async |context: SessionContext| {
+        run_all(&context, &[table]).await;
+        let plan = context.sql(query).await.unwrap().create_physical_plan().await.unwrap();
+        // A fresh task has its whole budget, of 128 batches.
+        tokio::spawn(async move { collect(plan, context.task_ctx()).now_or_never().is_some() }).await.unwrap()
+    };
+    let config = SessionConfig::new().with_target_partitions(1).with_batch_size(100);
+    let ends = first_poll(SessionContext::new_with_config(config)).await;
+    assert!(ends, "{}", super::mended("crates/sql/src/workarounds/yielding_joins.rs", "a join yielded"));
 }
