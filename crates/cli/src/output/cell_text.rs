@@ -3,10 +3,9 @@
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::util::display::ArrayFormatter;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::cell::ColumnText;
 
-use crate::output::format_options;
 use crate::output::values::count;
 
 /// Longest binary value that is shown whole.
@@ -146,6 +145,17 @@ impl<'a> CellText<'a> {
 
 fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
+}
+
+/// Format options of values of a type. Results are in UTC; times nested in lists, maps and structs keep their zone, so
+/// their offset is shown.
+pub(crate) fn format_options(kind: &DataType) -> FormatOptions<'static> {
+    let is_utc = |zone: &str| matches!(zone, "UTC" | "Z" | "+00:00");
+    let format = match kind {
+        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => "%Y-%m-%dT%H:%M:%S%.f%:z",
+        _ => "%Y-%m-%dT%H:%M:%S%.fZ",
+    };
+    FormatOptions::new().with_timestamp_tz_format(Some(format)).with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"))
 }
 
 /// Bytes as text, escaped if they are not UTF-8.

@@ -11,8 +11,7 @@ use serde_json::Value;
 use tidetable_layout::cell::ColumnText;
 
 use crate::error::CliError;
-use crate::output::cell_text::{CellText, Length};
-use crate::output::format_options;
+use crate::output::cell_text::{CellText, Length, format_options};
 
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;

@@ -14,9 +14,7 @@ pub(crate) mod values;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::util::display::FormatOptions;
 use serde_json::Value;
 
 use crate::args::Output;
@@ -132,17 +130,6 @@ pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliE
         return Ok(None);
     }
     Ok(Some(CellText::new(column, Length::Short)?.value(row)))
-}
-
-/// Format options of values of a type. Results are in UTC; times nested in lists, maps and structs keep their zone, so
-/// their offset is shown.
-pub(crate) fn format_options(kind: &DataType) -> FormatOptions<'static> {
-    let is_utc = |zone: &str| matches!(zone, "UTC" | "Z" | "+00:00");
-    let format = match kind {
-        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => "%Y-%m-%dT%H:%M:%S%.f%:z",
-        _ => "%Y-%m-%dT%H:%M:%S%.fZ",
-    };
-    FormatOptions::new().with_timestamp_tz_format(Some(format)).with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"))
 }
 
 /// Writes the batches of a query, one after the other.
