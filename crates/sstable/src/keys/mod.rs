@@ -63,7 +63,7 @@ fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression)
         end
     });
     let signed: Vec<i64> = tails.iter().copied().map(u64::cast_signed).collect();
-    let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_alike: false };
+    let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_duplicates: false };
     let Some(patterns) = RowPatterns::detect(&records) else {
         out.push(TAILS_EXPLICIT);
         integer_list::put(out, runs, level)?;
