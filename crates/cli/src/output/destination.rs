@@ -13,8 +13,8 @@ use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
 
-/// Most symbolic links that are followed.
-const MOST_LINKS: usize = 40;
+/// Maximum number of symbolic links to follow.
+const MAX_LINKS: usize = 40;
 /// Directories with the descriptors of this process.
 const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
 
@@ -119,7 +119,7 @@ fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> 
     let shown = || path.display().to_string();
     let failed = |source| CliError::Folder { path: shown(), source };
     let mut at = std::path::absolute(path).map_err(failed)?;
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let folder = at.parent().unwrap_or(Path::new("/"));
         let Ok(folder) = fs::canonicalize(folder) else { return Err(CliError::NoFolder { option, path: shown() }) };
         // `x/` and `..` are directories.
