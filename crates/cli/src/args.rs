@@ -27,7 +27,7 @@ pub use new::New;
 pub use parse::{Column, Day, selected_of};
 pub use read::Read;
 pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Since, Status};
-pub use run::{OnlyDays, Plan, Retry, Run, RunDays, RunHow};
+pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
 pub use sql::Sql;

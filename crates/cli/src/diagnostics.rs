@@ -62,9 +62,9 @@ fn objects(error: &CliError, verbose: bool) -> Vec<Value> {
         return mistakes.collect();
     }
     let mut object = json!({ "level": "error", "message": error.to_string() });
-    let near = || error.near().map(|near| format!("did you mean {near}?"));
+    let suggestion = || error.suggestion().map(|suggestion| format!("did you mean {suggestion}?"));
     if let (Some(help), Some(object)) =
-        (error.help().map(|help| help.to_string()).or_else(near), object.as_object_mut())
+        (error.help().map(|help| help.to_string()).or_else(suggestion), object.as_object_mut())
     {
         object.insert("help".to_owned(), Value::String(help));
     }
@@ -83,8 +83,8 @@ fn render(error: CliError, verbose: bool) -> String {
         Some((cut, _)) => format!("error: {} ..\n  --verbose shows all of it\n", text.get(..cut).unwrap_or(&text)),
         None => format!("error: {text}\n"),
     };
-    if let Some(near) = error.near() {
-        shown.push_str(&format!("  did you mean {near}?\n"));
+    if let Some(suggestion) = error.suggestion() {
+        shown.push_str(&format!("  did you mean {suggestion}?\n"));
     }
     if verbose {
         causes(&error).iter().for_each(|cause| shown.push_str(&format!("  caused by: {cause}\n")));

@@ -11,6 +11,7 @@ use tidetable_runner::{JobError, RunError};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
+use tidetable_store::load::MIN_LOAD_MEMORY;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -111,7 +112,7 @@ pub enum CliError {
         /// The cause.
         source: Box<SqlError>,
         /// A similar table or column.
-        near: Option<String>,
+        suggestion: Option<String>,
     },
     /// A cancelled query.
     #[error("the query was cancelled")]
@@ -288,12 +289,12 @@ pub enum CliError {
         /// As given.
         path: String,
     },
-    /// A file name without a known ending.
+    /// A file name without a known extension.
     #[error("{path} does not give the file format: end it in {known}, or add {option}")]
-    NoForm {
+    NoFormat {
         /// As given.
         path: String,
-        /// The known endings.
+        /// The known extensions.
         known: String,
         /// The option for the format.
         option: &'static str,
@@ -343,7 +344,10 @@ pub enum CliError {
         /// What is wrong with it.
         state: &'static str,
     },
-    /// Invalid combination of options.
+    /// A memory budget that is too small to load with.
+    #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
+    MemoryTooSmall,
+    /// Invalid options, or an invalid combination of them.
     #[error("{0}")]
     Usage(&'static str),
 }
@@ -370,7 +374,7 @@ impl CliError {
             | Self::NothingRan { .. }
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }
-            | Self::NoForm { .. }
+            | Self::NoFormat { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,
@@ -378,6 +382,7 @@ impl CliError {
             Self::Project(_)
             | Self::Job(_)
             | Self::Usage(_)
+            | Self::MemoryTooSmall
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,
@@ -393,7 +398,7 @@ impl CliError {
     }
 
     /// A known name similar to the unknown one.
-    pub fn near(&self) -> Option<String> {
+    pub fn suggestion(&self) -> Option<String> {
         let of_list = |name: &str, known: &str| nearest(name, known.split(", "));
         let of_query = |source: &SqlError| {
             // DataFusion suggests similar columns itself.
@@ -404,7 +409,7 @@ impl CliError {
             Self::Store(StoreError::NoTable { name, known, .. }) => of_list(name, known),
             Self::NoJob { job, known } => of_list(job, known),
             Self::NoLineage { name, known, .. } => nearest(name, known.iter().map(String::as_str)),
-            Self::Statement { near: Some(near), .. } => Some(near.clone()),
+            Self::Statement { suggestion: Some(suggestion), .. } => Some(suggestion.clone()),
             Self::Statement { source, .. } => of_query(source),
             Self::Sql(source) => of_query(source),
             Self::Written(ExportError::Query { source, .. }) => of_query(source),

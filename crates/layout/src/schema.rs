@@ -199,7 +199,7 @@ impl Group {
     }
 
     /// Whether duplicates are kept: records with equal qualifier and timestamp.
-    pub fn keeps_alike(&self) -> bool {
+    pub fn keeps_duplicates(&self) -> bool {
         matches!(self.packed, Some(Packed { form: PackedForm::Repeated { .. }, .. }))
     }
 }

@@ -15,8 +15,8 @@ use tidetable_layout::time::{DAY, MINUTE};
 
 /// Days searched for the next scheduled time: 29 February may be eight years away.
 const FAR: u64 = 366 * 9;
-/// Most times that are listed: a week of minutes.
-const MOST: usize = 7 * 24 * 60;
+/// Maximum number of times that are listed: a week of minutes.
+const MAX_TIMES: usize = 7 * 24 * 60;
 
 impl Job {
     /// The parsed schedule, if the job has one.
@@ -36,7 +36,7 @@ pub fn scheduled_times(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
         let weekday = date.weekday().num_days_from_sunday();
         let Some(begin) = date.and_hms_opt(0, 0, 0) else { break };
         // No offset from UTC exceeds a day.
-        if begin.and_utc().timestamp_micros().saturating_sub(DAY) > to || found.len() >= MOST {
+        if begin.and_utc().timestamp_micros().saturating_sub(DAY) > to || found.len() >= MAX_TIMES {
             break;
         }
         if !cron.takes_day(date.month(), date.day(), weekday) {
@@ -52,7 +52,7 @@ pub fn scheduled_times(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
     }
     found.sort_unstable();
     found.dedup();
-    found.truncate(MOST);
+    found.truncate(MAX_TIMES);
     found
 }
 

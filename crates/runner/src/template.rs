@@ -1,4 +1,5 @@
-//! Name templates with days, hours and months.
+//! Templates with placeholders for days, hours and months: the names of the parts of an export. They also validate the
+//! placeholders in `files` of a source, which `tidetable_source` matches with paths.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -10,7 +11,7 @@ use thiserror::Error;
 
 /// A placeholder for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum Placeholder {
     /// `{day}`, or `{day:%Y%m%d}`.
     Day,
     /// `{month}`.
@@ -19,10 +20,11 @@ pub enum Word {
     Hour,
 }
 
-impl Word {
+impl Placeholder {
     const ALL: [Self; 3] = [Self::Day, Self::Month, Self::Hour];
 
-    fn open(self) -> &'static str {
+    /// Its text up to `:` or `}`.
+    fn prefix(self) -> &'static str {
         match self {
             Self::Day => "{day",
             Self::Month => "{month",
@@ -31,7 +33,7 @@ impl Word {
     }
 
     /// Its default strftime format.
-    fn usual(self) -> &'static str {
+    fn default_format(self) -> &'static str {
         match self {
             Self::Day => "%Y-%m-%d",
             Self::Month => "%Y-%m",
@@ -51,22 +53,23 @@ pub struct TimeTemplate {
 #[derive(Debug, Clone, PartialEq)]
 enum TemplatePart {
     Literal(String),
-    Time(Word, Vec<Item<'static>>),
+    Time(Placeholder, Vec<Item<'static>>),
 }
 
 /// Why a text is not a [`TimeTemplate`]. Ranges are byte ranges of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimeTemplateError {
     /// A placeholder without its `}`.
-    #[error("`{word}` is not closed: write `{word}:%Y%m%d}}`")]
-    Open {
-        /// The placeholder with its brace.
-        word: &'static str,
+    #[error("`{prefix}` is not closed: write `{prefix}:FORMAT}}`")]
+    Unclosed {
+        /// The placeholder with its opening brace.
+        prefix: &'static str,
         /// The rest of the text.
         at: Range<usize>,
     },
-    /// A format that strftime does not know, or that needs a finer time than the placeholder has.
-    #[error("`{format}` is not the strftime format of a date: write for example `%Y%m%d`")]
+    /// A format that chrono cannot parse or that renders to nothing, or a time of day in `{day}` or `{month}`. Fields finer
+    /// than the placeholder, but within the sample that `parse` formats, are accepted: `%d` in `{month}`, `%M` in `{hour}`.
+    #[error("`{format}` is not a strftime format for this placeholder")]
     Format {
         /// The format as written.
         format: String,
@@ -79,38 +82,41 @@ impl TimeTemplateError {
     /// The byte range that is wrong.
     pub fn at(&self) -> Range<usize> {
         match self {
-            Self::Open { at, .. } | Self::Format { at, .. } => at.clone(),
+            Self::Unclosed { at, .. } | Self::Format { at, .. } => at.clone(),
         }
     }
 }
 
 impl TimeTemplate {
-    /// Parses a template with the placeholders `words`.
+    /// Parses a template. Placeholders other than `allowed` are literal text.
     ///
     /// # Errors
     /// If a placeholder is not closed, or its format is invalid.
-    pub fn parse(text: &str, words: &[Word]) -> Result<Self, TimeTemplateError> {
+    pub fn parse(text: &str, allowed: &[Placeholder]) -> Result<Self, TimeTemplateError> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some((word, after)) = placeholder(rest, words) else {
+            let Some((placeholder, after)) = split_placeholder(rest, allowed) else {
                 literal.extend(rest.chars().next());
                 at += rest.chars().next().map_or(1, char::len_utf8);
                 continue;
             };
             let Some(close) = after.find('}') else {
-                return Err(TimeTemplateError::Open { word: word.open(), at: at..text.len() });
+                return Err(TimeTemplateError::Unclosed { prefix: placeholder.prefix(), at: at..text.len() });
             };
             let body = after.get(..close).unwrap_or_default();
             let start = text.len() - after.len();
-            let (format, from) = body.strip_prefix(':').map_or((word.usual(), start), |format| (format, start + 1));
-            let items = items(word, format)
+            let (format, from) = match body.strip_prefix(':') {
+                Some(format) => (format, start + 1),
+                None => (placeholder.default_format(), start),
+            };
+            let items = items(placeholder, format)
                 .ok_or_else(|| TimeTemplateError::Format { format: format.to_owned(), at: from..start + close })?;
             if !literal.is_empty() {
                 parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(TemplatePart::Time(word, items));
+            parts.push(TemplatePart::Time(placeholder, items));
             at = start + close + 1;
         }
         if !literal.is_empty() {
@@ -124,28 +130,28 @@ impl TimeTemplate {
         &self.text
     }
 
-    /// Whether it contains `word`.
-    pub fn has(&self, word: Word) -> bool {
-        self.parts.iter().any(|part| matches!(part, TemplatePart::Time(found, _) if *found == word))
+    /// Whether it contains `placeholder`.
+    pub fn has(&self, placeholder: Placeholder) -> bool {
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Time(found, _) if *found == placeholder))
     }
 
     /// Whether it contains any placeholder.
     pub fn has_time(&self) -> bool {
-        Word::ALL.iter().any(|word| self.has(*word))
+        Placeholder::ALL.iter().any(|placeholder| self.has(*placeholder))
     }
 
-    /// The text for `day`.
+    /// Renders the template for `day`; `{hour}` is its midnight.
     pub fn render(&self, day: NaiveDate) -> String {
         self.render_at(day.and_time(NaiveTime::MIN))
     }
 
-    /// The text for the period that starts at `time`.
+    /// Renders the template for the period that starts at `time`, a local time.
     pub fn render_at(&self, time: NaiveDateTime) -> String {
         let mut out = String::with_capacity(self.text.len() + 8);
         for part in &self.parts {
             match part {
                 TemplatePart::Literal(text) => out.push_str(text),
-                // `parse` rendered every item once.
+                // Cannot fail: `parse` formatted a sample with these items.
                 TemplatePart::Time(_, items) => drop(write!(out, "{}", time.format_with_items(items.iter()))),
             }
         }
@@ -153,8 +159,8 @@ impl TimeTemplate {
     }
 }
 
-/// Most distinct values of a piece (see [`TimeTemplate::pieces`]); with more it is taken for any text.
-const MOST_VALUES: usize = 512;
+/// Maximum number of values of a segment, see [`TimeTemplate::segment_values`].
+const MAX_VALUES: usize = 512;
 
 impl TimeTemplate {
     /// The text before the first placeholder, in lower case.
@@ -165,17 +171,18 @@ impl TimeTemplate {
         }
     }
 
-    /// The possible values of each piece of the name at `times`, in lower case; `None` for a piece with too many.
-    /// Each field of a format such as `%Y%m%d` is a piece.
-    pub(crate) fn pieces(&self, times: &[NaiveDateTime]) -> Vec<Option<BTreeSet<String>>> {
-        let mut pieces = Vec::new();
+    /// The possible values of each segment of the name at `times`, by which exports are found whose part names collide.
+    /// A segment is a literal, or one field of a format such as `%Y%m%d`. Values are in lower case, as some file systems
+    /// ignore case. `None` stands for more than [`MAX_VALUES`] values, and matches any text.
+    pub(crate) fn segment_values(&self, times: &[NaiveDateTime]) -> Vec<Option<BTreeSet<String>>> {
+        let mut segments = Vec::new();
         for part in &self.parts {
             match part {
-                TemplatePart::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
-                TemplatePart::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
+                TemplatePart::Literal(text) => segments.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
+                TemplatePart::Time(_, items) => segments.extend(items.iter().map(|item| values(item, times))),
             }
         }
-        pieces
+        segments
     }
 }
 
@@ -185,12 +192,12 @@ fn values(item: &Item<'static>, times: &[NaiveDateTime]) -> Option<BTreeSet<Stri
     let mut text = String::new();
     for time in times {
         text.clear();
-        // `parse` rendered every item once.
+        // Cannot fail: `parse` formatted a sample with these items.
         let _ = write!(text, "{}", time.format_with_items(std::iter::once(item)));
         if !values.contains(text.as_str()) {
             values.insert(text.to_ascii_lowercase());
         }
-        if values.len() > MOST_VALUES {
+        if values.len() > MAX_VALUES {
             return None;
         }
     }
@@ -204,23 +211,24 @@ impl fmt::Display for TimeTemplate {
 }
 
 /// Splits a placeholder off the start of `rest`.
-fn placeholder<'a>(rest: &'a str, words: &[Word]) -> Option<(Word, &'a str)> {
-    words.iter().find_map(|word| {
-        let after = rest.strip_prefix(word.open())?;
+fn split_placeholder<'a>(rest: &'a str, allowed: &[Placeholder]) -> Option<(Placeholder, &'a str)> {
+    allowed.iter().find_map(|placeholder| {
+        let after = rest.strip_prefix(placeholder.prefix())?;
         let whole = after.is_empty() || after.starts_with([':', '}']);
-        whole.then_some((*word, after))
+        whole.then_some((*placeholder, after))
     })
 }
 
-fn items(word: Word, format: &str) -> Option<Vec<Item<'static>>> {
+/// Parses a format; `None` if a sample cannot be formatted with it, or is empty.
+fn items(placeholder: Placeholder, format: &str) -> Option<Vec<Item<'static>>> {
     let items = StrftimeItems::new(format).parse_to_owned().ok()?;
-    let mut probe = String::new();
+    let mut sample = String::new();
     let date = NaiveDate::default();
-    let shown = match word {
-        Word::Hour => write!(probe, "{}", date.and_time(NaiveTime::MIN).format_with_items(items.iter())),
-        Word::Day | Word::Month => write!(probe, "{}", date.format_with_items(items.iter())),
+    let shown = match placeholder {
+        Placeholder::Hour => write!(sample, "{}", date.and_time(NaiveTime::MIN).format_with_items(items.iter())),
+        Placeholder::Day | Placeholder::Month => write!(sample, "{}", date.format_with_items(items.iter())),
     };
-    (shown.is_ok() && !probe.is_empty()).then_some(items)
+    (shown.is_ok() && !sample.is_empty()).then_some(items)
 }
 
 #[cfg(test)]
@@ -228,7 +236,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<TimeTemplate, TimeTemplateError> {
-        TimeTemplate::parse(text, &[Word::Day])
+        TimeTemplate::parse(text, &[Placeholder::Day])
     }
 
     #[test]
@@ -240,19 +248,32 @@ mod tests {
         assert_eq!(parse("{day:%G-W%V}/{day:%j}.csv").unwrap().render(day), "2024-W09/060.csv");
         assert!(!parse("plain").unwrap().has_time());
         assert_eq!(parse("é{day:%H}").unwrap_err().at(), 7..9);
-        assert_eq!(parse("a{day:%Y").unwrap_err(), TimeTemplateError::Open { word: "{day", at: 1..8 });
+        assert_eq!(parse("a{day:%Y").unwrap_err(), TimeTemplateError::Unclosed { prefix: "{day", at: 1..8 });
         assert!(parse("a{day:%Q}").is_err());
         assert!(parse("a{day:}").is_err());
     }
 
     #[test]
+    fn messages_name_the_placeholder() {
+        let error = TimeTemplate::parse("H_{hour:%H", &[Placeholder::Hour]).unwrap_err();
+        assert_eq!(error.to_string(), "`{hour` is not closed: write `{hour:FORMAT}`");
+        let error = TimeTemplate::parse("M_{month:%H}", &[Placeholder::Month]).unwrap_err();
+        assert_eq!(error.to_string(), "`%H` is not a strftime format for this placeholder");
+    }
+
+    #[test]
     fn hours_and_months() {
         let time: NaiveDateTime = "2024-02-29T07:00:00".parse().unwrap();
-        let hive = TimeTemplate::parse("H/dt={day}/hour={hour:%H}", &[Word::Day, Word::Hour]).unwrap();
+        let hive = TimeTemplate::parse("H/dt={day}/hour={hour:%H}", &[Placeholder::Day, Placeholder::Hour]).unwrap();
         assert_eq!(hive.render_at(time), "H/dt=2024-02-29/hour=07");
-        assert!(hive.has(Word::Hour) && !hive.has(Word::Month));
-        assert_eq!(TimeTemplate::parse("M_{month}", &[Word::Month]).unwrap().render_at(time), "M_2024-02");
-        assert_eq!(TimeTemplate::parse("M_{month}", &[Word::Day]).unwrap().render_at(time), "M_{month}");
-        assert!(TimeTemplate::parse("M_{month:%H}", &[Word::Month]).is_err());
+        assert!(hive.has(Placeholder::Hour) && !hive.has(Placeholder::Month));
+        assert_eq!(TimeTemplate::parse("M_{month}", &[Placeholder::Month]).unwrap().render_at(time), "M_2024-02");
+        assert_eq!(TimeTemplate::parse("M_{month}", &[Placeholder::Day]).unwrap().render_at(time), "M_{month}");
+        assert!(TimeTemplate::parse("M_{month:%H}", &[Placeholder::Month]).is_err());
+        // Finer fields than the placeholder, at its start.
+        let month = TimeTemplate::parse("M_{month:%Y%m%d}", &[Placeholder::Month]).unwrap();
+        assert_eq!(month.render("2024-02-01".parse().unwrap()), "M_20240201");
+        let hour = TimeTemplate::parse("H_{hour:%H%M}", &[Placeholder::Hour]).unwrap();
+        assert_eq!(hour.render_at(time), "H_0700");
     }
 }

@@ -62,6 +62,7 @@ fn commands(project: &Project) -> Vec<Vec<String>> {
         "run j --dry-run",
         "plan j --from 2020-01-02",
         "sql -c SELECT",
+        "sql -c SUMMARIZE",
         "read T",
         "tables",
         "describe T",
@@ -93,6 +94,7 @@ fn commands(project: &Project) -> Vec<Vec<String>> {
     ];
     let word = |word: &str| match word {
         "SELECT" => "select * from T order by meter, ts".to_owned(),
+        "SUMMARIZE" => "summarize T".to_owned(),
         "SST" => sst.clone(),
         _ => word.to_owned(),
     };

@@ -82,7 +82,8 @@ pub enum Day {
 }
 
 impl Day {
-    /// The date, in a zone, at a time.
+    /// Resolves the day in `zone`; `now` is in microseconds since the epoch. `None` if the date is outside chrono's
+    /// range.
     pub fn at(self, zone: Tz, now: i64) -> Option<NaiveDate> {
         match self {
             Self::On(day) => Some(day),

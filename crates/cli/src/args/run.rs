@@ -1,9 +1,17 @@
 //! Options of the commands that run or plan jobs.
 
+use std::sync::LazyLock;
+
 use clap::{Args, ValueEnum};
 use tidetable_runner::run::{IfLocked, Selected};
 
 use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
+
+/// Default of `--memory`, in bytes, and the memory budget of `tidetable plan`.
+pub const DEFAULT_MEMORY: u64 = 384 << 20;
+
+/// [`DEFAULT_MEMORY`] as help shows it and the command line parses it.
+static DEFAULT_MEMORY_TEXT: LazyLock<String> = LazyLock::new(|| format!("{}MiB", DEFAULT_MEMORY >> 20));
 
 /// `tidetable run`
 #[derive(Debug, Args)]
@@ -80,7 +88,7 @@ pub struct RunHow {
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
     pub if_locked: IfLocked,
     /// Approximate memory budget of a load, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_memory)]
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
 }
 

@@ -23,8 +23,8 @@ use crate::output::{ResultRows, row, stdout};
 
 /// Most columns that are named; the rest is counted.
 const SHOWN: usize = 8;
-/// Most tables of a Bigtable instance.
-const MOST_TABLES: usize = 1000;
+/// Maximum number of tables of a Bigtable instance.
+const MAX_TABLES: usize = 1000;
 
 /// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
@@ -65,12 +65,12 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
 
 /// Warns of more tables than Bigtable allows.
 fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
-    if tables <= MOST_TABLES {
+    if tables <= MAX_TABLES {
         return Ok(());
     }
     let mut rows = ResultRows::of(objects::FINDINGS);
     let finding = format!(
-        "{tables} tables in the store and the jobs: an instance of Bigtable holds {MOST_TABLES} at most; put what is read \
+        "{tables} tables in the store and the jobs: an instance of Bigtable holds {MAX_TABLES} at most; put what is read \
          together into one table"
     );
     rows.push(row!["warning", "tables", finding]);

@@ -14,16 +14,22 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, ResultRows, Screen, form_of, row, stdout};
+use crate::output::{
+    BatchWriter, Destination, EXPORT_FILE_EXTENSIONS, OutputFormat, ResultRows, Screen, format_from_extension, row,
+    stdout,
+};
 
 /// Writes the file and reports its contents.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     let destination = Destination::of(&args.to, "--to")?;
-    let form = match args.format {
-        Some(format) => form(format),
-        None => form_of(&args.to, &destination, OF_EXPORTS, Form::File(FileFormat::Parquet), "--format")?,
+    let format = match args.format {
+        Some(format) => output_format(format),
+        None => {
+            let default = OutputFormat::Binary(FileFormat::Parquet);
+            format_from_extension(&args.to, &destination, EXPORT_FILE_EXTENSIONS, default, "--format")?
+        }
     };
-    if matches!(form, Form::File(_)) && destination.is_terminal() {
+    if matches!(format, OutputFormat::Binary(_)) && destination.is_terminal() {
         return Err(CliError::Usage("binary output needs a file: give --to a file, or add --format csv"));
     }
     // A query may read only files.
@@ -38,15 +44,15 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
         }
     };
     let session = Session::open(&store, &SessionOptions::default())?;
-    let format = if let Form::File(format) = form { format } else { FileFormat::Csv };
-    let query = QueryFile { session: &session, sql: &sql, params: &[], format, name: destination.shown() };
+    let file_format = if let OutputFormat::Binary(format) = format { format } else { FileFormat::Csv };
+    let query = QueryFile { session: &session, sql: &sql, params: &[], format: file_format, name: destination.shown() };
     let out = destination.open()?;
-    let written = match form {
-        Form::File(_) => runtime()?.block_on(query.write(out)).map_err(CliError::from),
-        Form::Text(output) => text(&query, output, out),
+    let written = match format {
+        OutputFormat::Binary(_) => runtime()?.block_on(query.write(out)).map_err(CliError::from),
+        OutputFormat::Text(output) => text(&query, output, out),
     };
     let (rows, size) = match written {
-        Err(_) if destination.is_closed() => return Err(CliError::closed_pipe()),
+        Err(_) if destination.reader_is_gone() => return Err(CliError::closed_pipe()),
         written => written?,
     };
     tell(global, args, &destination, rows, size)
@@ -118,13 +124,13 @@ fn noun(args: &Export) -> &'static str {
     if args.table.is_some() { "cell" } else { "row" }
 }
 
-fn form(format: ExportForm) -> Form {
+fn output_format(format: ExportForm) -> OutputFormat {
     match format {
-        ExportForm::Parquet => Form::File(FileFormat::Parquet),
-        ExportForm::Csv => Form::Text(Output::Csv),
-        ExportForm::Json => Form::Text(Output::Json),
-        ExportForm::Arrow => Form::File(FileFormat::Arrow),
-        ExportForm::BigtableParquet => Form::File(FileFormat::BigtableParquet),
-        ExportForm::CbtCsv => Form::File(FileFormat::CbtCsv),
+        ExportForm::Parquet => OutputFormat::Binary(FileFormat::Parquet),
+        ExportForm::Csv => OutputFormat::Text(Output::Csv),
+        ExportForm::Json => OutputFormat::Text(Output::Json),
+        ExportForm::Arrow => OutputFormat::Binary(FileFormat::Arrow),
+        ExportForm::BigtableParquet => OutputFormat::Binary(FileFormat::BigtableParquet),
+        ExportForm::CbtCsv => OutputFormat::Binary(FileFormat::CbtCsv),
     }
 }

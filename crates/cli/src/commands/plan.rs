@@ -5,7 +5,7 @@ use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
 
 use super::run::all::run_all;
 use super::run::dry_run::show;
-use super::run::options::{How, options};
+use super::run::options::{ExecutionOptions, options};
 use super::{clock, project};
 use crate::args::{Global, Plan};
 use crate::error::CliError;
@@ -14,13 +14,14 @@ use crate::error::CliError;
 pub fn plan(global: &Global, args: &Plan) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
+    let execution = ExecutionOptions::default();
     let Some(name) = &args.job else {
         let now = args.days.now.unwrap_or_else(clock);
-        let of_job = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &How::default(), &ids)? });
-        let unread = options(&args.days, Tz::UTC, &How::default(), &ids)?;
+        let of_job = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &execution, &ids)? });
+        let unread = options(&args.days, Tz::UTC, &execution, &ids)?;
         return run_all(global, &project, (&unread, &of_job), true, &ids);
     };
     let job = Job::load(&project, name)?;
-    let options = options(&args.days, job.timezone, &How::default(), &ids)?;
+    let options = options(&args.days, job.timezone, &execution, &ids)?;
     show(global, &plan_job(&project, &job, &options, &ids)?)
 }

@@ -13,8 +13,8 @@ use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
 
-/// Most symbolic links that are followed.
-const MOST_LINKS: usize = 40;
+/// Maximum number of symbolic links to follow.
+const MAX_LINKS: usize = 40;
 /// Directories with the descriptors of this process.
 const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
 
@@ -23,8 +23,8 @@ const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/d
 pub struct Destination {
     place: ResultPlace,
     shown: String,
-    /// Whether its reader is gone.
-    closed: Arc<AtomicBool>,
+    /// Whether the reader of a pipe has gone.
+    reader_is_gone: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +45,12 @@ impl Destination {
         let shown = path.display().to_string();
         let place = if path == Path::new("-") { ResultPlace::Stdout } else { place_of(path, option)? };
         let shown = if place == ResultPlace::Stdout { "standard output".to_owned() } else { shown };
-        Ok(Self { place, shown, closed: Arc::default() })
+        Ok(Self { place, shown, reader_is_gone: Arc::default() })
     }
 
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { place: ResultPlace::Stdout, shown: "standard output".to_owned(), closed: Arc::default() }
+        Self { place: ResultPlace::Stdout, shown: "standard output".to_owned(), reader_is_gone: Arc::default() }
     }
 
     /// Its name in messages.
@@ -81,9 +81,9 @@ impl Destination {
         }
     }
 
-    /// Whether the reader has gone before the end, which is no failure.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+    /// Whether the reader of a pipe has gone before the end, which is no failure.
+    pub fn reader_is_gone(&self) -> bool {
+        self.reader_is_gone.load(Ordering::Relaxed)
     }
 
     /// Opens it.
@@ -92,8 +92,8 @@ impl Destination {
     /// If it cannot be written.
     pub fn open(&self) -> Result<Box<dyn BlobWriter>, CliError> {
         let stream = |out: Box<dyn Write + Send>| {
-            let (shown, closed) = (self.shown.clone(), Arc::clone(&self.closed));
-            Box::new(Stream { out: BufWriter::new(out), shown, closed })
+            let (shown, reader_is_gone) = (self.shown.clone(), Arc::clone(&self.reader_is_gone));
+            Box::new(Stream { out: BufWriter::new(out), shown, reader_is_gone })
         };
         Ok(match &self.place {
             ResultPlace::Stdout => stream(Box::new(io::stdout())),
@@ -119,7 +119,7 @@ fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> 
     let shown = || path.display().to_string();
     let failed = |source| CliError::Folder { path: shown(), source };
     let mut at = std::path::absolute(path).map_err(failed)?;
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let folder = at.parent().unwrap_or(Path::new("/"));
         let Ok(folder) = fs::canonicalize(folder) else { return Err(CliError::NoFolder { option, path: shown() }) };
         // `x/` and `..` are directories.
@@ -166,13 +166,13 @@ fn descriptor(folder: &Path, name: &std::ffi::OsStr) -> Option<Option<u32>> {
 struct Stream {
     out: BufWriter<Box<dyn Write + Send>>,
     shown: String,
-    closed: Arc<AtomicBool>,
+    reader_is_gone: Arc<AtomicBool>,
 }
 
 impl Stream {
     fn noted<T>(&self, done: io::Result<T>) -> io::Result<T> {
         if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            self.closed.store(true, Ordering::Relaxed);
+            self.reader_is_gone.store(true, Ordering::Relaxed);
         }
         done
     }

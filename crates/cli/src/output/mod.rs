@@ -3,7 +3,7 @@
 pub(crate) mod cell_text;
 pub(crate) mod csv;
 pub(crate) mod destination;
-pub(crate) mod form;
+pub(crate) mod format;
 pub(crate) mod json;
 pub(crate) mod rows;
 pub(crate) mod screen;
@@ -24,7 +24,7 @@ pub use cell_text::write_bytes;
 use cell_text::{CellText, Length};
 use csv::write_csv;
 pub use destination::Destination;
-pub use form::{Form, OF_EXPORTS, OF_ROWS, form_of};
+pub use format::{EXPORT_FILE_EXTENSIONS, OutputFormat, ROW_FILE_EXTENSIONS, format_from_extension};
 pub use json::bytes_value;
 use json::write_json;
 pub use rows::RowWriter;

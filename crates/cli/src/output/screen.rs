@@ -12,7 +12,7 @@ const ROWS: u64 = 1_000;
 pub struct Screen {
     /// Columns of the terminal; `None` for unlimited.
     pub width: Option<usize>,
-    /// Most rows to show.
+    /// Maximum number of rows to show.
     pub rows: Option<u64>,
     /// How much is shown of binary values.
     pub length: Length,
@@ -26,9 +26,9 @@ impl Screen {
         // A terminal of size 0 has an unknown size.
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| is_terminal);
         let width = size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0);
-        let usual = is_terminal.then_some(ROWS);
+        let default = is_terminal.then_some(ROWS);
         let length = if is_terminal { Length::Short } else { Length::Whole };
-        Self { width, rows: rows.or(usual).filter(|rows| *rows > 0), length }
+        Self { width, rows: rows.or(default).filter(|rows| *rows > 0), length }
     }
 
     /// The limits of a file: only the given ones.

@@ -32,8 +32,8 @@ use crate::file::spec::{FileSpec, parquet_properties};
 const MESSAGE: &str = "message root { required binary key; required group cells (LIST) { repeated group array { \
     required binary family (STRING); required binary qualifier; required int64 timestamp; required binary value; } } }";
 
-/// Most cells of a row that the template accepts, unless it splits rows.
-const MOST_CELLS: usize = 100_000;
+/// Maximum number of cells of a row that the template accepts, unless it splits rows.
+const MAX_CELLS: usize = 100_000;
 
 /// Cells per row group, at least.
 const GROUP: usize = 1 << 18;
@@ -78,10 +78,10 @@ impl<W: Write + Send> BigtableParquet<W> {
             }
             self.rows.repetition.push(i16::from(self.rows.last > 0));
             self.rows.last += 1;
-            if self.rows.last > MOST_CELLS {
+            if self.rows.last > MAX_CELLS {
                 let key = String::from_utf8_lossy(key).into_owned();
                 return Err(ArrowError::InvalidArgumentError(format!(
-                    "row {key} has more than {MOST_CELLS} cells, which the template does not take: limit the query"
+                    "row {key} has more than {MAX_CELLS} cells, which the template does not take: limit the query"
                 )));
             }
             self.rows.families.push(cells.families.value(at).as_bytes().to_vec().into());

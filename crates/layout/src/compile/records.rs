@@ -122,7 +122,7 @@ fn origins(layout: &Layout, held: &Held, field: usize, kind: FieldType) -> Vec<(
             match plan.columns.get(column) {
                 Some(ValuePlan::Field(_)) => {
                     // Where records with one timestamp are kept side by side each has its own value; elsewhere the newest wins.
-                    let alike = layout.stored.groups.get(group).is_some_and(Group::keeps_alike);
+                    let alike = layout.stored.groups.get(group).is_some_and(Group::keeps_duplicates);
                     let origin = (1, if alike { 2 } else { 3 }, Origin::Value { group, column });
                     if !layout.merge_of(group, column).is_newest() {
                         merged.push(origin);

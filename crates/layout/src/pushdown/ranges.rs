@@ -11,10 +11,10 @@ use crate::template::segment::{FieldSegment, Segment};
 use crate::time::DAY;
 use crate::time::calendar::{Calendar, MAX_TIME, MIN_TIME};
 
-/// The most ranges: beyond this, reading more keys is cheaper than seeking between ranges.
-const MOST_RANGES: usize = 10_000;
-/// The most steps that a time range is enumerated into, so that predicates on later fields narrow the ranges.
-const MOST_STEPS: i128 = 1_000;
+/// Maximum number of ranges: beyond this, reading more keys is cheaper than seeking between ranges.
+const MAX_RANGES: usize = 10_000;
+/// Maximum number of steps that a time range is enumerated into, so that predicates on later fields narrow the ranges.
+const MAX_STEPS: i128 = 1_000;
 
 impl Layout {
     /// Key ranges that cover every row with a record that satisfies all `bounds`: sorted and disjoint. The full range if
@@ -34,7 +34,7 @@ impl Layout {
             let known = self.known(bounds, field);
             let after = segments.get(at + 1);
             match self.step(field, after, known, bounds, at, &mut calendar) {
-                Step::Pieces(pieces) if prefixes.len().saturating_mul(pieces.len()) <= MOST_RANGES => {
+                Step::Pieces(pieces) if prefixes.len().saturating_mul(pieces.len()) <= MAX_RANGES => {
                     let extended = prefixes.iter().flat_map(|prefix| {
                         pieces.iter().map(move |piece| {
                             let mut longer = prefix.clone();
@@ -161,7 +161,7 @@ impl Layout {
         // Months and years differ in length, so equal steps could skip one.
         let even = step <= i128::from(7 * DAY)
             && !matches!(field.form, Form::Time(ref format) if format.resolution().is_none());
-        if even && steps <= MOST_STEPS && (later_known || !(ascends || descends)) && field.kind != FieldType::Text {
+        if even && steps <= MAX_STEPS && (later_known || !(ascends || descends)) && field.kind != FieldType::Text {
             let mut pieces = Vec::new();
             let mut value = low;
             while value <= high {

@@ -12,7 +12,7 @@ use crate::error::{Problem, RejectReason};
 use crate::schema::TailPart;
 use crate::time::calendar::{Calendar, Civil, days_from_civil, days_of_iso_week, iso_week};
 use crate::time::text::{push_digits, read_digits};
-use crate::time::{DAY, HOUR, LocalTime, MINUTE, SECOND};
+use crate::time::{DAY, HOUR, LocalOffset, MINUTE, SECOND};
 
 /// A time unit that prints as a fixed number of digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -189,7 +189,7 @@ impl TimeParts {
         }
         let Some(zone) = zone else { return Some(time) };
         let local = DateTime::from_timestamp_micros(time)?.naive_utc();
-        let offset = LocalTime::of(&zone, &local).offset()?;
+        let offset = LocalOffset::resolve(&zone, &local).offset()?;
         time.checked_sub(i64::from(offset) * SECOND)
     }
 }

@@ -8,8 +8,9 @@ use crate::hll::Sketch;
 use crate::plan::Layout;
 use crate::schema::{Encoding, FieldType, Merge, ValueType};
 use crate::spec::{ColumnSpec, FamilySpec, SourceSchema, TableSpec, TimestampSpec};
+use crate::time::DAY;
 
-use super::loader::{DAY, NOON, batch, column, source, table, times, uints};
+use super::reference_loader::{NOON, batch, column, source, table, times, uints};
 
 fn sales() -> SourceSchema {
     let fields = [
@@ -60,7 +61,7 @@ fn numbers_have_eight_bytes_and_sketches_their_own() {
             times(&[NOON, NOON + DAY]),
             Arc::new(StringArray::from(vec![Some("Fred"), None])),
             Arc::new(Int64Array::from(vec![Some(-2), None])),
-            super::loader::decimals(&[0, 0]),
+            super::reference_loader::decimals(&[0, 0]),
         ],
     );
     let laid = layout.encoder().encode(&rows).unwrap();

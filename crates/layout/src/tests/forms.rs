@@ -3,10 +3,10 @@ use arrow::array::ArrayRef;
 use crate::plan::Layout;
 use crate::schema::{Encoding, FieldType, KeyTail, TailPart};
 use crate::spec::{ColumnSpec, FamilySpec, TableSpec, TimestampSpec};
+use crate::time::{DAY, MINUTE};
 
-use super::loader::{
-    DAY, MINUTE, MS, NOON, batch, bools, cells, column, decimals, floats, ints, key_of, meters, source, table, texts,
-    times, uints,
+use super::reference_loader::{
+    MS, NOON, batch, bools, cells, column, decimals, floats, ints, key_of, meters, source, table, texts, times, uints,
 };
 
 fn key(template: &str, fields: &[(&str, FieldType, ArrayRef)]) -> Result<Vec<u8>, String> {

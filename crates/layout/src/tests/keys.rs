@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use crate::block::Keys;
 use crate::plan::Layout;
 use crate::schema::{KeyTail, TailPart};
+use crate::time::MINUTE;
 
-use super::loader::{MINUTE, batch, floats, key_of, meters, times, uints};
+use super::reference_loader::{batch, floats, key_of, meters, times, uints};
 
 fn tail() -> Arc<KeyTail> {
     let parts = vec![TailPart::Digits(4), TailPart::Literal("-W".into()), TailPart::Digits(2)];

@@ -6,8 +6,9 @@ use crate::plan::Layout;
 use crate::pushdown::{FieldBound, KeyRange, ValueSet};
 use crate::scalar::Scalar;
 use crate::schema::FieldType;
+use crate::time::DAY;
 
-use super::loader::{DAY, MS, NOON, batch, floats, key_of, meters, source, table, texts, times, uints};
+use super::reference_loader::{MS, NOON, batch, floats, key_of, meters, source, table, texts, times, uints};
 
 fn one(field: &str, value: Scalar) -> FieldBound {
     FieldBound { field: field.into(), set: ValueSet::In(vec![value]) }

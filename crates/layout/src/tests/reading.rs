@@ -3,10 +3,10 @@ use crate::error::{DecodeError, LostReason};
 use crate::plan::Layout;
 use crate::schema::FieldType;
 use crate::spec::{ColumnSpec, FamilySpec, SourceSchema, TableSpec, TimestampSpec, Window};
+use crate::time::{DAY, MINUTE};
 
-use super::loader::{
-    DAY, MINUTE, NOON, batch, column, floats, ints, lines, load, meters, project, records, source, table, texts, times,
-    uints,
+use super::reference_loader::{
+    NOON, batch, column, decode_checked, floats, ints, lines, load, meters, project, source, table, texts, times, uints,
 };
 
 fn names(layout: &Layout) -> Vec<String> {
@@ -73,7 +73,7 @@ fn a_row_of_key_columns_alone_is_one_record() {
     let columns = vec![uints(&[7, 8, 8]), times(&[NOON, NOON, NOON + MINUTE]), floats(&[None, Some(2.0), None])];
     let block = load(&layout, &[batch(&source, columns)]);
     let expected = ["7 | 2021-03-05T00:00:00Z | -", "8 | 2021-03-05T12:00:00Z | 2.0"];
-    assert_eq!(lines(&records(&layout, &block)), expected);
+    assert_eq!(lines(&decode_checked(&layout, &block)), expected);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn versions_of_one_qualifier_come_by_time() {
     let layout = Layout::compile(&spec, &source).unwrap();
     let second = 1_000_000;
     let columns = vec![uints(&[7; 3]), times(&[NOON + second, NOON, NOON + MINUTE]), floats(&[Some(1.0); 3])];
-    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    let found = decode_checked(&layout, &load(&layout, &[batch(&source, columns)]));
     assert!(lines(&found).is_sorted());
 }
 
@@ -108,9 +108,9 @@ fn quotes_read_back_from_their_keys() {
         texts(&["NASDAQ", "NYSE"]),
         texts(&["ZXZZT", "Z"]),
         times(&[1_426_535_612_156_000; 2]),
-        super::loader::decimals(&[60_060, 100]),
+        super::reference_loader::decimals(&[60_060, 100]),
     ];
-    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    let found = decode_checked(&layout, &load(&layout, &[batch(&source, columns)]));
     assert_eq!(
         lines(&found),
         ["NASDAQ | ZXZZT | 2015-03-16T19:53:32.156Z | 600.60", "NYSE | Z | 2015-03-16T19:53:32.156Z | 1.00"]
@@ -142,7 +142,7 @@ fn unpivoted_columns_stay_long() {
             floats(&[Some(9.5), Some(9.4)]),
             times(&[NOON, NOON + DAY]),
         ];
-        let mut found = lines(&records(&layout, &load(&layout, &[batch(&source, columns)])));
+        let mut found = lines(&decode_checked(&layout, &load(&layout, &[batch(&source, columns)])));
         found.sort();
         assert_eq!(
             found,
@@ -175,7 +175,7 @@ fn groups_join_on_time_and_bound_fields() {
         ints(&[10, 20, 30]),
         times(&[NOON, NOON + MINUTE, NOON + 2 * MINUTE]),
     ];
-    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    let found = decode_checked(&layout, &load(&layout, &[batch(&source, columns)]));
     assert_eq!(
         lines(&found),
         [
@@ -222,7 +222,7 @@ fn time_is_put_together_from_key_and_qualifier() {
     spec.families[0].columns[1].timestamp = TimestampSpec::Zero;
     let layout = Layout::compile(&spec, &source).unwrap();
     let columns = vec![uints(&[7; 2]), times(&[NOON, NOON + 5 * MINUTE]), floats(&[Some(1.0), Some(2.0)])];
-    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    let found = decode_checked(&layout, &load(&layout, &[batch(&source, columns)]));
     assert_eq!(lines(&found), ["7 | 2021-03-05T12:00:00Z | 1.0", "7 | 2021-03-05T12:05:00Z | 2.0"]);
 }
 

@@ -6,8 +6,9 @@ use crate::error::{ColumnPart, EncodeError, LayoutError, Place, RejectReason};
 use crate::plan::Layout;
 use crate::schema::{Encoding, FieldType};
 use crate::spec::{TableSpec, TimestampSpec};
+use crate::time::DAY;
 
-use super::loader::{DAY, NOON, batch, column, floats, meters, source, table, texts, times, uints};
+use super::reference_loader::{NOON, batch, column, floats, meters, source, table, texts, times, uints};
 
 fn errors(spec: &TableSpec) -> Vec<LayoutError> {
     let fields = [

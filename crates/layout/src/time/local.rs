@@ -1,26 +1,29 @@
-//! Resolution of local times: one rule for files, expressions and queries.
+//! Local times in a time zone: one policy for inputs, templates and queries.
+//!
+//! Where the clocks go back, the earlier of two instants is used, and runs count such times. A local time that the clocks
+//! skip has no instant: input rows are rejected, and conversions in SQL return an error, or null for `TRY_CAST`.
 
 use chrono::{NaiveDateTime, Offset, TimeZone};
 
-/// A local time resolved in a zone. Offsets are seconds east of UTC.
+/// The UTC offset of a local time in a zone, in seconds east of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocalTime {
-    /// One instant.
-    Once(i32),
-    /// Ambiguous: the clocks go back. The offset of the first of the two instants, which is taken.
-    Twice(i32),
-    /// Nonexistent: the clocks go forward over it.
+pub enum LocalOffset {
+    /// The local time is one instant.
+    Unique(i32),
+    /// The clocks go back, so the local time occurs twice: the offset of the earlier instant, which is the one used.
+    Ambiguous(i32),
+    /// The clocks go forward over the local time, which does not exist.
     Skipped,
 }
 
-impl LocalTime {
+impl LocalOffset {
     /// Resolves `local` in `zone`.
-    pub fn of<Z: TimeZone>(zone: &Z, local: &NaiveDateTime) -> Self {
+    pub fn resolve<Z: TimeZone>(zone: &Z, local: &NaiveDateTime) -> Self {
         use chrono::MappedLocalTime as Mapped;
         match zone.offset_from_local_datetime(local).map(|offset| offset.fix().local_minus_utc()) {
-            Mapped::Single(offset) => Self::Once(offset),
-            // Chrono orders the two by instant.
-            Mapped::Ambiguous(first, _) => Self::Twice(first),
+            Mapped::Single(offset) => Self::Unique(offset),
+            // `MappedLocalTime::Ambiguous` is (earliest, latest).
+            Mapped::Ambiguous(earliest, _) => Self::Ambiguous(earliest),
             Mapped::None => Self::Skipped,
         }
     }
@@ -28,7 +31,7 @@ impl LocalTime {
     /// The offset in seconds east of UTC; `None` if the local time does not exist.
     pub fn offset(self) -> Option<i32> {
         match self {
-            Self::Once(offset) | Self::Twice(offset) => Some(offset),
+            Self::Unique(offset) | Self::Ambiguous(offset) => Some(offset),
             Self::Skipped => None,
         }
     }
@@ -45,13 +48,13 @@ mod tests {
     fn hours_of_clock_changes() {
         let at = |month, day, hour| {
             let local = NaiveDate::from_ymd_opt(2021, month, day).unwrap().and_hms_opt(hour, 30, 0).unwrap();
-            LocalTime::of(&Paris, &local)
+            LocalOffset::resolve(&Paris, &local)
         };
-        assert_eq!(at(3, 28, 1), LocalTime::Once(3600));
-        assert_eq!(at(3, 28, 2), LocalTime::Skipped);
-        assert_eq!(at(3, 28, 3), LocalTime::Once(7200));
-        assert_eq!(at(10, 31, 2), LocalTime::Twice(7200));
-        assert_eq!(at(10, 31, 3), LocalTime::Once(3600));
+        assert_eq!(at(3, 28, 1), LocalOffset::Unique(3600));
+        assert_eq!(at(3, 28, 2), LocalOffset::Skipped);
+        assert_eq!(at(3, 28, 3), LocalOffset::Unique(7200));
+        assert_eq!(at(10, 31, 2), LocalOffset::Ambiguous(7200));
+        assert_eq!(at(10, 31, 3), LocalOffset::Unique(3600));
         assert_eq!(at(10, 31, 2).offset(), Some(7200));
     }
 }

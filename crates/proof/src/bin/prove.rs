@@ -34,8 +34,8 @@ fn args() -> Result<Args> {
 
 fn run() -> Result<()> {
     let args = args()?;
-    let seeds = |usual: u64| args.seeds.unwrap_or(usual);
-    let size = |usual: u64| args.size.unwrap_or(usual);
+    let seeds = |default: u64| args.seeds.unwrap_or(default);
+    let size = |default: u64| args.size.unwrap_or(default);
     let begun = Instant::now();
     let figures = match args.proof.as_str() {
         "model" => proofs::model::prove(args.seed, seeds(1000), size(1000)),

@@ -16,7 +16,7 @@ use crate::step::{Kind, Step};
 use crate::world::{Done, World};
 
 /// More than any run has.
-const MOST_VERSIONS: u64 = 1000;
+const MAX_VERSIONS: u64 = 1000;
 
 /// Runs of `steps` steps, one per seed.
 ///
@@ -98,7 +98,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
     }
     // Leftovers of the failed try are removed, and nothing else.
     let number = world.table().latest_number()?;
-    world.vacuum(MOST_VERSIONS, Some(i64::MAX))?;
+    world.vacuum(MAX_VERSIONS, Some(i64::MAX))?;
     tidy(world.table())?;
     whole(world.table(), true)?;
     if number > 0 {

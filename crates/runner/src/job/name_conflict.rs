@@ -55,29 +55,29 @@ pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
     if !(names || mine || theirs) {
         return None;
     }
-    let (my_pieces, their_pieces) = (NamePieces::of(one), NamePieces::of(other));
+    let (my_segments, their_segments) = (NameSegments::of(one), NameSegments::of(other));
     let both = match delta {
         // A Delta table owns its whole directory.
-        true => my_pieces.first_folder().meet(&their_pieces.first_folder()),
-        false => my_pieces.meet(&their_pieces),
+        true => my_segments.first_folder().meet(&their_segments.first_folder()),
+        false => my_segments.meet(&their_segments),
     };
-    both.or_else(|| my_pieces.meet(&NamePieces::literal(&their_name)))
-        .or_else(|| their_pieces.meet(&NamePieces::literal(&my_name)))
+    both.or_else(|| my_segments.meet(&NameSegments::literal(&their_name)))
+        .or_else(|| their_segments.meet(&NameSegments::literal(&my_name)))
 }
 
 /// Whether `path` inside `exports/` can be the directory of a part of `export`, or a parent of one.
 pub fn may_be_folder_of(export: &Export, path: &str) -> bool {
     let depth = |name: &str| name.matches('/').count();
     let deepest = depth(&export.name_template.render(NaiveDate::default()));
-    depth(path) <= deepest && NamePieces::of(export).meet(&NamePieces::literal(path)).is_some()
+    depth(path) <= deepest && NameSegments::of(export).meet(&NameSegments::literal(path)).is_some()
 }
 
-/// The possible values of each piece of a name; `None` is any text.
-struct NamePieces(Vec<Option<BTreeSet<String>>>);
+/// The possible values of each segment of a name; `None` is any text.
+struct NameSegments(Vec<Option<BTreeSet<String>>>);
 
-impl NamePieces {
+impl NameSegments {
     fn of(export: &Export) -> Self {
-        Self(export.name_template.pieces(&times(export.per)))
+        Self(export.name_template.segment_values(&times(export.per)))
     }
 
     fn literal(text: &str) -> Self {
@@ -86,16 +86,16 @@ impl NamePieces {
 
     /// The name up to its first `/`.
     fn first_folder(&self) -> Self {
-        let mut pieces = Vec::new();
-        for piece in &self.0 {
+        let mut segments = Vec::new();
+        for segment in &self.0 {
             let folder = |text: &String| text.split('/').next().unwrap_or_default().to_owned();
-            let ends = piece.as_ref().is_some_and(|texts| texts.iter().any(|text| text.contains('/')));
-            pieces.push(piece.as_ref().map(|texts| texts.iter().map(folder).collect()));
+            let ends = segment.as_ref().is_some_and(|texts| texts.iter().any(|text| text.contains('/')));
+            segments.push(segment.as_ref().map(|texts| texts.iter().map(folder).collect()));
             if ends {
                 break;
             }
         }
-        Self(pieces)
+        Self(segments)
     }
 
     /// A text that both can be, or one that one can be and that continues with a `/` in the other.
@@ -119,10 +119,10 @@ impl NamePieces {
                     false => continue,
                 }
             }
-            let piece = sides.get(behind).zip(state.at.get(behind)).and_then(|(side, at)| side.0.get(*at));
-            let Some(piece) = piece else { continue };
-            // A piece of any text matches whatever the other is.
-            let Some(texts) = piece else { return Some(format!("{}..", state.text)) };
+            let segment = sides.get(behind).zip(state.at.get(behind)).and_then(|(side, at)| side.0.get(*at));
+            let Some(segment) = segment else { continue };
+            // A segment of any text matches whatever the other is.
+            let Some(texts) = segment else { return Some(format!("{}..", state.text)) };
             for text in texts.iter().rev() {
                 let mut at = state.at;
                 if let Some(at) = at.get_mut(behind) {
@@ -142,7 +142,7 @@ impl NamePieces {
 
 /// A state of the search.
 struct MatchState {
-    /// Pieces consumed of each name.
+    /// Segments consumed of each name.
     at: [usize; 2],
     text: String,
     /// Bytes at the end of `text` that only one name has.
@@ -172,16 +172,16 @@ fn times(per: Per) -> Vec<NaiveDateTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::{TimeTemplate, Word};
+    use crate::template::{Placeholder, TimeTemplate};
 
-    fn pieces(template: &str) -> NamePieces {
-        let (words, per): (&[Word], _) = match () {
-            () if template.contains("{hour") => (&[Word::Day, Word::Hour], Per::Hour),
-            () if template.contains("{day") => (&[Word::Day], Per::Day),
-            () if template.contains("{month") => (&[Word::Month], Per::Month),
+    fn segments(template: &str) -> NameSegments {
+        let (allowed, per): (&[Placeholder], _) = match () {
+            () if template.contains("{hour") => (&[Placeholder::Day, Placeholder::Hour], Per::Hour),
+            () if template.contains("{day") => (&[Placeholder::Day], Per::Day),
+            () if template.contains("{month") => (&[Placeholder::Month], Per::Month),
             () => (&[], Per::Query),
         };
-        NamePieces(TimeTemplate::parse(template, words).unwrap().pieces(&times(per)))
+        NameSegments(TimeTemplate::parse(template, allowed).unwrap().segment_values(&times(per)))
     }
 
     #[test]
@@ -200,10 +200,10 @@ mod tests {
             ("E/dt={day}/h={hour:%H}", "E/dt={day}"),
             ("X_{hour:%s}", "X_12"),
         ] {
-            assert!(pieces(one).meet(&pieces(other)).is_some(), "{one} {other}");
-            assert!(pieces(other).meet(&pieces(one)).is_some(), "{other} {one}");
+            assert!(segments(one).meet(&segments(other)).is_some(), "{one} {other}");
+            assert!(segments(other).meet(&segments(one)).is_some(), "{other} {one}");
         }
-        assert_eq!(pieces("X_{day:%Y%m%d}").meet(&pieces("X_{month:%Y%m01}")).as_deref(), Some("x_19000101"));
+        assert_eq!(segments("X_{day:%Y%m%d}").meet(&segments("X_{month:%Y%m01}")).as_deref(), Some("x_19000101"));
     }
 
     #[test]
@@ -225,9 +225,9 @@ mod tests {
             ("X_{month:%Y%m}", "X_{day:%Y%j}"),
             ("X_{day:%G-W%V-%u}", "X_{day:%Y-%m-%d}"),
         ] {
-            assert_eq!(pieces(one).meet(&pieces(other)), None, "{one} {other}");
-            assert_eq!(pieces(other).meet(&pieces(one)), None, "{other} {one}");
+            assert_eq!(segments(one).meet(&segments(other)), None, "{one} {other}");
+            assert_eq!(segments(other).meet(&segments(one)), None, "{other} {one}");
         }
-        assert!(pieces("E/day={day}").first_folder().meet(&pieces("E/month={month}").first_folder()).is_some());
+        assert!(segments("E/day={day}").first_folder().meet(&segments("E/month={month}").first_folder()).is_some());
     }
 }

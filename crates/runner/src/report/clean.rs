@@ -12,7 +12,7 @@ use tidetable_store::{Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
-use crate::report::LEAST_AGE;
+use crate::report::MIN_AGE;
 use crate::run::RunError;
 
 /// Options of a clean-up.
@@ -129,7 +129,7 @@ impl CleanPlan {
                 }
             }
         }
-        let settled = options.before.min(options.clock.saturating_sub(LEAST_AGE));
+        let settled = options.before.min(options.clock.saturating_sub(MIN_AGE));
         for left in store.leftovers(settled)? {
             plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
         }

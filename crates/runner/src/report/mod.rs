@@ -15,4 +15,4 @@ pub use lineage::{Lineage, Link, LinkKind};
 pub use status::{DaysOf, Status, Statuses, statuses};
 
 /// Minimum age of a half-written file, and of a file that a running process may be about to name; microseconds.
-pub(crate) const LEAST_AGE: i64 = HOUR;
+pub(crate) const MIN_AGE: i64 = HOUR;

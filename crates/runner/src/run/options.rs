@@ -14,7 +14,8 @@ use tidetable_store::Input;
 /// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Publish only these days; all if `None`.
+    /// Publish only these days; all if `None`. Unless a table is rebuilt, a new input whose path names another day is not
+    /// loaded into it.
     pub days: Option<RangeInclusive<NaiveDate>>,
     /// Of these days, only parts in one of these states.
     pub only: Option<Vec<Only>>,

@@ -11,8 +11,8 @@ use crate::scaffold::time::EventTime;
 
 /// Longest value, in bytes, of a column in the key.
 const LONGEST: usize = 200;
-/// Most columns of a key.
-const MOST: usize = 6;
+/// Maximum number of columns of a key.
+const MAX_COLUMNS: usize = 6;
 /// One duplicate row in so many is tolerated before measured values become part of the key.
 const RARE: usize = 100;
 const RARE_NUMBERS: usize = 10;
@@ -78,7 +78,7 @@ pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
     let ties = all.iter().copied().filter(|at| !names.contains(at));
     let ties = ties.filter(|at| column(at).is_some_and(|column| breaks_ties(column, time.is_none())));
     for (tier, mut candidates) in [names.clone(), ties.collect()].into_iter().enumerate() {
-        while left > 0 && key.entity.len() + key.ties.len() < MOST {
+        while left > 0 && key.entity.len() + key.ties.len() < MAX_COLUMNS {
             let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
             candidates.retain(|at| !used.contains(at));
             let with = |at: usize| used.iter().copied().chain([at]).collect::<Vec<_>>();

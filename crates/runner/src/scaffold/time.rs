@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_layout::time::{DAY, HOUR, LocalTime, SECOND};
+use tidetable_layout::time::{DAY, HOUR, LocalOffset, SECOND};
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::facts::{Column, Facts, MONTHS};
@@ -254,7 +254,7 @@ fn made(
         Some(zone) => {
             let moment = |local: Option<i64>| {
                 let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
-                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * SECOND)
+                Some(local? - i64::from(LocalOffset::resolve(&zone, &written).offset()?) * SECOND)
             };
             let moments = micros.iter().map(|local| moment(*local)).collect();
             (format!("{local} at time zone '{}'", zone.name()), moments)

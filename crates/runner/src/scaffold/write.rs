@@ -18,8 +18,8 @@ use crate::scaffold::time::EventTime;
 const WIDTH: usize = 116;
 /// Longest quoted value, in characters.
 const LONGEST_VALUE: usize = 40;
-/// The largest tolerance that is proposed, in percent.
-const MOST_REJECTED: u64 = 5;
+/// Maximum tolerance that is proposed, in percent.
+const MAX_REJECTED: u64 = 5;
 
 /// Everything that was decided.
 pub(crate) struct Draft<'a> {
@@ -178,7 +178,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
 fn max_rejected(rejected: u64, accepted: u64) -> String {
     let rows = rejected + accepted;
     let percent = (rejected * 100).div_ceil(rows.max(1));
-    if rejected * 1000 <= rows || percent > MOST_REJECTED {
+    if rejected * 1000 <= rows || percent > MAX_REJECTED {
         return "max_rejected = \"0.1%\"\n".to_owned();
     }
     format!("max_rejected = \"{percent}%\" # {rejected} of {rows} rows do not fit\n")

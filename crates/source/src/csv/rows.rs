@@ -12,9 +12,9 @@ use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::ColumnBuilder;
 
-/// Rows that the fast way takes at once, at most and where most surprise it.
-const MOST_ROWS: usize = 4096;
-const FEWEST_ROWS: usize = 16;
+/// Maximum and minimum number of rows that the fast way takes at once; the minimum where most surprise it.
+const MAX_ROWS: usize = 4096;
+const MIN_ROWS: usize = 16;
 
 /// How the rows of one file are read.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
     pub fn fast(&mut self) {
         let bytes = self.block.bytes;
         let mut fields = Fields::default();
-        let (mut at, mut most) = (0, MOST_ROWS);
+        let (mut at, mut most) = (0, MAX_ROWS);
         while at < bytes.len() {
             let odd = fields.find(bytes, at, self.plan.dialect.delimiter, self.plan.steps.len(), most);
             let kept = self.columns(&fields);
@@ -105,11 +105,11 @@ impl<'a> Rows<'a> {
             self.read += kept as u64;
             at = fields.row(kept);
             if kept == fields.rows() && !odd {
-                most = (most * 2).min(MOST_ROWS);
+                most = (most * 2).min(MAX_ROWS);
                 continue;
             }
             // Shrinks the batch where many rows are unusual, so that few are parsed again.
-            most = (most / 2).max(FEWEST_ROWS);
+            most = (most / 2).max(MIN_ROWS);
             let rest = bytes.get(at..).unwrap_or_default();
             let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
             self.record(at, end);

@@ -12,7 +12,7 @@ use chrono_tz::Tz;
 use civil::Civil;
 use fixed::{Fixed, Words};
 use format::{Item, Moment};
-use tidetable_layout::time::{DAY, LocalTime, SECOND};
+use tidetable_layout::time::{DAY, LocalOffset, SECOND};
 use zone::ZoneCache;
 
 pub use format::FormatFault;
@@ -98,7 +98,7 @@ impl TimeRule {
         let Some(zone) = self.zone else { return Stamp::at(local).within() };
         let meant = clock.zones.meant(zone, local.div_euclid(SECOND)).ok_or(TimeFault::Range)?;
         let offset = meant.offset().ok_or(TimeFault::Skipped(zone))?;
-        let repeated = matches!(meant, LocalTime::Twice(_));
+        let repeated = matches!(meant, LocalOffset::Ambiguous(_));
         Stamp { repeated, ..Stamp::at(local - i64::from(offset) * SECOND) }.within()
     }
 

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 use chrono_tz::Tz;
-use tidetable_layout::time::LocalTime;
+use tidetable_layout::time::LocalOffset;
 
 /// Seconds of local time that share a slot.
 const SPAN: i64 = 6 * 3600;
@@ -17,22 +17,22 @@ pub(super) struct ZoneCache {
 }
 
 impl ZoneCache {
-    /// Resolves a local time in seconds; `None` on overflow.
+    /// Resolves a local time in seconds; `None` beyond chrono's range.
     #[inline]
-    pub fn meant(&mut self, zone: Tz, local: i64) -> Option<LocalTime> {
+    pub fn meant(&mut self, zone: Tz, local: i64) -> Option<LocalOffset> {
         let span = local.div_euclid(SPAN);
         let slot = span.rem_euclid(SLOTS as i64) as usize;
         if let Some(Some((kept, offset))) = self.slots.get(slot)
             && *kept == span
         {
-            return Some(LocalTime::Once(*offset));
+            return Some(LocalOffset::Unique(*offset));
         }
         if let Some(offset) = constant(zone, span * SPAN) {
             self.slots.resize(SLOTS, None);
             if let Some(free) = self.slots.get_mut(slot) {
                 *free = Some((span, offset));
             }
-            return Some(LocalTime::Once(offset));
+            return Some(LocalOffset::Unique(offset));
         }
         look_up(zone, local)
     }
@@ -41,7 +41,7 @@ impl ZoneCache {
 /// The offset that holds without doubt over the whole span from `start`.
 fn constant(zone: Tz, start: i64) -> Option<i32> {
     let single = |local| match look_up(zone, local)? {
-        LocalTime::Once(offset) => Some(offset),
+        LocalOffset::Unique(offset) => Some(offset),
         _ => None,
     };
     let first = single(start)?;
@@ -50,6 +50,6 @@ fn constant(zone: Tz, start: i64) -> Option<i32> {
     steps.flat_map(|at| [at - 1, at]).all(|at| single(at) == Some(first)).then_some(first)
 }
 
-fn look_up(zone: Tz, local: i64) -> Option<LocalTime> {
-    Some(LocalTime::of(&zone, &DateTime::from_timestamp(local, 0)?.naive_utc()))
+fn look_up(zone: Tz, local: i64) -> Option<LocalOffset> {
+    Some(LocalOffset::resolve(&zone, &DateTime::from_timestamp(local, 0)?.naive_utc()))
 }

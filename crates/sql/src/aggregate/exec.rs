@@ -28,7 +28,7 @@ type Expr = Arc<dyn PhysicalExpr>;
 const SHORTEST_RUN: usize = 4;
 
 /// Number of groups at which states are emitted. A group may be emitted several times; the final stage merges it.
-const MOST_GROUPS: usize = 1 << 16;
+const MAX_GROUPS: usize = 1 << 16;
 
 impl ScanAggregate {
     /// What must be read of records. `time`: the event-time column, if there is one.
@@ -170,7 +170,7 @@ impl<'a> RunningAggregate<'a> {
 
     /// Whether there are enough groups to emit.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MOST_GROUPS)
+        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MAX_GROUPS)
     }
 
     /// Emits the states, if there are any, and resets them.

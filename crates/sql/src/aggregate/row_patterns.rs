@@ -13,8 +13,8 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Patterns kept at most; with more, lists hardly repeat.
-const MOST_PATTERNS: usize = 1024;
+/// Maximum number of patterns to keep; with more, lists hardly repeat.
+const MAX_PATTERNS: usize = 1024;
 /// If more than one in so many rows of a block has a new pattern, records are grouped one by one.
 const NEW_SHARE: usize = 8;
 /// New patterns that a block may always add.
@@ -61,7 +61,7 @@ impl RowPatterns {
     ) -> Result<Option<Vec<Option<usize>>>> {
         let Some(column) = self.time.and_then(|at| records.columns().get(at)) else { return Ok(None) };
         let Some(times) = column.as_primitive_opt::<TimestampMicrosecondType>() else { return Ok(None) };
-        if times.null_count() > 0 || self.known.len() > MOST_PATTERNS {
+        if times.null_count() > 0 || self.known.len() > MAX_PATTERNS {
             return Ok(None);
         }
         let most_new = NEW_ALWAYS.max(ends.len() / NEW_SHARE);

@@ -19,8 +19,8 @@ use crate::scan::file_groups::a_file_each;
 use crate::scan::source::SstSource;
 use crate::scan::spec::ScanOutput;
 
-/// Greatest number of scan ranges to merge; each holds a stripe and a thread.
-const MOST_RANGES: usize = 128;
+/// Maximum number of scan ranges to merge; each holds a stripe and a thread.
+const MAX_RANGES: usize = 128;
 
 /// Merges scan ranges where a query wants the first rows in their order.
 pub(crate) fn top_in_order() -> Rule {
@@ -85,7 +85,7 @@ fn by_range(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Optio
     let Some(ordering) = source.range_order().filter(|_| config.limit.is_none()) else { return Ok(None) };
     let files = a_file_each(&config.file_groups).into_iter().flat_map(FileGroup::into_inner);
     let groups: Vec<FileGroup> = files.map(|file| FileGroup::new(vec![file])).collect();
-    if groups.is_empty() || groups.len() > MOST_RANGES {
+    if groups.is_empty() || groups.len() > MAX_RANGES {
         return Ok(None);
     }
     let config = FileScanConfigBuilder::from(config.clone())

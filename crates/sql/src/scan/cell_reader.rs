@@ -31,7 +31,7 @@ pub(crate) fn is_of_names_and_times(filter: &Expr) -> bool {
 
 /// Whether stripes know the timestamps of all their cells: no group has cells at timestamp 0.
 pub(crate) fn has_stored_timestamps(schema: &StoredSchema) -> bool {
-    schema.groups.iter().all(|group| group.timestamps == TimestampKind::Stored && !group.keeps_alike())
+    schema.groups.iter().all(|group| group.timestamps == TimestampKind::Stored && !group.keeps_duplicates())
 }
 
 /// Reads cells from blocks.
@@ -166,7 +166,7 @@ fn passes(
 ) -> Result<Passes> {
     let dynamic = stored.qualifiers.as_ref().filter(|_| group.qualifier == QualifierKind::Dynamic);
     // A joined cell is one of all records of its row, at timestamp 0.
-    let is_joined = group.keeps_alike();
+    let is_joined = group.keeps_duplicates();
     let len = if is_joined { 1 } else { stored.len() };
     let zero = is_joined || group.timestamps == TimestampKind::Zero;
     let times = || {

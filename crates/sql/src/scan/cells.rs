@@ -198,7 +198,7 @@ impl<'a> CellMaker<'a> {
             return Err(missing("rows"));
         }
         let records = self.stored.records(row);
-        if self.group.keeps_alike() {
+        if self.group.keeps_duplicates() {
             if let (CellSource::Packed(packed, _), false) = (&self.source, records.is_empty()) {
                 let (family, qualifier) = (packed.family.as_str(), packed.qualifier.as_slice());
                 found.push(RowCell { family, qualifier, timestamp: 0, maker: at, records });

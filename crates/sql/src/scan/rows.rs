@@ -111,7 +111,7 @@ fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> V
     for (group, stored) in schema.groups.iter().zip(&block.groups) {
         let Some(stored) = stored else { continue };
         // A joined cell has timestamp 0, not those of its records.
-        let zero = group.timestamps == TimestampKind::Zero || group.keeps_alike();
+        let zero = group.timestamps == TimestampKind::Zero || group.keeps_duplicates();
         let times = if zero { None } else { stored.timestamps.as_deref() };
         for (row, shown) in shown.iter_mut().enumerate().filter(|(_, shown)| !**shown) {
             let records = stored.records(row);

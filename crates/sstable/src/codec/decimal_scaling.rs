@@ -8,7 +8,7 @@
 //! scale   exponent u8 | base i64 | multiple u64         value = (base + integer * multiple) / 10^exponent
 //! ```
 
-use crate::codec::float_decimals::{MOST_DECIMALS, POWERS};
+use crate::codec::float_decimals::{MAX_DECIMALS, POWERS};
 use crate::codec::lane::Lane;
 use crate::coding::Input;
 use crate::error::ReadError;
@@ -51,7 +51,7 @@ impl Scale {
     /// Reads the scale of values of type `T`.
     pub(crate) fn read<T: Lane>(input: &mut Input) -> Result<Self, ReadError> {
         let (exponent, base, multiple) = (input.u8()?, input.u64()?.cast_signed(), input.u64()?);
-        let most = if T::FLOATS { MOST_DECIMALS } else { 0 };
+        let most = if T::FLOATS { MAX_DECIMALS } else { 0 };
         if usize::from(exponent) > most || multiple == 0 {
             return Err(input.corrupt());
         }

@@ -1,9 +1,9 @@
 //! Floats that are exact decimals: conversion to scaled integers and back, and sums.
 
-/// The most decimal digits that are detected.
-pub(super) const MOST_DECIMALS: usize = 9;
-/// 10^0 to 10^[`MOST_DECIMALS`]: all are exact, so dividing an integer by one gives the float nearest to the decimal.
-pub(super) const POWERS: [f64; MOST_DECIMALS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/// Maximum number of decimal digits that are detected.
+pub(super) const MAX_DECIMALS: usize = 9;
+/// 10^0 to 10^[`MAX_DECIMALS`]: all are exact, so dividing an integer by one gives the float nearest to the decimal.
+pub(super) const POWERS: [f64; MAX_DECIMALS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /// 1.5 * 2^52: adding it moves a float's integer part into the low mantissa bits; subtracting it again rounds the float.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 /// The limit of that trick: 2^51.

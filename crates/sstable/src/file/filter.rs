@@ -14,10 +14,10 @@ use crate::coding::Input;
 use crate::error::ReadError;
 use crate::stripe::KeyHashes;
 
-/// The fewest rows with a filter; for fewer the stripe table suffices.
-const LEAST_ROWS: u64 = 32;
-/// The most hashes collected while a file is written: 128 MiB.
-const MOST_HASHES: usize = 1 << 24;
+/// Minimum number of rows with a filter; for fewer the stripe table suffices.
+const MIN_ROWS: u64 = 32;
+/// Maximum number of hashes collected while a file is written: 128 MiB.
+const MAX_HASHES: usize = 1 << 24;
 
 /// What a filter hashes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -70,7 +70,7 @@ impl Builder {
     /// The filter's bytes for a file of `rows` rows.
     pub(crate) fn finish(self, rows: u64) -> (Kind, Vec<u8>) {
         let (kind, hashes) = match (self.keys, self.prefixes) {
-            _ if rows < LEAST_ROWS => return (Kind::None, Vec::new()),
+            _ if rows < MIN_ROWS => return (Kind::None, Vec::new()),
             (Some(keys), _) => (Kind::Keys, keys),
             (None, Some(prefixes)) => (Kind::Prefixes, prefixes),
             (None, None) => return (Kind::None, Vec::new()),
@@ -90,7 +90,7 @@ impl Builder {
 }
 
 fn extend(all: &mut Option<Vec<u64>>, more: Option<Vec<u64>>) {
-    let fits = |all: &Vec<u64>, more: &Vec<u64>| all.len() + more.len() <= MOST_HASHES;
+    let fits = |all: &Vec<u64>, more: &Vec<u64>| all.len() + more.len() <= MAX_HASHES;
     *all = match (all.take(), more) {
         (Some(mut all), Some(more)) if fits(&all, &more) => {
             all.extend(more);

@@ -162,8 +162,8 @@ fn view<'a>(
         columns.push(array);
     }
     let ends = ends.iter().map(|end| end - base).collect();
-    let keeps_alike = group.keeps_alike();
-    Ok(GroupView { records: Records { ends, codes, timestamps, keeps_alike }, dictionary, columns })
+    let keeps_duplicates = group.keeps_duplicates();
+    Ok(GroupView { records: Records { ends, codes, timestamps, keeps_duplicates }, dictionary, columns })
 }
 
 fn check_rows(index: usize, records: &Records<'_>) -> Result<(), WriteError> {

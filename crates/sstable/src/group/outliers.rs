@@ -24,12 +24,12 @@ use crate::column::stream::{PageSource, Stream};
 use crate::error::{FilePart, ReadError, WriteError};
 use crate::stripe::{ColumnMeta, Scalar};
 
-/// The fewest values of a column with outliers; smaller columns decode fast anyway.
-const LEAST_PRESENT: u64 = 16_384;
+/// Minimum number of values of a column with outliers; smaller columns decode fast anyway.
+const MIN_PRESENT: u64 = 16_384;
 /// About one value in so many is an outlier at each end.
 const SHARE: usize = 256;
 /// If more than one value in so many exceeds a bound, the sample was not representative and no outliers are stored.
-const MOST: usize = 64;
+const MAX_SHARE: usize = 64;
 /// Sampled values that determine the bounds.
 const SAMPLE: usize = 4096;
 
@@ -52,7 +52,7 @@ pub(crate) fn of_group<'a>(
 ) -> Vec<Ends<FoundOutliers>> {
     let of_column = |((array, meta), column): ((&ArrayRef, &ColumnMeta), &Column)| {
         // A column with a range has no NaN.
-        let told = meta.present >= LEAST_PRESENT && meta.range.is_some() && column.merge.is_newest();
+        let told = meta.present >= MIN_PRESENT && meta.range.is_some() && column.merge.is_newest();
         if told { of_column(array, column.value) } else { [None, None] }
     };
     let all: Vec<_> = columns.zip(&group.columns).map(of_column).collect();
@@ -82,7 +82,7 @@ where
         return [None, None];
     };
     let kept = |bound: T::Native, places: Vec<u32>| {
-        let few = !places.is_empty() && places.len() <= array.len() / MOST;
+        let few = !places.is_empty() && places.len() <= array.len() / MAX_SHARE;
         few.then(|| FoundOutliers { bound: of(bound), places })
     };
     [kept(*high, beyond(array, |value| value > *high)), kept(*low, beyond(array, |value| value < *low))]

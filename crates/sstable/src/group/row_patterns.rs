@@ -14,7 +14,7 @@ pub(crate) struct Records<'a> {
     /// Timestamp of each record, if stored.
     pub(crate) timestamps: Option<&'a [i64]>,
     /// Whether several records of a row may have one timestamp.
-    pub(crate) keeps_alike: bool,
+    pub(crate) keeps_duplicates: bool,
 }
 
 impl Records<'_> {
@@ -45,7 +45,7 @@ impl Records<'_> {
     pub(crate) fn sorted(&self, row: Range<usize>) -> bool {
         let codes = self.codes.map(|codes| &codes[row.clone()]);
         let times = self.timestamps.map(|times| &times[row.clone()]);
-        let falls = |t: &[i64]| t[0] > t[1] || (self.keeps_alike && t[0] == t[1]);
+        let falls = |t: &[i64]| t[0] > t[1] || (self.keeps_duplicates && t[0] == t[1]);
         match (codes, times) {
             (Some(codes), Some(times)) => {
                 codes.windows(2).zip(times.windows(2)).all(|(c, t)| c[0] < c[1] || (c[0] == c[1] && falls(t)))
@@ -178,7 +178,7 @@ mod tests {
         let codes: Vec<u32> = (0..30).flat_map(|_| 0..4).collect();
         let times: Vec<i64> = (0..30).flat_map(|row| (0..4).map(move |i| row * 100 + i)).collect();
         let ends = (1..=30).map(|row| row * 4).collect();
-        let records = Records { ends, codes: Some(&codes), timestamps: Some(&times), keeps_alike: false };
+        let records = Records { ends, codes: Some(&codes), timestamps: Some(&times), keeps_duplicates: false };
         let patterns = RowPatterns::detect(&records).unwrap();
         assert_eq!((patterns.lens, patterns.codes, patterns.offsets), (vec![4], vec![0, 1, 2, 3], vec![0, 1, 2, 3]));
         assert_eq!(patterns.bases, (0..30).map(|row| row * 100).collect::<Vec<i64>>());
@@ -188,16 +188,17 @@ mod tests {
     fn rows_of_their_own_do_not() {
         let times: Vec<i64> = (0..100i64).map(|i| -i * i * i).collect();
         let ends = (1..=20).map(|row| row * 5).collect();
-        let records = Records { ends, codes: None, timestamps: Some(&times), keeps_alike: false };
+        let records = Records { ends, codes: None, timestamps: Some(&times), keeps_duplicates: false };
         assert!(RowPatterns::detect(&records).is_none());
     }
 
     #[test]
     fn equal_times_are_in_order_only_where_they_are_kept() {
         let times = [9, 9, 3];
-        let records = |keeps_alike| Records { ends: vec![3], codes: None, timestamps: Some(&times), keeps_alike };
+        let records =
+            |keeps_duplicates| Records { ends: vec![3], codes: None, timestamps: Some(&times), keeps_duplicates };
         assert!(records(true).sorted(0..3) && !records(false).sorted(0..3));
-        let rising = Records { ends: vec![2], codes: None, timestamps: Some(&[3, 9]), keeps_alike: true };
+        let rising = Records { ends: vec![2], codes: None, timestamps: Some(&[3, 9]), keeps_duplicates: true };
         assert!(!rising.sorted(0..2));
     }
 }

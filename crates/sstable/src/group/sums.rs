@@ -25,8 +25,8 @@ use crate::error::{FilePart, ReadError, WriteError};
 use crate::group::row_patterns::Records;
 use crate::stripe::Scalar;
 
-/// The least average number of values per row that pays for sums.
-const LEAST_VALUES: usize = 8;
+/// Minimum average number of values per row that pays for sums.
+const MIN_VALUES: usize = 8;
 /// The precision of decimal sums.
 const DIGITS: u8 = 38;
 
@@ -36,7 +36,7 @@ pub(crate) fn of_group<'a>(
     records: &Records<'_>,
     columns: impl Iterator<Item = (&'a ArrayRef, Option<u8>)>,
 ) -> Vec<Option<ArrayRef>> {
-    let worth = records.len() >= LEAST_VALUES * records.ends.len();
+    let worth = records.len() >= MIN_VALUES * records.ends.len();
     let of_column = |((array, decimals), column): ((&ArrayRef, Option<u8>), &Column)| {
         let told = worth && array.null_count() == 0 && column.merge.is_newest();
         told.then(|| of_rows(array, column.value, &records.ends, decimals)).flatten()

@@ -27,8 +27,8 @@ const LISTED: u8 = 0;
 const COUNTED: u8 = 1;
 const TAILS_EXPLICIT: u8 = 0;
 const TAILS_PATTERNS: u8 = 1;
-/// The most digits that always fit in 64 bits.
-const MOST_DIGITS: usize = 19;
+/// Maximum number of digits that always fit in 64 bits.
+const MAX_DIGITS: usize = 19;
 
 /// Checks that rows `rows` ascend strictly and appends them.
 pub(crate) fn put(out: &mut Vec<u8>, keys: &Keys, rows: Range<usize>, level: Compression) -> Result<(), WriteError> {
@@ -63,7 +63,7 @@ fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression)
         end
     });
     let signed: Vec<i64> = tails.iter().copied().map(u64::cast_signed).collect();
-    let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_alike: false };
+    let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_duplicates: false };
     let Some(patterns) = RowPatterns::detect(&records) else {
         out.push(TAILS_EXPLICIT);
         integer_list::put(out, runs, level)?;
@@ -125,7 +125,7 @@ fn counted<'a>(keys: &'a Keys, prefixes: &Range<usize>) -> Option<Counted<'a>> {
         let alike = prefix[start..].iter().rev().zip(first[start..].iter().rev()).take_while(|(a, b)| a == b).count();
         end = end.max(len - alike);
     }
-    if end - start > MOST_DIGITS {
+    if end - start > MAX_DIGITS {
         return None;
     }
     let mut numbers = Vec::with_capacity(prefixes.len());
@@ -205,19 +205,19 @@ fn read_counted(part: &mut Input, count: usize) -> Result<ByteList, ReadError> {
     let trail = part.block()?;
     let len = lead.len() + digits + trail.len();
     let total = count.checked_mul(len).filter(|total| *total <= MAX_RAW_BYTES);
-    let Some(total) = total.filter(|_| digits <= MOST_DIGITS) else { return Err(part.corrupt()) };
+    let Some(total) = total.filter(|_| digits <= MAX_DIGITS) else { return Err(part.corrupt()) };
     let numbers = integer_list::read::<u64>(part, count)?;
     part.finish()?;
     let mut list = ByteList { ends: Vec::with_capacity(count), bytes: Vec::with_capacity(total) };
     for number in numbers {
-        let mut text = [b'0'; MOST_DIGITS];
+        let mut text = [b'0'; MAX_DIGITS];
         let mut rest = number;
         for digit in text.iter_mut().rev().take(digits) {
             *digit = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
         list.bytes.extend_from_slice(&lead);
-        list.bytes.extend_from_slice(&text[MOST_DIGITS - digits..]);
+        list.bytes.extend_from_slice(&text[MAX_DIGITS - digits..]);
         list.bytes.extend_from_slice(&trail);
         list.ends.push(list.bytes.len() as u32);
     }

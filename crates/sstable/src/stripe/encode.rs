@@ -123,5 +123,5 @@ pub fn encode_rows(
 
 /// The number of rows with records, if these count as cells.
 pub(crate) fn filled_rows(group: &Group, block: &GroupBlock, rows: Range<usize>) -> u64 {
-    if group.keeps_alike() { rows.filter(|row| !block.records(*row).is_empty()).count() as u64 } else { 0 }
+    if group.keeps_duplicates() { rows.filter(|row| !block.records(*row).is_empty()).count() as u64 } else { 0 }
 }

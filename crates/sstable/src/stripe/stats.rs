@@ -122,7 +122,7 @@ pub struct StripeMeta {
 pub(crate) fn cells_of(group: &Group, records: u64, columns: &[ColumnMeta], filled: u64) -> u64 {
     match &group.packed {
         None => columns.iter().map(|column| column.present).sum(),
-        Some(_) if group.keeps_alike() => filled,
+        Some(_) if group.keeps_duplicates() => filled,
         Some(_) => records,
     }
 }
@@ -230,7 +230,7 @@ impl StripeMeta {
             put_varint(out, *records);
             out.push(u8::from(*one_version_each) | u8::from(*fills_rows) << 1);
             // Cells of other groups follow from the counts.
-            if group.keeps_alike() {
+            if group.keeps_duplicates() {
                 put_varint(out, *cells);
             }
             for (column, meta) in group.columns.iter().zip(columns) {
@@ -268,8 +268,8 @@ impl StripeMeta {
             }
             one_version_each.push(told & 1 != 0);
             fills_rows.push(told & 2 != 0);
-            let filled = if group.keeps_alike() { input.varint()? } else { 0 };
-            if filled > count.min(rows) || (group.keeps_alike() && (filled == 0) != (count == 0)) {
+            let filled = if group.keeps_duplicates() { input.varint()? } else { 0 };
+            if filled > count.min(rows) || (group.keeps_duplicates() && (filled == 0) != (count == 0)) {
                 return Err(input.corrupt());
             }
             let metas: Vec<ColumnMeta> = group

@@ -183,7 +183,7 @@ impl Reader {
         let mut times: Option<(i64, i64)> = None;
         for (at, group) in block.groups.iter().enumerate() {
             let group = group.as_ref().ok_or(corrupt("group"))?;
-            hold(sorted(group, self.schema().groups[at].keeps_alike()), "order of records")?;
+            hold(sorted(group, self.schema().groups[at].keeps_duplicates()), "order of records")?;
             for time in group.timestamps.iter().flatten() {
                 let (low, high) = times.unwrap_or((*time, *time));
                 times = Some((low.min(*time), high.max(*time)));
@@ -196,7 +196,7 @@ impl Reader {
             let cells = cells_of(schema, group.len() as u64, &found, filled);
             hold(meta.group_cells.get(at) == Some(&cells), "count of cells")?;
             hold(group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
-            let records = records_of(group, schema.keeps_alike());
+            let records = records_of(group, schema.keeps_duplicates());
             let is_told = |told: &[bool]| told.get(at) == Some(&true);
             hold(!is_told(&meta.one_version_each) || records.one_version_each(), "versions of cells")?;
             hold(!is_told(&meta.fills_rows) || records.fill_rows(), "rows without records")?;
@@ -230,17 +230,17 @@ impl Pass<'_> {
     }
 }
 
-fn records_of(group: &GroupBlock, keeps_alike: bool) -> Records<'_> {
+fn records_of(group: &GroupBlock, keeps_duplicates: bool) -> Records<'_> {
     Records {
         ends: group.row_ends.clone(),
         codes: group.qualifiers.as_ref().map(|qualifiers| qualifiers.codes.as_slice()),
         timestamps: group.timestamps.as_deref(),
-        keeps_alike,
+        keeps_duplicates,
     }
 }
 
-fn sorted(group: &GroupBlock, keeps_alike: bool) -> bool {
-    let records = records_of(group, keeps_alike);
+fn sorted(group: &GroupBlock, keeps_duplicates: bool) -> bool {
+    let records = records_of(group, keeps_duplicates);
     let names = group.qualifiers.as_ref().map_or(&[][..], |qualifiers| &qualifiers.dictionary);
     names.is_sorted_by(|left, right| left < right) && records.rows().all(|row| records.sorted(row))
 }

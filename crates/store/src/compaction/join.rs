@@ -12,8 +12,8 @@ use crate::version::{Sst, Version};
 
 /// Number of later windows after which a window counts as settled: late data has mostly arrived by then.
 const SETTLED_AFTER: i64 = 7;
-/// Limit on the SSTs of one join, which bounds its memory.
-const MOST_SSTS: usize = 64;
+/// Maximum number of SSTs of one join, which bounds its memory.
+const MAX_SSTS: usize = 64;
 /// Number of late SSTs beside multi-window files that triggers another join.
 const LATE_SSTS: usize = 8;
 /// Multi-window files are joined again once the late SSTs, times this factor, outweigh them.
@@ -98,7 +98,7 @@ impl WindowSpan<'_> {
         let bytes = |ssts: &[&Sst]| ssts.iter().map(|sst| sst.bytes).sum::<u64>();
         let (own, multi_window) = (bytes(&self.own), bytes(&self.multi_window));
         if self.windows.len() < 2
-            || self.own.len() + self.multi_window.len() > MOST_SSTS
+            || self.own.len() + self.multi_window.len() > MAX_SSTS
             || own + multi_window > SST_BYTES
         {
             return None;

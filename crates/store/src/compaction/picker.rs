@@ -7,14 +7,14 @@ use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use crate::compaction::join::JoinPick;
 use crate::version::{Sst, Version, WindowState};
 
-/// Limit on the sorted runs of one merge, which bounds its memory: more are merged in rounds.
-pub(crate) const MOST_RUNS: usize = 32;
+/// Maximum number of sorted runs of one merge, which bounds its memory: more are merged in rounds.
+pub(crate) const MAX_RUNS: usize = 32;
 /// Number of runs of similar size that triggers a merge.
 const TIER: usize = 8;
 /// Total weight of such runs, at least, as a multiple of the largest. Below [`TIER`], since loads differ in size.
 const TIER_WEIGHT: u64 = 6;
-/// Least weight of a run, bytes: the cost of opening and searching it.
-const LEAST_WEIGHT: u64 = 1 << 20;
+/// Minimum weight of a run, in bytes: the cost of opening and searching it.
+const MIN_WEIGHT: u64 = 1 << 20;
 
 /// Candidate SSTs of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn runs(ssts: &[Sst]) -> Vec<Range<usize>> {
 }
 
 fn weight(ssts: &[Sst]) -> u64 {
-    ssts.iter().map(|sst| sst.bytes).sum::<u64>().max(LEAST_WEIGHT)
+    ssts.iter().map(|sst| sst.bytes).sum::<u64>().max(MIN_WEIGHT)
 }
 
 /// The first run of a tier, merged with all newer ones: as many as possible, without a run much larger than the rest,
@@ -92,9 +92,9 @@ fn tier(weights: &[u64]) -> Option<usize> {
     from
 }
 
-/// Splits `runs` into merges of at most [`MOST_RUNS`], of similar size. Their outputs are merged in another round.
+/// Splits `runs` into merges of at most [`MAX_RUNS`], of similar size. Their outputs are merged in another round.
 fn rounds(runs: &[Range<usize>]) -> Vec<Range<usize>> {
-    let each = runs.len().div_ceil(runs.len().div_ceil(MOST_RUNS).max(1)).max(1);
+    let each = runs.len().div_ceil(runs.len().div_ceil(MAX_RUNS).max(1)).max(1);
     let span = |runs: &[Range<usize>]| Some(runs.first()?.start..runs.last()?.end);
     runs.chunks(each).filter_map(span).collect()
 }

@@ -16,10 +16,10 @@ use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
 use crate::version::{Compacted, MultiWindow, Sst, VersionEdit};
 
-/// Least bytes of a subcompaction: stripes at its boundaries are read twice.
-const LEAST_SUBCOMPACTION: u64 = 2 << 20;
-/// Most bytes of a subcompaction: its output is held until those before it are written.
-const MOST_SUBCOMPACTION: u64 = 32 << 20;
+/// Minimum size of a subcompaction, in bytes: stripes at its boundaries are read twice.
+const MIN_SUBCOMPACTION: u64 = 2 << 20;
+/// Maximum size of a subcompaction, in bytes: its output is held until those before it are written.
+const MAX_SUBCOMPACTION: u64 = 32 << 20;
 /// Subcompactions per core, so that no core waits long for the last.
 const SUBCOMPACTIONS_A_CORE: u64 = 6;
 
@@ -125,7 +125,7 @@ impl CompactionRun<'_> {
     /// Runs small merges in parallel, and large ones by parallel subcompactions.
     fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
         let (large, small): (Vec<usize>, Vec<usize>) =
-            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_SUBCOMPACTION);
+            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * MIN_SUBCOMPACTION);
         let small = small.into_par_iter().map(|at| (at, self.rewrite(&merges[at])));
         let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
         done.extend(large.into_iter().map(|at| (at, self.rewrite(&merges[at]))));
@@ -174,8 +174,7 @@ impl CompactionRun<'_> {
         let filter = Some(self.filter).filter(|_| merge.collects_garbage);
         let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
-        let limit =
-            (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
+        let limit = (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(MIN_SUBCOMPACTION, MAX_SUBCOMPACTION);
         let pieces = subcompactions(inputs.parts(), limit);
         let gc_stamp = filter.and_then(CompactionFilter::stamp);
         let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));

@@ -69,7 +69,7 @@ impl GcFilter {
         let least = meta.timestamps.map_or(0, |(least, _)| least);
         for (at, (group, rules)) in schema.groups.iter().zip(&self.rules).enumerate() {
             let Some(rules) = rules else { continue };
-            let alike = group.keeps_alike();
+            let alike = group.keeps_duplicates();
             let oldest = if alike || group.timestamps == TimestampKind::Zero { 0 } else { least };
             if rules.iter().flatten().any(|rule| rule.drops(0, oldest, self.now)) || (!alike && !one_version_each(at)?)
             {
@@ -109,7 +109,7 @@ impl GcFilter {
         records: &GroupBlock,
         keeps_empty: bool,
     ) -> Result<Option<GroupBlock>> {
-        if !group.keeps_alike() && !may_drop(rules, records) {
+        if !group.keeps_duplicates() && !may_drop(rules, records) {
             return Ok(None);
         }
         let mut any = false;
@@ -134,7 +134,7 @@ impl GcFilter {
     /// For each record of a packed group, whether the rule removes its cell: either each record is a cell, or all
     /// records of a row and qualifier are one cell with one version and timestamp 0.
     fn judge_packed(&self, rule: &GcRule, group: &Group, records: &GroupBlock) -> BooleanBufferBuilder {
-        if !group.keeps_alike() {
+        if !group.keeps_duplicates() {
             return self.judge(rule, records, None);
         }
         let mut drops = BooleanBufferBuilder::new(records.len());

@@ -29,5 +29,5 @@ pub use input::prepare::{Prepare, Prepared, UnpreparedRow};
 pub use input::read::RejectedRow;
 #[doc(hidden)]
 pub use sort::order::order_events;
-pub use spec::{LEAST_MEMORY, LoadTarget, Loaded, Loader, Progress};
+pub use spec::{LoadTarget, Loaded, Loader, MIN_LOAD_MEMORY, Progress};
 pub use stats::{EmptyRow, LargestRow, LoadStats};

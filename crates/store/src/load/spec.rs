@@ -11,8 +11,8 @@ use crate::load::stats::LoadStats;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};
 
-/// Least memory budget of a load, bytes: with less it would write an SST for each piece.
-pub const LEAST_MEMORY: u64 = 16 << 20;
+/// Minimum memory budget of a load, in bytes: with less it would write a small SST for each piece of an input.
+pub const MIN_LOAD_MEMORY: u64 = 16 << 20;
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A load of one source into its tables.

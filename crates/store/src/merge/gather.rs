@@ -271,7 +271,7 @@ fn combine(
         }
         let Some(newest) = newest else { return Ok(()) };
         let (source, record) = (cursors[newest].0, cursors[newest].1.start);
-        if group.keeps_alike() {
+        if group.keeps_duplicates() {
             let common = key(source, record);
             let mut records = Vec::new();
             for at in &alike {

@@ -264,7 +264,7 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
             wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
             wanted.timestamps = true;
             // Dedup compares all columns.
-            if group.keeps_alike() {
+            if group.keeps_duplicates() {
                 wanted.columns.fill(true);
             }
         }

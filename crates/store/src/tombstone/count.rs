@@ -13,7 +13,7 @@ pub(crate) fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
 }
 
 fn cells_of_group(group: &Group, records: &GroupBlock) -> u64 {
-    if group.keeps_alike() {
+    if group.keeps_duplicates() {
         return (0..records.row_ends.len()).map(|row| packed_cells(records, row, |_| true)).sum();
     }
     if group.packed.is_some() {
@@ -56,7 +56,7 @@ fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &Delet
         let (qualifier, timestamp) = place(records, record);
         target.hides(group, column, qualifier, timestamp)
     };
-    if group.keeps_alike() {
+    if group.keeps_duplicates() {
         return packed_cells(records, row, |record| hides(record, 0));
     }
     if group.packed.is_some() {

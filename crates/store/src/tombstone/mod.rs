@@ -136,7 +136,7 @@ impl DeleteTarget {
             Self::Family { family: dropped, .. } => dropped == family,
             Self::Column { family: dropped, qualifier, times, .. } => {
                 // A cell of several events has timestamp 0.
-                let timestamp = if group.keeps_alike() { 0 } else { timestamp };
+                let timestamp = if group.keeps_duplicates() { 0 } else { timestamp };
                 dropped == family && qualifier == own && times.as_ref().is_none_or(|times| times.contains(&timestamp))
             }
         }

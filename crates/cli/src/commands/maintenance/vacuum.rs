@@ -15,13 +15,13 @@ use crate::output::values::{bytes, count};
 use crate::output::{ResultRows, row, stdout};
 
 /// Minimum age of a half-written file; a younger one may have a writer. Microseconds.
-const LEAST_AGE: i64 = HOUR;
+const MIN_AGE: i64 = HOUR;
 
 /// Removes old versions and leftovers, or only lists them.
 pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let store = store(global)?;
     let ago = |age: i64| clock().saturating_sub(age);
-    let half_written_before = ago(args.older_than.max(LEAST_AGE));
+    let half_written_before = ago(args.older_than.max(MIN_AGE));
     let options =
         VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
     let mut out = stdout();

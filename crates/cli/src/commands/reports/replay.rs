@@ -5,7 +5,7 @@ use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
 
 use crate::args::{Global, Replay, RunDays};
 use crate::commands::run::one::run_one;
-use crate::commands::run::options::{How, options};
+use crate::commands::run::options::{ExecutionOptions, options};
 use crate::commands::{find_run, project};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
@@ -27,9 +27,9 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     }
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
-    let how = How::new(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how)?;
     let asked = RunDays { without: args.without.clone(), now: args.now, ..RunDays::default() };
-    let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &how, &ids)? };
+    let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &execution, &ids)? };
     let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };
     let still = rejected_rows(blobs, &done)?.iter().filter(|row| reread.contains(&row.file)).count() as u64;
     let (then, inputs) = (count(rows.len() as u64, "row"), count(reread.len() as u64, "input"));

@@ -17,23 +17,23 @@ use crate::commands::clock;
 use crate::error::CliError;
 use all::run_all;
 use one::{load, run_one};
-use options::{How, options};
+use options::{ExecutionOptions, options};
 
 /// Runs the job, or all of them.
 pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
-    let how = How::new(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how)?;
     // The time zone of an invalid job file is unknown.
-    let unread = options(&args.days, Tz::UTC, &how, &ids)?;
+    let unread = options(&args.days, Tz::UTC, &execution, &ids)?;
     let Some(name) = &args.job else {
         // All jobs share the logical time.
         let now = args.days.now.unwrap_or_else(clock);
-        let options = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &how, &ids)? });
+        let options = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &execution, &ids)? });
         return run_all(global, &project, (&unread, &options), args.dry_run, &ids);
     };
     let job = if args.dry_run { Job::load(&project, name) } else { load(global, &project, name, &unread) }?;
-    let options = options(&args.days, job.timezone, &how, &ids)?;
+    let options = options(&args.days, job.timezone, &execution, &ids)?;
     if args.catch_up {
         return catch_up::catch_up(global, &project, &job, &options, args.dry_run, &ids);
     }

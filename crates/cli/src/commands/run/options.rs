@@ -1,42 +1,49 @@
 //! Converts the options of the command line to those of a run.
 
+use std::ops::RangeInclusive;
+
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_runner::run::{IfLocked, Only};
 use tidetable_runner::{RunOptions, Stop, UlidIds};
-use tidetable_store::load::LEAST_MEMORY;
+use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
-use crate::args::{Day, OnlyDays, RunDays, RunHow};
+use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};
 use crate::commands::clock;
 use crate::error::CliError;
 use crate::signals::stop_on_signals;
 
-/// Memory budget of a dry run, in bytes.
-const DEFAULT_MEMORY: u64 = 384 << 20;
-
-/// Options on how a run works.
+/// How a run executes, whatever days it publishes. The default is that of a plan.
 #[derive(Debug, Clone)]
-pub struct How {
+pub struct ExecutionOptions {
     jobs: usize,
     fail_fast: bool,
     if_locked: IfLocked,
+    /// Memory budget in bytes.
     memory: u64,
     stop: Stop,
 }
 
-impl Default for How {
+impl Default for ExecutionOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory: DEFAULT_MEMORY, stop: Stop::default() }
     }
 }
 
-impl How {
-    pub fn new(args: &RunHow) -> Result<Self, CliError> {
-        let usual = Self::default();
+impl ExecutionOptions {
+    /// Converts `args`, and installs handlers of SIGINT and SIGTERM that stop the run.
+    ///
+    /// # Errors
+    /// If the memory budget is too small to load with, or a handler cannot be installed.
+    pub fn from_args(args: &RunHow) -> Result<Self, CliError> {
+        if args.memory < MIN_LOAD_MEMORY {
+            return Err(CliError::MemoryTooSmall);
+        }
+        let defaults = Self::default();
         Ok(Self {
-            jobs: args.jobs.unwrap_or(usual.jobs).max(1),
+            jobs: args.jobs.unwrap_or(defaults.jobs).max(1),
             fail_fast: args.fail_fast,
             if_locked: args.if_locked,
             memory: args.memory,
@@ -45,17 +52,15 @@ impl How {
     }
 }
 
-/// The options of a run, with days in the time zone `zone`.
-pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<RunOptions, CliError> {
+/// The options of a run, with a new name for it. Its days are those of the time zone `zone`.
+///
+/// # Errors
+/// If a day is outside the calendar, or `--from` is after `--to`.
+pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &UlidIds) -> Result<RunOptions, CliError> {
     let only = |only: &OnlyDays| match only {
         OnlyDays::Failed => Only::Failed,
         OnlyDays::Missing => Only::Missing,
     };
-    if how.memory < LEAST_MEMORY {
-        return Err(CliError::Usage(
-            "--memory is too little to load with, which would write a file for each piece: write 16MiB or more",
-        ));
-    }
     let now = args.now.unwrap_or_else(clock);
     Ok(RunOptions {
         days: days(args, zone, now)?,
@@ -70,18 +75,21 @@ pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<Run
         adopt: args.adopt,
         without: args.without.clone(),
         reread: Vec::new(),
-        memory: how.memory,
-        jobs: how.jobs,
-        fail_fast: how.fail_fast,
-        if_locked: how.if_locked,
-        stop: how.stop.clone(),
+        memory: execution.memory,
+        jobs: execution.jobs,
+        fail_fast: execution.fail_fast,
+        if_locked: execution.if_locked,
+        stop: execution.stop.clone(),
         plan_only: false,
     })
 }
 
-fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
-    let at = |day: Option<Day>| day.and_then(|day| day.at(zone, now));
-    let range = match (at(args.day), at(args.from), at(args.to)) {
+/// The days from --day, --from and --to, inclusive; `None` if none was given. An open end is `NaiveDate::MIN` or `MAX`.
+fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<RangeInclusive<NaiveDate>>, CliError> {
+    let date = |day: Option<Day>| {
+        day.map(|day| day.at(zone, now).ok_or(CliError::Usage("the day is outside the calendar"))).transpose()
+    };
+    let range = match (date(args.day)?, date(args.from)?, date(args.to)?) {
         (Some(day), _, _) => day..=day,
         (None, None, None) => return Ok(None),
         (None, from, to) => from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX),
@@ -90,4 +98,27 @@ fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<std::ops::RangeIncl
         return Err(CliError::Usage("--from is after --to: no day lies between them"));
     }
     Ok(Some(range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_outside_the_calendar_are_refused() {
+        let range = |day: Option<&str>, from: Option<&str>, to: Option<&str>| {
+            let [day, from, to] = [day, from, to].map(|text| text.map(|text| text.parse().unwrap()));
+            days(&RunDays { day, from, to, ..RunDays::default() }, Tz::UTC, 0)
+        };
+        let before = NaiveDate::from_ymd_opt(1969, 12, 31).unwrap();
+        assert_eq!(range(None, None, None).unwrap(), None);
+        assert_eq!(range(Some("-1d"), None, None).unwrap(), Some(before..=before));
+        assert_eq!(range(None, Some("-1d"), None).unwrap(), Some(before..=NaiveDate::MAX));
+        assert_eq!(range(None, None, Some("-1d")).unwrap(), Some(NaiveDate::MIN..=before));
+        let far = Some("-4000000000d");
+        for (day, from, to) in [(far, None, None), (None, far, None), (None, None, far)] {
+            let error = range(day, from, to).unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.exit_code()), ("the day is outside the calendar", 2));
+        }
+    }
 }

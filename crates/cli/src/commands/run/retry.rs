@@ -5,7 +5,7 @@ use tidetable_runner::record::PartState;
 use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
 
 use super::one::{is_broken, run_one};
-use super::options::{How, options};
+use super::options::{ExecutionOptions, options};
 use crate::args::{Global, Retry, RunDays, selected_of};
 use crate::commands::{find_run, project};
 use crate::error::CliError;
@@ -16,7 +16,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     let record = find_run(&store, &args.run)?;
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
-    let how = How::new(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how)?;
     let missed = |state| matches!(state, PartState::Failed | PartState::Checks);
     let parts: Vec<(String, String)> = record
         .exports
@@ -41,7 +41,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         ..RunDays::default()
     };
     let reread = record.asked.reread.clone();
-    let options = RunOptions { days, parts, reread, ..options(&asked, job.timezone, &how, &ids)? };
+    let options = RunOptions { days, parts, reread, ..options(&asked, job.timezone, &execution, &ids)? };
     run_one(global, &project, &job, &options, &ids)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-use crate::commands::sql::run::Runner;
+use crate::commands::sql::run::StatementRunner;
 use crate::error::CliError;
 
 const KEYWORDS: &str = "\
@@ -20,13 +20,13 @@ const KEYWORDS: &str = "\
 
 /// Completes words.
 pub(crate) struct Words<'a> {
-    runner: &'a Runner<'a>,
+    runner: &'a StatementRunner<'a>,
     /// Loaded on first use.
     known: OnceCell<Vec<String>>,
 }
 
 impl<'a> Words<'a> {
-    pub(crate) fn new(runner: &'a Runner<'a>) -> Self {
+    pub(crate) fn new(runner: &'a StatementRunner<'a>) -> Self {
         Self { runner, known: OnceCell::new() }
     }
 

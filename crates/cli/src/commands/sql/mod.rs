@@ -15,22 +15,22 @@ use tidetable_sql::{ExternalTables, statements};
 use super::store_if_any;
 use crate::args::{Global, Sql};
 use crate::error::CliError;
-use run::{Runner, Showing};
+use run::{OutputOptions, StatementRunner};
 
 /// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = store_if_any(global)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
-    let how = Showing {
+    let output_options = OutputOptions {
         output: global.output,
-        asked: global.output_given,
+        format_is_explicit: global.output_given,
         to: args.to.clone(),
         max_rows: args.max_rows,
         timing: args.timing,
-        counts: false,
+        print_row_count: false,
     };
-    let runner = Runner { store: &store, args, runtime: &runtime, external: &external, how };
+    let runner = StatementRunner { store: &store, args, runtime: &runtime, external: &external, output_options };
     let Some(script) = script(args)? else { return prompt::prompt(&runner) };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
     if found.is_empty() {

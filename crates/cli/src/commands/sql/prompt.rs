@@ -10,17 +10,17 @@ use tidetable_sql::{is_complete, statements};
 
 use crate::args::Output;
 use crate::commands::sql::complete::Words;
-use crate::commands::sql::run::{Runner, Showing};
+use crate::commands::sql::run::{OutputOptions, StatementRunner, output_format};
 use crate::commands::sql::words::{HELP, Word, word};
 use crate::error::CliError;
-use crate::output::{Destination, OF_ROWS, form_of};
+use crate::output::{Destination, ROW_FILE_EXTENSIONS, format_from_extension};
 
 const PROMPT: &str = "tidetable> ";
 /// Prompt of continuation lines.
 const MORE: &str = "      ...> ";
 
 /// Reads and runs statements until the end of input.
-pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
+pub(crate) fn prompt(runner: &StatementRunner<'_>) -> Result<(), CliError> {
     let config = Config::builder().build();
     let mut editor: Editor<Words<'_>, FileHistory> = Editor::with_config(config).map_err(|error| failed(&error))?;
     editor.set_helper(Some(Words::new(runner)));
@@ -29,7 +29,7 @@ pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
         // There is no history before the first time.
         let _ = editor.load_history(path);
     }
-    let mut how = Showing { counts: true, ..runner.how.clone() };
+    let mut options = OutputOptions { print_row_count: true, ..runner.output_options.clone() };
     let mut stderr = std::io::stderr();
     let _ = writeln!(stderr, "tidetable {}: \\? for help", env!("CARGO_PKG_VERSION"));
     loop {
@@ -45,8 +45,8 @@ pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
         }
         match word(&line) {
             Some(Word::Quit) => break,
-            Some(asked) => tell(act(runner, &mut how, asked)),
-            None => tell(run(runner, &how, &line)),
+            Some(asked) => tell(act(runner, &mut options, asked)),
+            None => tell(run(runner, &options, &line)),
         }
     }
     Ok(())
@@ -76,44 +76,44 @@ fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<Strin
 }
 
 /// Runs a command.
-fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliError> {
+fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -> Result<(), CliError> {
     let said = match asked {
         Word::Quit => return Ok(()),
         Word::Help => HELP.trim_end().to_owned(),
-        Word::Tables(None) => return run(runner, &to_screen(how), TABLES),
-        Word::Tables(Some(table)) => return run(runner, &to_screen(how), &describe(&table)),
+        Word::Tables(None) => return run(runner, &to_screen(options), TABLES),
+        Word::Tables(Some(table)) => return run(runner, &to_screen(options), &describe(&table)),
         Word::Timing(state) => {
-            how.timing = state.unwrap_or(!how.timing);
-            format!("timing is {}", if how.timing { "on" } else { "off" })
+            options.timing = state.unwrap_or(!options.timing);
+            format!("timing is {}", if options.timing { "on" } else { "off" })
         }
         Word::Expanded(state) => {
-            let line = state.unwrap_or(how.output != Output::Line);
-            (how.output, how.asked) = (if line { Output::Line } else { Output::Table }, line);
-            format!("mode is {}", mode(how.output))
+            let line = state.unwrap_or(options.output != Output::Line);
+            (options.output, options.format_is_explicit) = (if line { Output::Line } else { Output::Table }, line);
+            format!("mode is {}", mode(options.output))
         }
-        Word::Mode(None) => format!("mode is {}", mode(how.output)),
+        Word::Mode(None) => format!("mode is {}", mode(options.output)),
         Word::Mode(Some(output)) => {
-            (how.output, how.asked) = (output, output != Output::Table);
+            (options.output, options.format_is_explicit) = (output, output != Output::Table);
             format!("mode is {}", mode(output))
         }
         Word::To(None) => {
-            how.to = None;
+            options.to = None;
             "rows go to the screen".to_owned()
         }
         Word::To(Some(path)) => {
-            let destination = check(&path, how)?;
+            let destination = check(&path, options)?;
             let replaced = if destination.is_file() && path.exists() { ", which the next rows replace" } else { "" };
             let said = format!("rows go into {}{replaced}, until \\o", path.display());
-            how.to = Some(path);
+            options.to = Some(path);
             said
         }
         Word::MaxRows(rows) => {
-            how.max_rows = Some(rows);
+            options.max_rows = Some(rows);
             if rows == 0 { "all rows are shown".to_owned() } else { format!("at most {rows} rows are shown") }
         }
         Word::File(path) => {
             let failed = |source| CliError::File { path: path.display().to_string(), source };
-            return run(runner, how, &std::fs::read_to_string(&path).map_err(failed)?);
+            return run(runner, options, &std::fs::read_to_string(&path).map_err(failed)?);
         }
         Word::Unknown(said) => said,
     };
@@ -122,17 +122,17 @@ fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliErr
 }
 
 /// The destination of rows; refuses now a file that could not be written later.
-fn check(path: &Path, how: &Showing) -> Result<Destination, CliError> {
+fn check(path: &Path, options: &OutputOptions) -> Result<Destination, CliError> {
     let destination = Destination::of(path, "\\o")?;
-    if !how.asked {
-        form_of(path, &destination, OF_ROWS, crate::commands::sql::run::form(how.output), ".mode")?;
+    if !options.format_is_explicit {
+        format_from_extension(path, &destination, ROW_FILE_EXTENSIONS, output_format(options.output), ".mode")?;
     }
     Ok(destination)
 }
 
 /// The same options for output on the screen, wherever rows go.
-fn to_screen(how: &Showing) -> Showing {
-    Showing { to: None, ..how.clone() }
+fn to_screen(options: &OutputOptions) -> OutputOptions {
+    OutputOptions { to: None, ..options.clone() }
 }
 
 fn mode(output: Output) -> String {
@@ -154,17 +154,17 @@ fn describe(table: &str) -> String {
     )
 }
 
-fn run(runner: &Runner<'_>, how: &Showing, script: &str) -> Result<(), CliError> {
+fn run(runner: &StatementRunner<'_>, options: &OutputOptions, script: &str) -> Result<(), CliError> {
     let found = statements(script).map_err(|error| CliError::Script { text: script.to_owned(), error })?;
-    Runner { how: how.clone(), ..runner.clone() }.run_all(script, &found)
+    StatementRunner { output_options: options.clone(), ..runner.clone() }.run_all(script, &found)
 }
 
 /// Reports the error of a statement; the prompt goes on.
 fn tell(done: Result<(), CliError>) {
     if let Err(error) = done.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) }) {
         let _ = writeln!(std::io::stderr(), "error: {error}");
-        if let Some(near) = error.near() {
-            let _ = writeln!(std::io::stderr(), "  did you mean {near}?");
+        if let Some(suggestion) = error.suggestion() {
+            let _ = writeln!(std::io::stderr(), "  did you mean {suggestion}?");
         }
     }
 }

@@ -18,44 +18,45 @@ use crate::args::{Output, Sql};
 use crate::commands::sql::summarize;
 use crate::error::CliError;
 use crate::output::values::count;
-use crate::output::{BatchWriter, Destination, Form, OF_ROWS, Screen, form_of};
+use crate::output::{BatchWriter, Destination, OutputFormat, ROW_FILE_EXTENSIONS, Screen, format_from_extension};
 
 /// Runs statements one by one. Each sees the current state of the store.
 #[derive(Clone)]
-pub(crate) struct Runner<'a> {
+pub(crate) struct StatementRunner<'a> {
     pub(crate) store: &'a Store,
     pub(crate) args: &'a Sql,
     pub(crate) runtime: &'a Runtime,
     /// External tables declared by earlier statements.
     pub(crate) external: &'a ExternalTables,
-    pub(crate) how: Showing,
+    pub(crate) output_options: OutputOptions,
 }
 
-/// Output options.
+/// Where the rows of a statement are written, and how.
 #[derive(Debug, Clone)]
-pub(crate) struct Showing {
+pub(crate) struct OutputOptions {
+    /// The format on standard output, and in a file if its extension does not select another.
     pub(crate) output: Output,
-    /// Whether the format was given, which overrides the file name.
-    pub(crate) asked: bool,
-    /// The output file.
+    /// Whether the format was given explicitly, which overrides the extension of the file.
+    pub(crate) format_is_explicit: bool,
+    /// The output file; `None` for standard output.
     pub(crate) to: Option<PathBuf>,
-    /// Most rows to show; `None`: the default, 0: all.
+    /// Maximum number of rows of a table to show: `None` for the default of the destination, 0 for all rows.
     pub(crate) max_rows: Option<u64>,
-    /// Whether to report the time of each statement.
+    /// Whether to print the time that each statement took.
     pub(crate) timing: bool,
-    /// Whether to report the number of rows: at a prompt.
-    pub(crate) counts: bool,
+    /// Whether to print the number of rows of each statement: at the prompt.
+    pub(crate) print_row_count: bool,
 }
 
-impl Runner<'_> {
+impl StatementRunner<'_> {
     /// Runs the statements of a script.
     pub(crate) fn run_all(&self, script: &str, statements: &[Statement<'_>]) -> Result<(), CliError> {
         for statement in statements {
             let clock = Instant::now();
-            let rows = self.run(statement.text).map_err(|error| self.placed(error, script, statement))?;
+            let rows = self.run(statement.text).map_err(|error| self.locate_error(error, script, statement))?;
             let took = format!("{:.3} seconds", clock.elapsed().as_secs_f64());
             // A closed standard error is ignored.
-            let _ = match (rows.filter(|_| self.how.counts), self.how.timing) {
+            let _ = match (rows.filter(|_| self.output_options.print_row_count), self.output_options.timing) {
                 (Some(rows), true) => writeln!(io::stderr(), "{}, {took}", count(rows, "row")),
                 (Some(rows), false) => writeln!(io::stderr(), "{}", count(rows, "row")),
                 (None, true) => writeln!(io::stderr(), "{took}"),
@@ -65,20 +66,22 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Adds the position in the script and a similar name to an error.
-    fn placed(&self, error: CliError, script: &str, statement: &Statement<'_>) -> CliError {
+    /// Adds to an error of a query its line and column in the script, both 1-based, and the name of a table similar to
+    /// an unknown one. Errors without a position, and those of other kinds, are returned as they are.
+    fn locate_error(&self, error: CliError, script: &str, statement: &Statement<'_>) -> CliError {
         let CliError::Sql(source) = error else { return error };
         let Some((line, column)) = source.place() else { return CliError::Sql(source) };
         // Positions count from the start of the statement.
-        let (first, shift) = statement.at;
-        let at = (first + line - 1, if line == 1 { shift + column - 1 } else { column });
+        let (first_line, first_column) = statement.at;
+        let at = (first_line + line - 1, if line == 1 { first_column + column - 1 } else { column });
         let unknown = source.unknown_name().filter(|unknown| unknown.is_table);
         let tables = unknown.as_ref().and_then(|_| self.store.tables().ok()).unwrap_or_default();
-        let near = unknown.and_then(|unknown| nearest(&unknown.name, tables.iter().map(String::as_str)));
-        CliError::Statement { text: script.to_owned(), at, source: Box::new(source), near }
+        let suggestion = unknown.and_then(|unknown| nearest(&unknown.name, tables.iter().map(String::as_str)));
+        CliError::Statement { text: script.to_owned(), at, source: Box::new(source), suggestion }
     }
 
-    /// A session over the current state of the store.
+    /// A session over the current state of the store. A `--version` without a table is that of the only table that
+    /// `query` reads.
     pub(crate) fn session(&self, query: &str) -> Result<Session, CliError> {
         let versions = versions(self.store, self.args, query)?;
         let options = SessionOptions {
@@ -97,16 +100,17 @@ impl Runner<'_> {
             return self.summarize(of).map(Some);
         }
         let session = self.session(query)?;
+        // `CREATE EXTERNAL TABLE` returns no rows; later statements see the table.
         if self.runtime.block_on(session.declare(query))?.is_some() {
             return Ok(None);
         }
-        let (to, form) = self.destination()?;
-        let done = match form {
-            Form::File(_) if to.is_terminal() => {
+        let (to, format) = self.destination()?;
+        let done = match format {
+            OutputFormat::Binary(_) if to.is_terminal() => {
                 return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
             }
-            Form::File(format) => self.write(&session, query, format, to.shown(), to.open()?),
-            Form::Text(output) => {
+            OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
+            OutputFormat::Text(output) => {
                 let mut writer = BatchWriter::new(to.open()?, output, self.screen(&to));
                 self.stream(&session, query, &mut writer).and_then(|()| {
                     let (out, rows) = writer.finish()?;
@@ -115,43 +119,50 @@ impl Runner<'_> {
                 })
             }
         };
-        if to.is_closed() { Err(CliError::closed_pipe()) } else { done.map(Some) }
+        unless_reader_is_gone(&to, done).map(Some)
     }
 
     /// The destination and format of rows.
-    fn destination(&self) -> Result<(Destination, Form), CliError> {
-        let asked = form(self.how.output);
-        let Some(path) = &self.how.to else { return Ok((Destination::stdout(), asked)) };
+    fn destination(&self) -> Result<(Destination, OutputFormat), CliError> {
+        let default = output_format(self.output_options.output);
+        let Some(path) = &self.output_options.to else { return Ok((Destination::stdout(), default)) };
         let destination = Destination::of(path, "-O")?;
-        let form = if self.how.asked { asked } else { form_of(path, &destination, OF_ROWS, asked, "--output")? };
-        Ok((destination, form))
+        let format = match self.output_options.format_is_explicit {
+            true => default,
+            false => format_from_extension(path, &destination, ROW_FILE_EXTENSIONS, default, "--output")?,
+        };
+        Ok((destination, format))
     }
 
     fn screen(&self, to: &Destination) -> Screen {
         let limits = if to.is_stdout() { Screen::of_stdout } else { Screen::of_file };
-        limits(self.how.max_rows)
+        limits(self.output_options.max_rows)
     }
 
-    /// Summarises a table or query, a row for each column.
+    /// Writes statistics of a table or query, one row for each of its columns. Returns the number of rows.
     fn summarize(&self, of: &str) -> Result<u64, CliError> {
-        let session = self.session(&summarize::source(of))?;
-        let rows = self.cancellable(summarize::summary(&session, of))?;
-        let (to, form) = self.destination()?;
-        let Form::Text(output) = form else {
+        let (to, format) = self.destination()?;
+        let OutputFormat::Text(output) = format else {
             return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));
         };
-        let mut out = to.open()?;
-        rows.write(output, &mut out)?;
-        out.finish()?;
+        let session = self.session(&summarize::source(of))?;
+        let rows = self.cancellable(summarize::summary(&session, of))?;
+        let done = to.open().and_then(|mut out| {
+            rows.write(output, &mut out)?;
+            Ok(out.finish()?)
+        });
+        unless_reader_is_gone(&to, done)?;
         Ok(rows.len())
     }
 
-    /// Runs a query until Ctrl-C; rows written so far stay.
+    /// Streams the rows of a query to `writer`; Ctrl-C returns [`CliError::Cancelled`]. A stream keeps what was written.
+    /// A regular file appears only after `finish`, so it is left unchanged.
     fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
         let work = async {
             let mut rows = session.stream(query).await?;
             writer.start(&rows.schema())?;
             while let Some(batch) = rows.next().await {
+                // `false`: the row limit is reached.
                 if !writer.write(&batch.map_err(SqlError::from)?)? {
                     break;
                 }
@@ -161,7 +172,7 @@ impl Runner<'_> {
         self.cancellable(work)
     }
 
-    /// Runs `work` until Ctrl-C.
+    /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`].
     fn cancellable<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         self.runtime.block_on(async {
             tokio::select! {
@@ -171,6 +182,7 @@ impl Runner<'_> {
         })
     }
 
+    /// Writes the rows of a query in a binary format. Returns the number of rows.
     fn write(
         &self,
         session: &Session,
@@ -180,15 +192,22 @@ impl Runner<'_> {
         blob: Box<dyn BlobWriter>,
     ) -> Result<u64, CliError> {
         let file = QueryFile { session, sql: query, params: &[], format, name };
-        self.cancellable(async { Ok(file.write(blob).await?.0) })
+        let (rows, _bytes) = self.cancellable(async { Ok(file.write(blob).await?) })?;
+        Ok(rows)
     }
 }
 
-/// The file format for an output format.
-pub(crate) fn form(output: Output) -> Form {
+/// The error of a closed pipe if the reader of `to` has gone, which is no failure; else `done`. Errors of the store do
+/// not tell whether a pipe was closed, but the destination does.
+fn unless_reader_is_gone<T>(to: &Destination, done: Result<T, CliError>) -> Result<T, CliError> {
+    if to.reader_is_gone() { Err(CliError::closed_pipe()) } else { done }
+}
+
+/// The output format for `--output`.
+pub(crate) fn output_format(output: Output) -> OutputFormat {
     match output {
-        Output::Parquet => Form::File(FileFormat::Parquet),
-        Output::Arrow => Form::File(FileFormat::Arrow),
-        text => Form::Text(text),
+        Output::Parquet => OutputFormat::Binary(FileFormat::Parquet),
+        Output::Arrow => OutputFormat::Binary(FileFormat::Arrow),
+        text => OutputFormat::Text(text),
     }
 }

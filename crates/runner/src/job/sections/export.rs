@@ -14,7 +14,7 @@ use crate::job::per::Per;
 use crate::job::problem::Mistake;
 use crate::period::Period;
 use crate::size::parse_size;
-use crate::template::{TimeTemplate, Word};
+use crate::template::{Placeholder, TimeTemplate};
 
 /// A published query of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,21 +160,21 @@ fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<S
 
 /// Checks that each period gets a distinct name that a table may have.
 fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<TimeTemplate> {
-    let (words, needed): (&[Word], _) = match per {
-        Per::Day => (&[Word::Day], Some(Word::Day)),
-        Per::Month => (&[Word::Month], Some(Word::Month)),
-        Per::Hour => (&[Word::Day, Word::Hour], Some(Word::Hour)),
+    let (allowed, needed): (&[Placeholder], _) = match per {
+        Per::Day => (&[Placeholder::Day], Some(Placeholder::Day)),
+        Per::Month => (&[Placeholder::Month], Some(Placeholder::Month)),
+        Per::Hour => (&[Placeholder::Day, Placeholder::Hour], Some(Placeholder::Hour)),
         Per::Query => (&[], None),
     };
-    let template = match TimeTemplate::parse(text.value, words) {
+    let template = match TimeTemplate::parse(text.value, allowed) {
         Ok(template) => template,
         Err(error) => {
             reader.refuse(text.within(error.at()), error.into());
             return None;
         }
     };
-    if let Some(word) = needed.filter(|word| !template.has(*word)) {
-        let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(word) };
+    if let Some(needed) = needed.filter(|needed| !template.has(*needed)) {
+        let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(needed) };
         reader.refuse(text.at.clone(), mistake);
         return None;
     }
@@ -198,11 +198,11 @@ fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Pe
     Some(template)
 }
 
-fn example(word: Word) -> &'static str {
-    match word {
-        Word::Day => "{day:%Y%m%d}",
-        Word::Month => "{month:%Y%m}",
-        Word::Hour => "{hour:%Y%m%d%H}",
+fn example(placeholder: Placeholder) -> &'static str {
+    match placeholder {
+        Placeholder::Day => "{day:%Y%m%d}",
+        Placeholder::Month => "{month:%Y%m}",
+        Placeholder::Hour => "{hour:%Y%m%d%H}",
     }
 }
 

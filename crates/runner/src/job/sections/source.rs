@@ -16,7 +16,7 @@ use crate::job::sections::storage::StorageSetting;
 use crate::job::types;
 use crate::job::types::TypeError;
 use crate::job::words::nearest;
-use crate::template::{TimeTemplate, Word};
+use crate::template::{Placeholder, TimeTemplate};
 
 /// A source as read; mistakes are noted.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         if file.value.is_empty() {
             reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
         }
-        if let Err(error) = TimeTemplate::parse(file.value, &[Word::Day]) {
+        if let Err(error) = TimeTemplate::parse(file.value, &[Placeholder::Day]) {
             reader.refuse(file.within(error.at()), error.into());
         }
         // As a glob, `{day}` would be a choice of one word.

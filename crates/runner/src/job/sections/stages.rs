@@ -11,8 +11,8 @@ use crate::job::sections::hooks::seconds;
 const WAIT: Duration = Duration::from_secs(10);
 /// Waits double up to this, or stay constant if the file gives more.
 const LONGEST: Duration = Duration::from_secs(600);
-/// Most retries: a hundred wait for most of a day.
-const MOST: i64 = 100;
+/// Maximum number of retries: a hundred wait for most of a day.
+const MAX_RETRIES: i64 = 100;
 
 /// A part of a run that is retried as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +88,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, job: &Fields<'_>) -> Stages {
         let Some(fields) = Fields::of_value(reader, &STAGE, value, fields.key_at(stage.name())) else { continue };
         if let Some(number) = fields.whole("retries") {
             match u32::try_from(number) {
-                Ok(number) if i64::from(number) <= MOST => retries.retries = number,
-                _ => reader.refuse(fields.value_at("retries"), Mistake::Retries { value: number, most: MOST }),
+                Ok(number) if i64::from(number) <= MAX_RETRIES => retries.retries = number,
+                _ => reader.refuse(fields.value_at("retries"), Mistake::Retries { value: number, most: MAX_RETRIES }),
             }
         }
         if let Some(text) = fields.text(reader, "wait") {

@@ -89,9 +89,9 @@ const WRONG: &[(&str, &str, &[&str])] = &[
         &["6:9 `files` is empty"],
     ),
     ("files = [", "files = [1, ", &[r#"6:10 `files` takes a list of strings `["..", ..]`, not an integer"#]),
-    ("*.csv", "{day:%Y.csv", &["6:36 `{day` is not closed: write `{day:%Y%m%d}`"]),
+    ("*.csv", "{day:%Y.csv", &["6:36 `{day` is not closed: write `{day:FORMAT}`"]),
     ("*.csv", "{day}.csv", &["6:36 a day in `files` says how it is written | for example `{day:%Y-%m-%d}`"]),
-    ("*.csv", "{day:%H}.csv", &["6:41 `%H` is not the strftime format of a date: write for example `%Y%m%d`"]),
+    ("*.csv", "{day:%H}.csv", &["6:41 `%H` is not a strftime format for this placeholder"]),
     (
         "time  =",
         "csv = { delimiter = \";;\", quote = \",\" }\ntime  =",

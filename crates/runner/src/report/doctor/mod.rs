@@ -15,7 +15,7 @@ use tidetable_store::{Blobs, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
-use crate::report::LEAST_AGE;
+use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
 use crate::run::RunError;
 
@@ -286,7 +286,7 @@ impl Diagnosis {
     }
 
     fn notes(&mut self, store: &Store, now: i64) -> Result<(), RunError> {
-        let left = store.leftovers(now.saturating_sub(LEAST_AGE))?;
+        let left = store.leftovers(now.saturating_sub(MIN_AGE))?;
         if !left.is_empty() {
             let bytes: u64 = left.iter().map(|file| file.bytes).sum();
             let files = several(left.len() as u64, "half-written file");

@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use tidetable_layout::time::LocalTime;
+use tidetable_layout::time::LocalOffset;
 use tidetable_source::TimeCounts;
 
 use crate::functions::argument_types::is_text;
@@ -60,16 +60,16 @@ impl Clock {
         instant.checked_add(offset * MICROS)
     }
 
-    /// The instant of the local time `local`, by the rule of [`LocalTime`]: the first of two; `None` if skipped or
-    /// beyond the calendar.
+    /// The instant of the local time `local`, the earlier of two (see [`LocalOffset`]); `None` if it is skipped or beyond
+    /// the calendar.
     pub(crate) fn instant(&self, local: i64) -> Option<i64> {
         local.checked_sub(self.meant(local.div_euclid(MICROS))? * MICROS)
     }
 
-    /// The offset of a local time, seconds.
+    /// The offset of a local time, both in seconds.
     fn meant(&self, local: i64) -> Option<i64> {
-        let meant = LocalTime::of(&self.zone, &DateTime::from_timestamp(local, 0)?.naive_utc());
-        count_times(TimeCounts { repeated: u64::from(matches!(meant, LocalTime::Twice(_))), cut: 0 });
+        let meant = LocalOffset::resolve(&self.zone, &DateTime::from_timestamp(local, 0)?.naive_utc());
+        count_times(TimeCounts { repeated: u64::from(matches!(meant, LocalOffset::Ambiguous(_))), cut: 0 });
         meant.offset().map(i64::from)
     }
 

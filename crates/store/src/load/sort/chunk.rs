@@ -115,8 +115,8 @@ pub(crate) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
     events
 }
 
-/// Greatest share of waiting bytes to hold back, in quarters.
-const MOST_HELD: u64 = 3;
+/// Maximum share of waiting bytes to hold back, in quarters.
+const MAX_HELD: u64 = 3;
 
 /// The window to hold back: that of the latest event in `chunks`, since inputs are mostly in order of time. So a load
 /// tends to write one SST per window. `None` if that would keep nearly all chunks in memory.
@@ -125,7 +125,7 @@ pub(crate) fn held_back(chunks: &[Chunk]) -> Option<i64> {
     let bytes = |held: bool| -> u64 {
         chunks.iter().filter(|chunk| !held || chunk.windows.contains_key(open)).map(|chunk| chunk.bytes).sum()
     };
-    (bytes(true) * 4 <= bytes(false) * MOST_HELD).then_some(*open)
+    (bytes(true) * 4 <= bytes(false) * MAX_HELD).then_some(*open)
 }
 
 /// The parts of `chunks` that are in the window `held`.

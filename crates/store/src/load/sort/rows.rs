@@ -134,7 +134,7 @@ impl<'a> Records<'a> {
             ordered.extend_from_slice(events);
             ordered.sort_by_key(|event| key(*event));
             for alike in ordered.chunk_by(|a, b| key(*a) == key(*b)) {
-                if self.group.keeps_alike() { self.push_each(alike)? } else { self.push_alike(alike) }
+                if self.group.keeps_duplicates() { self.push_each(alike)? } else { self.push_alike(alike) }
             }
             self.scratch = ordered;
         }

@@ -1,4 +1,6 @@
-//! Sorts what an encoder lays out into one block, cell by cell: the later of two equal cells wins.
+//! Test fixtures, and a reference loader in place of `tidetable_store::load`: encodes batches and sorts their events into
+//! one block. Among equal (row, column, timestamp) the later input event wins. Does not implement aggregate families or
+//! `upsert`; orders duplicates by content, not arrival.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,10 +21,9 @@ use crate::scalar::ColumnView;
 use crate::schema::FieldType;
 use crate::spec::{ColumnSpec, FamilySpec, Field, SourceSchema, TableSpec};
 
+/// Microseconds per millisecond.
 pub(super) const MS: i64 = 1000;
-pub(super) const MINUTE: i64 = 60_000 * MS;
-pub(super) const DAY: i64 = 1440 * MINUTE;
-/// 2021-03-05T12:00:00Z, a Friday of ISO week 9.
+/// 2021-03-05T12:00:00Z, a Friday of ISO week 9, in microseconds since the epoch.
 pub(super) const NOON: i64 = 1_614_945_600_000_000;
 
 pub(super) fn source(fields: &[(&str, FieldType)], time: &str) -> SourceSchema {
@@ -48,6 +49,7 @@ pub(super) fn table(row_key: &str, families: &[(&str, &[(&str, &str)])]) -> Tabl
     TableSpec { name: "T".into(), row_key: row_key.into(), families, ..TableSpec::default() }
 }
 
+/// Instants in microseconds since the epoch.
 pub(super) fn times(values: &[i64]) -> ArrayRef {
     Arc::new(TimestampMicrosecondArray::from(values.to_vec()).with_timezone("UTC"))
 }
@@ -82,28 +84,34 @@ pub(super) fn batch(source: &SourceSchema, columns: Vec<ArrayRef>) -> RecordBatc
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
 
+/// A table with a row for each meter and day, and a column for each time of day; its source has `meter`, `ts` and `kwh`.
 pub(super) fn meters() -> (TableSpec, SourceSchema) {
     let spec = table("{meter:010}#{ts:%Y%m%d}", &[("METER", &[("ID", "{meter}"), ("{ts:%H%M}", "{kwh}")])]);
     let fields = [("meter", FieldType::UInt64), ("ts", FieldType::Timestamp), ("kwh", FieldType::Float64)];
     (spec, source(&fields, "ts"))
 }
 
-pub(super) fn key_of(layout: &Layout, encoder: &Encoder<'_>, laid_out: &EncodedBatch, event: usize) -> Vec<u8> {
-    let mut key = encoder.prefixes().get(laid_out.prefix[event]).to_vec();
-    layout.stored().tail.write(laid_out.tail.get(event).copied().unwrap_or(0), &mut key);
+/// The row key of an event: its prefix and the digits of its tail.
+pub(super) fn key_of(layout: &Layout, encoder: &Encoder<'_>, encoded: &EncodedBatch, event: usize) -> Vec<u8> {
+    let mut key = encoder.prefixes().get(encoded.prefix[event]).to_vec();
+    layout.stored().tail.write(encoded.tail.get(event).copied().unwrap_or(0), &mut key);
     key
 }
 
+/// Encodes `batches` and sorts their events into one block. Rejected rows are left out.
 pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
     let mut encoder = layout.encoder();
-    let laid: Vec<EncodedBatch> = batches.iter().map(|batch| encoder.encode(batch).unwrap()).collect();
-    let events: Vec<(usize, usize)> =
-        laid.iter().enumerate().flat_map(|(at, laid)| (0..laid.prefix.len()).map(move |event| (at, event))).collect();
+    let encoded: Vec<EncodedBatch> = batches.iter().map(|batch| encoder.encode(batch).unwrap()).collect();
+    let events: Vec<(usize, usize)> = encoded
+        .iter()
+        .enumerate()
+        .flat_map(|(batch, encoded)| (0..encoded.prefix.len()).map(move |event| (batch, event)))
+        .collect();
     let mut rows: BTreeMap<Vec<u8>, (Vec<u8>, u64)> = BTreeMap::new();
-    for (at, event) in &events {
-        let prefix = encoder.prefixes().get(laid[*at].prefix[*event]).to_vec();
-        let tail = laid[*at].tail.get(*event).copied().unwrap_or(0);
-        rows.insert(key_of(layout, &encoder, &laid[*at], *event), (prefix, tail));
+    for (batch, event) in &events {
+        let prefix = encoder.prefixes().get(encoded[*batch].prefix[*event]).to_vec();
+        let tail = encoded[*batch].tail.get(*event).copied().unwrap_or(0);
+        rows.insert(key_of(layout, &encoder, &encoded[*batch], *event), (prefix, tail));
     }
     let mut keys = Keys::new(Arc::new(layout.stored().tail.clone()));
     rows.values().for_each(|(prefix, tail)| keys.push(prefix, *tail));
@@ -111,34 +119,38 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
 
     let mut groups = Vec::new();
     for (group, stored) in layout.stored().groups.iter().enumerate() {
-        // For each record, for each column, the event whose value it has. Of events side by side each is one.
+        // Maps each record to the (batch, event) that supplies each column; `None` is null. Normally events with equal
+        // (row, qualifier, timestamp) form one record. In a group that keeps duplicates, the content is part of the
+        // key, so only identical events merge.
         type RecordKey = (usize, Vec<u8>, Reverse<i64>, Vec<u8>);
         let mut records: BTreeMap<RecordKey, Vec<Option<(usize, usize)>>> = BTreeMap::new();
-        for (at, event) in &events {
-            let own = &laid[*at].groups[group];
+        for (batch, event) in &events {
+            let own = &encoded[*batch].groups[group];
             if own.columns.iter().all(|column| column.is_null(*event)) {
                 continue;
             }
-            let row = row_of[&key_of(layout, &encoder, &laid[*at], *event)];
+            let row = row_of[&key_of(layout, &encoder, &encoded[*batch], *event)];
             let qualifier = own
                 .qualifier
                 .as_ref()
                 .map_or_else(Vec::new, |codes| encoder.qualifiers(group).unwrap().get(codes[*event]).to_vec());
             let time = own.timestamps.as_ref().map_or(0, |times| times[*event]);
-            let content = if stored.keeps_alike() { content(&own.columns, *event) } else { Vec::new() };
+            let content = if stored.keeps_duplicates() { content(&own.columns, *event) } else { Vec::new() };
             let picks = records
                 .entry((row, qualifier, Reverse(time), content))
                 .or_insert_with(|| vec![None; stored.columns.len()]);
+            // Columns are separate cells, and a null leaves the older value. A packed group is one cell, so the later
+            // event replaces all fields.
             for (pick, column) in picks.iter_mut().zip(&own.columns) {
                 if column.is_valid(*event) || stored.packed.is_some() {
-                    *pick = Some((*at, *event));
+                    *pick = Some((*batch, *event));
                 }
             }
         }
         let columns = (0..stored.columns.len()).map(|column| {
             let nothing = arrow::array::new_null_array(&stored.columns[column].value.arrow(), 1);
             let mut arrays: Vec<&dyn Array> =
-                laid.iter().map(|laid| laid.groups[group].columns[column].as_ref()).collect();
+                encoded.iter().map(|encoded| encoded.groups[group].columns[column].as_ref()).collect();
             arrays.push(nothing.as_ref());
             let picks: Vec<(usize, usize)> =
                 records.values().map(|picks| picks[column].unwrap_or((arrays.len() - 1, 0))).collect();
@@ -152,14 +164,14 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
             end += *slot;
             *slot = end;
         }
-        let dynamic = laid.first().is_some_and(|laid| laid.groups[group].qualifier.is_some());
+        let dynamic = encoded.first().is_some_and(|encoded| encoded.groups[group].qualifier.is_some());
         let mut dictionary: Vec<Box<[u8]>> =
             records.keys().map(|(_, qualifier, ..)| qualifier.clone().into()).collect();
         dictionary.sort();
         dictionary.dedup();
         let code = |qualifier: &[u8]| dictionary.binary_search_by(|own| (**own).cmp(qualifier)).unwrap() as u32;
         let codes = records.keys().map(|(_, qualifier, ..)| code(qualifier)).collect();
-        let stored_times = laid.first().is_some_and(|laid| laid.groups[group].timestamps.is_some());
+        let stored_times = encoded.first().is_some_and(|encoded| encoded.groups[group].timestamps.is_some());
         let timestamps = stored_times.then(|| records.keys().map(|(_, _, time, _)| time.0).collect());
         let qualifiers = dynamic.then_some(Qualifiers { dictionary, codes });
         groups.push(Some(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() }));
@@ -242,8 +254,9 @@ pub(super) fn lines(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// All records of a block, every projection checked against the whole.
-pub(super) fn records(layout: &Layout, block: &Block) -> RecordBatch {
+/// Decodes all records of a block. Checks that decoding no field gives as many records, and decoding each field alone
+/// the same values, in any order.
+pub(super) fn decode_checked(layout: &Layout, block: &Block) -> RecordBatch {
     let count = layout.records_schema().fields().len();
     let all: Vec<usize> = (0..count).collect();
     let whole = layout.decode(project(layout, block, &all), &all).unwrap();
