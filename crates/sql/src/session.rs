@@ -29,6 +29,7 @@ use crate::catalog::names::{CATALOG, RECORDS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
+use crate::optimizer::group_top_k::top_by_group;
 use crate::optimizer::logical_rules;
 use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
@@ -301,6 +302,9 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     if let Some(memory) = memory {
         let max_build_bytes = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         rules.insert(after_pushdown, joins_that_spill(max_build_bytes));
+    } else {
+        let before_sorts = rules.iter().position(|rule| rule.name() == "WindowTopN").unwrap_or(0);
+        rules.insert(before_sorts, top_by_group());
     }
     rules.insert(after_pushdown, aggregate_in_scan());
     let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());

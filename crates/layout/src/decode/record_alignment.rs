@@ -105,7 +105,7 @@ impl RecordAlignment {
 }
 
 /// Whether each row has one record.
-fn is_one_each(ends: &[u32]) -> bool {
+pub(super) fn is_one_each(ends: &[u32]) -> bool {
     // Without an early exit the loop runs in vector instructions.
     ends.iter().zip(1..).fold(true, |all, (end, record): (&u32, u32)| all & (*end == record))
 }

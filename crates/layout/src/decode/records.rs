@@ -8,7 +8,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::block::Block;
 use crate::decode::columns::ColumnReader;
-use crate::decode::record_alignment::RecordAlignment;
+use crate::decode::record_alignment::{RecordAlignment, is_one_each};
 use crate::error::DecodeError;
 use crate::plan::Layout;
 
@@ -55,6 +55,9 @@ impl Layout {
 
 /// The permutation of records that sorts each row by time; `None` if they are sorted.
 fn time_order(alignment: &RecordAlignment, column: &dyn Array) -> Option<UInt32Array> {
+    if is_one_each(&alignment.row_ends) {
+        return None;
+    }
     let times = column.as_primitive_opt::<TimestampMicrosecondType>()?;
     let values = times.values();
     let mut start = 0;

@@ -64,7 +64,10 @@ impl GroupHead {
         let (ends, layout) = match mode {
             MODE_EXPLICIT => {
                 let counts = integer_list::read::<u32>(&mut input, rows)?;
-                let ends = ends(counts.iter().copied(), records).ok_or_else(|| input.corrupt())?;
+                let ends = match is_one_each(&counts, records) {
+                    true => (1..=records as u32).collect(),
+                    false => ends(counts.iter().copied(), records).ok_or_else(|| input.corrupt())?,
+                };
                 let codes = dynamic.then(|| Stream::read(&mut input, codes, records, &mut next)).transpose()?;
                 let timestamps = stored.then(|| Stream::read(&mut input, times, records, &mut next)).transpose()?;
                 (ends, RecordLayout::Explicit { codes, timestamps })
@@ -91,7 +94,8 @@ impl GroupHead {
         let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
         let outliers = outliers::read_entries(&mut input, (index, group), records, &mut next)?;
         input.finish()?;
-        let most = record_counts(&ends).max().unwrap_or_default();
+        // Tall tables have no sums by row.
+        let most = if sums.is_empty() { 0 } else { record_counts(&ends).max().unwrap_or_default() };
         let range = |column: usize| meta.columns.get(index)?.get(column)?.range;
         let wraps = |column: &usize| {
             let integer = matches!(
@@ -233,6 +237,12 @@ impl GroupHead {
     pub(crate) fn dictionary_bytes(&self) -> usize {
         self.dictionary.as_ref().map_or(0, |(_, list)| list.left())
     }
+}
+
+/// Whether each row has one record.
+fn is_one_each(counts: &[u32], records: usize) -> bool {
+    // Without an early exit the loop runs in vector instructions.
+    counts.len() == records && counts.iter().fold(true, |all, count| all & (*count == 1))
 }
 
 /// The end of each row. Ends ascend, so if the last one fits all do.

@@ -142,4 +142,8 @@ impl Cut for Bins {
             }
         }
     }
+
+    fn next(&self, _start: i64) -> Option<i64> {
+        None
+    }
 }

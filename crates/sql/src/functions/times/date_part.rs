@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -57,27 +57,41 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
     let day = |time: i64| time.div_euclid(DAY);
     // The epoch was a Thursday.
     let weekday = |time: i64| (day(time) + 3).rem_euclid(7);
-    let done: PrimitiveArray<Int32Type> = match name {
-        "hour" => times.unary(|time| (time.rem_euclid(DAY) / HOUR) as i32),
-        "minute" => times.unary(|time| (time.rem_euclid(HOUR) / MINUTE) as i32),
-        "second" => times.unary(|time| (time.rem_euclid(MINUTE) / SECOND) as i32),
-        "isodow" => times.unary(|time| weekday(time) as i32 + 1),
-        "dow" => times.unary(|time| ((weekday(time) + 1) % 7) as i32),
-        "day" => times.unary(|time| civil_from_days(day(time)).2 as i32),
-        "month" => times.unary(|time| civil_from_days(day(time)).1 as i32),
-        "quarter" => times.unary(|time| ((civil_from_days(day(time)).1 - 1) / 3 + 1) as i32),
-        "year" => times.unary(|time| civil_from_days(day(time)).0 as i32),
-        "doy" => times.unary(|time| (day(time) - days_from_civil(civil_from_days(day(time)).0, 1, 1) + 1) as i32),
-        "isoyear" => times.unary(|time| iso_week(day(time)).0 as i32),
-        "week" => times.unary(|time| iso_week(day(time)).1 as i32),
+    Some(match name {
+        "hour" => by_unit(times, HOUR, |time| (time.rem_euclid(DAY) / HOUR) as i32),
+        "minute" => by_unit(times, MINUTE, |time| (time.rem_euclid(HOUR) / MINUTE) as i32),
+        "second" => by_unit(times, SECOND, |time| (time.rem_euclid(MINUTE) / SECOND) as i32),
+        "isodow" => by_unit(times, DAY, |time| weekday(time) as i32 + 1),
+        "dow" => by_unit(times, DAY, |time| ((weekday(time) + 1) % 7) as i32),
+        "day" => by_unit(times, DAY, |time| civil_from_days(day(time)).2 as i32),
+        "month" => by_unit(times, DAY, |time| civil_from_days(day(time)).1 as i32),
+        "quarter" => by_unit(times, DAY, |time| ((civil_from_days(day(time)).1 - 1) / 3 + 1) as i32),
+        "year" => by_unit(times, DAY, |time| civil_from_days(day(time)).0 as i32),
+        "doy" => {
+            by_unit(times, DAY, |time| (day(time) - days_from_civil(civil_from_days(day(time)).0, 1, 1) + 1) as i32)
+        }
+        "isoyear" => by_unit(times, DAY, |time| iso_week(day(time)).0 as i32),
+        "week" => by_unit(times, DAY, |time| iso_week(day(time)).1 as i32),
         _ => return None,
-    };
-    Some(Arc::new(done))
+    })
+}
+
+/// A part of each time that is constant over multiples of `unit` microseconds: neighbours often lie in one.
+fn by_unit(times: &TimestampMicrosecondArray, unit: i64, part: impl Fn(i64) -> i32) -> ArrayRef {
+    let (mut current, mut value) = (0..0, 0);
+    let parts = times.values().iter().map(|time| {
+        if !current.contains(time) {
+            let into = time.rem_euclid(unit);
+            current = time.saturating_sub(into)..time.saturating_add(unit - into);
+            value = part(*time);
+        }
+        value
+    });
+    Arc::new(Int32Array::new(parts.collect(), times.nulls().cloned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::TimestampMicrosecondArray;
     use arrow::compute::{DatePart as ArrowPart, date_part};
 
     use super::*;

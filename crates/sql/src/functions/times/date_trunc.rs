@@ -77,21 +77,6 @@ impl TruncUnit {
     }
 }
 
-impl TruncUnit {
-    /// Start of the unit after the one that starts at `start`.
-    fn next(&self, start: i64) -> Option<i64> {
-        match *self {
-            Self::Micros(step) => start.checked_add(step),
-            Self::Week => start.checked_add(7 * DAY),
-            Self::Months(step) => {
-                let (year, month, _) = civil_from_days(start.div_euclid(DAY));
-                let month = month - 1 + step;
-                days_from_civil(year + i64::from(month / 12), month % 12 + 1, 1).checked_mul(DAY)
-            }
-        }
-    }
-}
-
 impl Cut for TruncUnit {
     fn even(&self) -> Option<(i64, i64)> {
         match self {
@@ -111,6 +96,18 @@ impl Cut for TruncUnit {
             Self::Months(step) => {
                 let (year, month, _) = civil_from_days(time.div_euclid(DAY));
                 days_from_civil(year, (month - 1) / step * step + 1, 1).checked_mul(DAY)
+            }
+        }
+    }
+
+    fn next(&self, start: i64) -> Option<i64> {
+        match *self {
+            Self::Micros(step) => start.checked_add(step),
+            Self::Week => start.checked_add(7 * DAY),
+            Self::Months(step) => {
+                let (year, month, _) = civil_from_days(start.div_euclid(DAY));
+                let month = month - 1 + step;
+                days_from_civil(year + i64::from(month / 12), month % 12 + 1, 1).checked_mul(DAY)
             }
         }
     }

@@ -17,6 +17,9 @@ pub(crate) trait Cut {
 
     /// Start of the unit that contains `time`; `None` beyond the calendar.
     fn start(&self, time: i64) -> Option<i64>;
+
+    /// Start of the unit after the one that starts at `start`, if it is cheap to tell.
+    fn next(&self, start: i64) -> Option<i64>;
 }
 
 /// Truncates `times`; `None` if they are not in microseconds. With `by_clocks`, times with a zone are truncated in
@@ -33,7 +36,8 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
             None => return Ok(None),
         },
     };
-    let even = to.even().filter(|_| clock.is_none());
+    let is_local = clock.is_some();
+    let even = to.even().filter(|_| !is_local);
     let mut one = |time: i64| {
         let start = match &mut clock {
             Some(clock) => clock.cut(time, |local| to.start(local)),
@@ -53,7 +57,21 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
                 Some((step, origin)) => {
                     times.unary(|time| time.wrapping_sub(time.wrapping_sub(origin).rem_euclid(step)))
                 }
-                None => times.iter().map(|time| time.map(&mut one).transpose()).collect::<Result<_>>()?,
+                None => {
+                    // Neighbours often lie in one unit.
+                    let mut unit = 0..0;
+                    let mut cut = |time: i64| -> Result<i64> {
+                        if unit.contains(&time) {
+                            return Ok(unit.start);
+                        }
+                        let start = one(time)?;
+                        if let Some(end) = to.next(start).filter(|_| !is_local) {
+                            unit = start..end;
+                        }
+                        Ok(start)
+                    };
+                    times.iter().map(|time| time.map(&mut cut).transpose()).collect::<Result<_>>()?
+                }
             };
             ColumnarValue::Array(Arc::new(done.with_timezone_opt(times.timezone())))
         }
