@@ -4,7 +4,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::{TimestampMicrosecondType, UInt64Type};
 use tidetable_sql::SessionOptions;
 
-use super::{columns, csv, family, spec};
+use super::{columns, csv, family, plan, rows, spec};
 use crate::run;
 use crate::world::{DAY, START, World};
 
@@ -61,5 +61,49 @@ async fn inner_limits_keep_their_rows_below_other_orders_and_joins() {
                 assert_eq!(times_and_meters(&session, query).await, [], "{key} {partitions}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn top_rows_of_groups_equal_those_of_a_sort() {
+    let world = World::with_table(
+        columns(),
+        spec("{ts:ms}#{meter:06}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]),
+        &[],
+        &csv(7, 4, HOUR, false, 1),
+    );
+    let by = |function: &str, groups: &str, order: &str, filter: &str| {
+        format!(
+            "SELECT * FROM (SELECT meter, ts, kwh, tag, {function} OVER (PARTITION BY {groups} ORDER BY {order}) AS n FROM T) \
+             WHERE {filter}"
+        )
+    };
+    let beside = "SELECT * FROM (SELECT meter, ts, row_number() OVER (PARTITION BY tag ORDER BY kwh, ts, meter) AS n, \
+                  sum(kwh) OVER (PARTITION BY tag ORDER BY kwh, ts, meter ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS s FROM T) \
+                  WHERE n = 1";
+    let limited = [
+        by("row_number()", "tag", "kwh DESC NULLS LAST, ts, meter", "n = 1"),
+        by("row_number()", "tag, CAST(ts AS DATE)", "kwh, ts, meter", "n <= 3"),
+        by("row_number()", "meter", "kwh NULLS FIRST, ts", "n < 3 AND ts >= '2018-01-02'"),
+        by("row_number()", "meter", "ts DESC", "2 >= n AND kwh > 100"),
+        by("rank()", "tag", "kwh DESC", "n <= 2"),
+        by("rank()", "extract(hour FROM ts)", "kwh", "n = 1"),
+    ];
+    let others = [
+        by("row_number()", "meter", "ts", "n > 2"),
+        by("dense_rank()", "tag", "kwh", "n <= 2"),
+        by("row_number()", "meter", "kwh, ts", "n = 2 OR kwh IS NULL"),
+        beside.to_owned(),
+    ];
+    let session = world.session();
+    // A memory limit leaves the sort, and with it the rule, out.
+    let sorting = world.open(&SessionOptions { memory: Some(64 << 20), ..SessionOptions::default() });
+    for (query, is_limited) in limited.iter().zip([true; 6]).chain(others.iter().zip([false; 4])) {
+        let expected = rows(&run(&sorting, query).await);
+        assert!(expected.len() > 1, "{query}");
+        assert_eq!(rows(&run(&session, query).await), expected, "{query}");
+        let text = plan(&session, query).await;
+        assert_eq!(text.contains("PartitionedTopKExec"), is_limited, "{query}: {text}");
+        assert!(!plan(&sorting, query).await.contains("PartitionedTopKExec"), "{query}");
     }
 }
