@@ -82,7 +82,10 @@ impl GroupHead {
                 if ids.iter().any(|id| *id as usize >= count) {
                     return Err(input.corrupt());
                 }
-                let ends = ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?;
+                let ends = match lens.iter().all(|len| *len == 1) && rows == records {
+                    true => (1..=records as u32).collect(),
+                    false => ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?,
+                };
                 let bases = stored.then(|| Stream::read(&mut input, times, rows, &mut next)).transpose()?;
                 (ends, RecordLayout::Patterns { spans, codes, offsets, ids, bases })
             }
@@ -95,7 +98,8 @@ impl GroupHead {
         let outliers = outliers::read_entries(&mut input, (index, group), records, &mut next)?;
         input.finish()?;
         // Tall tables have no sums by row.
-        let most = if sums.is_empty() { 0 } else { record_counts(&ends).max().unwrap_or_default() };
+        let has_sums = sums.iter().any(Option::is_some);
+        let most = if has_sums { record_counts(&ends).max().unwrap_or_default() } else { 0 };
         let range = |column: usize| meta.columns.get(index)?.get(column)?.range;
         let wraps = |column: &usize| {
             let integer = matches!(

@@ -28,16 +28,9 @@ struct DecimalAverage {
 impl DecimalAverage {
     /// `sum / count`; `scale` is that of `sum`.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
-        let ten = i256::from_i128(10);
-        let finer = (self.scale - scale).max(0).cast_unsigned();
-        let average = ten.checked_pow(finer.into()).and_then(|unit| sum.checked_mul(unit)).and_then(|sum| {
-            let count = i256::from_i128(count.into());
-            let (whole, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?.checked_abs()?);
-            let up = rest >= count - rest;
-            let one = i256::from_i128(if sum.is_negative() { -1 } else { 1 });
-            if up { whole.checked_add(one) } else { Some(whole) }
-        });
-        let average = average.and_then(i256::to_i128).ok_or_else(average_overflow)?;
+        let finer = (self.scale - scale).max(0).cast_unsigned().into();
+        let narrow = sum.to_i128().and_then(|sum| narrow_average(sum, finer, count));
+        let average = narrow.or_else(|| wide_average(sum, finer, count)).ok_or_else(average_overflow)?;
         if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) {
             Ok(average)
         } else {
@@ -55,6 +48,9 @@ impl DecimalAverage {
                     values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(average_overflow)?;
                 (Some(sum), own, (values.len() - values.null_count()) as u64)
             }
+            ([ScalarValue::UInt64(count), ScalarValue::Decimal128(sum, _, own)], false) => {
+                (sum.map(i256::from_i128), *own, count.unwrap_or(0))
+            }
             ([ScalarValue::UInt64(count), sum], false) => {
                 let (sum, own) = wide(&sum.to_array()?)?;
                 (sum.as_primitive::<Decimal256Type>().iter().next().flatten(), own, count.unwrap_or(0))
@@ -67,6 +63,27 @@ impl DecimalAverage {
         };
         Ok(ScalarValue::Decimal128(average, self.precision, self.scale))
     }
+}
+
+/// `sum * 10^finer / count`, rounded half away from zero; `None` if a step needs more than 128 bits.
+fn narrow_average(sum: i128, finer: u32, count: u64) -> Option<i128> {
+    let sum = sum.checked_mul(10_i128.checked_pow(finer)?)?;
+    // A division of 64 bits is several times as fast.
+    let (whole, rest) = match (i64::try_from(sum), i64::try_from(count)) {
+        (Ok(sum), Ok(count)) => (i128::from(sum.checked_div(count)?), i128::from(sum.checked_rem(count)?)),
+        _ => (sum.checked_div(count.into())?, sum.checked_rem(count.into())?),
+    };
+    let up = rest.abs() >= i128::from(count) - rest.abs();
+    whole.checked_add(if up { sum.signum() } else { 0 })
+}
+
+/// As [`narrow_average`], in 256 bits.
+fn wide_average(sum: i256, finer: u32, count: u64) -> Option<i128> {
+    let sum = i256::from_i128(10).checked_pow(finer)?.checked_mul(sum)?;
+    let count = i256::from_i128(count.into());
+    let (whole, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?.checked_abs()?);
+    let one = i256::from_i128(if sum.is_negative() { -1 } else { 1 });
+    if rest >= count - rest { whole.checked_add(one)?.to_i128() } else { whole.to_i128() }
 }
 
 fn average_overflow() -> DataFusionError {
@@ -152,5 +169,28 @@ impl GroupsAccumulator for GroupAverages {
 
     fn size(&self) -> usize {
         self.inner.size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_averages_equal_wide_ones() {
+        let sums =
+            [0, 1, -1, 5, -5, 14, 15, -15, 16, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 100, -(1 << 100)];
+        for (sum, count) in
+            sums.into_iter().flat_map(|sum| [1, 2, 3, 4, 10, 1 << 40, u64::MAX].map(|count| (sum, count)))
+        {
+            for finer in [0, 1, 4] {
+                let wide = wide_average(i256::from_i128(sum), finer, count);
+                assert_eq!(narrow_average(sum, finer, count), wide, "{sum} {count} {finer}");
+            }
+        }
+        assert_eq!(narrow_average(15, 0, 10), Some(2));
+        assert_eq!(narrow_average(-15, 0, 10), Some(-2));
+        assert_eq!(narrow_average(i128::MAX, 1, 10), None);
+        assert_eq!(wide_average(i256::from_i128(i128::MAX), 1, 10), Some(i128::MAX));
     }
 }
