@@ -8,4 +8,5 @@ mod record_alignment;
 mod records;
 mod rows;
 
+pub use record_alignment::is_one_each;
 pub use rows::{RowValues, record_counts};

@@ -104,8 +104,8 @@ impl RecordAlignment {
     }
 }
 
-/// Whether each row has one record.
-pub(super) fn is_one_each(ends: &[u32]) -> bool {
+/// Whether each row has one record. `ends`: the end of each row's records.
+pub fn is_one_each(ends: &[u32]) -> bool {
     // Without an early exit the loop runs in vector instructions.
     ends.iter().zip(1..).fold(true, |all, (end, record): (&u32, u32)| all & (*end == record))
 }

@@ -15,12 +15,12 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
-use tidetable_layout::decode::record_counts;
+use tidetable_layout::decode::{is_one_each, record_counts};
 
 use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
-use crate::scan::records::{Fields, ReadRequest, Records, is_one_each, verdict};
+use crate::scan::records::{Fields, ReadRequest, Records, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
 

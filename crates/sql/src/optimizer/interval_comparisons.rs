@@ -3,54 +3,18 @@
 //! `ts + INTERVAL '1 day' > '2018-01-03'` becomes `ts > '2018-01-02'`, a bound by which a scan skips files. Otherwise each
 //! time would be computed, and asked of a zone table.
 
-use std::sync::Arc;
-
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, binary_expr, lit};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::time::DAY;
 
+use crate::optimizer::comparison_rule::{self, LogicalRules};
 use crate::pushdown::dependence::is_utc;
 
-/// Inserts the rule after expressions are simplified, when constants are folded.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
-    let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
-    rules.insert(place, Arc::new(IntervalComparisons));
-}
-
-#[derive(Debug)]
-struct IntervalComparisons;
-
-impl OptimizerRule for IntervalComparisons {
-    fn name(&self) -> &str {
-        "interval_comparisons"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // Filters only: elsewhere a rewrite would rename output columns.
-        let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
-        let schema = Arc::clone(filter.input.schema());
-        plan.map_expressions(|expr| {
-            expr.transform_up(|expr| {
-                Ok(match without_interval(&expr, &schema) {
-                    Some(moved) => Transformed::yes(moved),
-                    None => Transformed::no(expr),
-                })
-            })
-        })
-    }
+/// Inserts the rule.
+pub(crate) fn insert(rules: &mut LogicalRules) {
+    comparison_rule::insert(rules, "interval_comparisons", without_interval);
 }
 
 /// Rewrites `time + interval op constant`, either way round and with a minus too; `None` for other expressions, for

@@ -1,6 +1,7 @@
 //! Optimizer rules, physical but for those of comparisons.
 
 pub(crate) mod aggregate_below_join;
+pub(crate) mod comparison_rule;
 pub(crate) mod group_top_k;
 pub(crate) mod interval_comparisons;
 pub(crate) mod node_rule;

@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_layout::decode::record_counts;
+use tidetable_layout::decode::{is_one_each, record_counts};
 use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
 
@@ -267,12 +267,6 @@ pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray
     let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
     let unlike = || DataFusionError::Internal(format!("the filter {filter} is not boolean"));
     Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
-}
-
-/// Whether each row has one record.
-pub(crate) fn is_one_each(ends: &[u32]) -> bool {
-    // Without an early exit the loop runs in vector instructions.
-    ends.iter().zip(1..).fold(true, |all, (end, record): (&u32, u32)| all & (*end == record))
 }
 
 /// Repeats each row's result for its records.

@@ -4,57 +4,20 @@
 //! derives that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may
 //! stay as an optimization once the defect is fixed.
 
-use std::sync::Arc;
-
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
 use datafusion::scalar::ScalarValue;
 
 use crate::functions::ticks_per_second;
+use crate::optimizer::comparison_rule::{self, LogicalRules};
 use crate::pushdown::dependence::is_utc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Inserts [`DaysAsTimes`] after expressions are simplified.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
-    let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
-    rules.insert(place, Arc::new(DaysAsTimes));
-}
-
-/// Rewrites comparisons of dates in filters.
-#[derive(Debug)]
-struct DaysAsTimes;
-
-impl OptimizerRule for DaysAsTimes {
-    fn name(&self) -> &str {
-        "days_as_times"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // Filters only: elsewhere a rewrite would rename output columns.
-        let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
-        let schema = Arc::clone(filter.input.schema());
-        plan.map_expressions(|expr| {
-            expr.transform_up(|expr| {
-                Ok(match by_times(&expr, &schema) {
-                    Some(times) => Transformed::yes(times),
-                    None => Transformed::no(expr),
-                })
-            })
-        })
-    }
+/// Inserts the rule `days_as_times`.
+pub(crate) fn insert(rules: &mut LogicalRules) {
+    comparison_rule::insert(rules, "days_as_times", by_times);
 }
 
 /// Rewrites `CAST(time AS DATE) op day` to a comparison of times; `None` for other expressions, and for times not in

@@ -12,6 +12,9 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
 
+use crate::plan;
+use crate::world::World;
+
 use super::{batches, failure, plain, rows, run_all, still_broken, still_fails, texts};
 
 const MERGES: &str = "crates/sql/src/workarounds/merge_joins.rs";
@@ -105,4 +108,19 @@ async fn still_broken_joins_do_not_yield() {
     let config = SessionConfig::new().with_target_partitions(1).with_batch_size(100);
     let ends = first_poll(SessionContext::new_with_config(config)).await;
     assert!(ends, "{}", super::mended("crates/sql/src/workarounds/yielding_joins.rs", "a join yielded"));
+}
+
+#[tokio::test]
+async fn joins_of_our_sessions_yield() {
+    let session = World::with_days(1).session().sequential();
+    for query in [
+        "SELECT count(*) FROM SENSOR a CROSS JOIN SENSOR b",
+        "SELECT count(*) FROM SENSOR a JOIN SENSOR b ON a.kwh + b.kwh > 0",
+        "SELECT count(*) FROM SENSOR a JOIN SENSOR b ON a.ts = b.ts",
+    ] {
+        let plan = plan(&session, query).await;
+        let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+        let join = lines.iter().position(|line| line.contains("JoinExec")).unwrap();
+        assert!(lines[join - 1].contains("CooperativeExec"), "{plan}");
+    }
 }
