@@ -112,7 +112,8 @@ async fn still_broken_joins_do_not_yield() {
 
 #[tokio::test]
 async fn joins_of_our_sessions_yield() {
-    let session = World::with_days(1).session().sequential();
+    let world = World::with_days(1);
+    let session = world.session().sequential();
     for query in [
         "SELECT count(*) FROM SENSOR a CROSS JOIN SENSOR b",
         "SELECT count(*) FROM SENSOR a JOIN SENSOR b ON a.kwh + b.kwh > 0",
