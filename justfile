@@ -102,11 +102,16 @@ bench *ARGS: _release _peers
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/run.py "{{ release }}" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
 
-# Ask tidetable and DuckDB the same questions in turn: `just bench-sql`, `just bench-sql --only hour --runs 15`.
+# Ask tidetable and DuckDB the same questions in turn: `just bench-sql`, `just bench-sql --general`, `just bench-sql --only hour --runs 15`.
 bench-sql *ARGS: _peers
     cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/sql.py "{{ release }}" "{{ target }}/release/queries" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
+
+# The same with the fifteen queries of TSBS, cpu-only, and with chdb: `just bench-tsbs`, `just bench-tsbs --hosts 400 --seed 3`.
+bench-tsbs *ARGS: _peers
+    cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
+    python3 -B bench/tsbs.py "{{ release }}" "{{ target }}/release/queries" "{{ peers }}/bin/python" data/bench "$@"
 
 # The same of tall tables, a row an event, as `tidetable new` lays them out: `just bench-tall --data flights`.
 bench-tall *ARGS: _peers

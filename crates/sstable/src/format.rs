@@ -1,4 +1,4 @@
-//! The bytes of an SST, version 4. All integers are little-endian; `varint` is LEB128.
+//! The bytes of an SST, version 5. All integers are little-endian; `varint` is LEB128.
 //!
 //! ```text
 //! file    header 32 B | stripe | stripe | .. | filter | meta | footer 64 B
@@ -19,6 +19,9 @@
 //!         mode 0, explicit   records of each row | codes stream (dynamic) | timestamps stream (stored)
 //!         mode 1, patterns   pattern lengths, codes, timestamp offsets | pattern of each row
 //!                            | stream of each row's first timestamp (stored)
+//!         mode 2, gaps       as mode 1, with the number of records that each pattern lacks before the lengths, which with
+//!                            codes and offsets are those of patterns that lack none; then, of the others, the
+//!                            pattern of which they lack records, and these records
 //!         one stream for each column | optional sums, then optional outliers
 //! sums    for each column: stored u8 | if 1, a stream by row
 //! outliers  for each column its greatest, then its least: stored u8
@@ -34,7 +37,9 @@
 //! head is seeded with the file's uid and the stripe's offset and stored in meta; that of meta likewise, stored in the
 //! footer. So a stripe can be copied into another file without decoding, and misplaced bytes are detected.
 //!
-//! Version 3 has no outliers and no row flags in its stripe table. Version 2 has no sums; version 1 has no
+//! A meter that missed a reading has the pattern of the others with a gap.
+//!
+//! Version 4 has no mode 2. Version 3 has no outliers and no row flags in its stripe table. Version 2 has no sums; version 1 has no
 //! [`Codec::DecimalScaling`] and no [`Codec::Pfor`]. Otherwise they are equal, so stripes of older files are copied into
 //! newer ones unchanged.
 
@@ -45,7 +50,7 @@ pub(crate) const HEADER_MAGIC: [u8; 8] = *b"TIDESST\n";
 /// Last bytes of a file.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"TSSTEND\n";
 /// The format version that is written.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The oldest format version that is read.
 pub const OLDEST_VERSION: u32 = 1;
 /// Bytes of the header.
@@ -65,6 +70,8 @@ pub(crate) const MAX_META_BYTES: usize = 256 << 20;
 pub(crate) const MODE_EXPLICIT: u8 = 0;
 /// See [`MODE_EXPLICIT`].
 pub(crate) const MODE_PATTERNS: u8 = 1;
+/// See [`MODE_EXPLICIT`].
+pub(crate) const MODE_GAPS: u8 = 2;
 
 /// The codec of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,12 +161,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_of_version_4_never_change() {
+    fn constants_of_version_5_never_change() {
         assert_eq!(HEADER_MAGIC, [0x54, 0x49, 0x44, 0x45, 0x53, 0x53, 0x54, 0x0a]);
         assert_eq!(FOOTER_MAGIC, [0x54, 0x53, 0x53, 0x54, 0x45, 0x4e, 0x44, 0x0a]);
-        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (4, 32, 64, 4096));
+        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (5, 32, 64, 4096));
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
-        assert_eq!((MODE_EXPLICIT, MODE_PATTERNS), (0, 1));
+        assert_eq!((MODE_EXPLICIT, MODE_PATTERNS, MODE_GAPS), (0, 1, 2));
         let codecs: Vec<_> = (0..=10).filter_map(Codec::of).map(Codec::name).collect();
         assert_eq!(
             codecs,

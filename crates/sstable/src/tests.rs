@@ -1,6 +1,7 @@
 //! Files as a whole: round trips, ranges, corruption, the golden file.
 
 mod corruption;
+mod gaps;
 mod generate;
 mod golden;
 mod late_materialisation;

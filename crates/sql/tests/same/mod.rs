@@ -74,6 +74,36 @@ fn spec(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
 
 const HOUR: i64 = 3_600_000_000;
 
+/// Lines on time, and those that come later: some for the first time, some again, some with another value.
+fn late(csv: &str) -> (String, String) {
+    let (header, lines) = csv.split_once('\n').unwrap();
+    let (mut first, mut then) = (format!("{header}\n"), format!("{header}\n"));
+    for (at, line) in lines.lines().enumerate() {
+        let corrected = || {
+            let mut fields: Vec<&str> = line.split(',').collect();
+            fields[2] = "17";
+            fields.join(",")
+        };
+        let (early, later) = match at % 41 {
+            3 | 4 | 5 | 17 => (None, Some(line.to_owned())),
+            8 => (Some(line), Some(line.to_owned())),
+            29 => (Some(line), Some(corrected())),
+            _ => (Some(line), None),
+        };
+        first.extend(early.iter().flat_map(|line| [*line, "\n"]));
+        then.extend(later.iter().flat_map(|line| [line.as_str(), "\n"]));
+    }
+    (first, then)
+}
+
+/// A table of readings of which some come late, in a file of their own.
+fn with_late(spec: TableSpec, gc: &[(&str, &str)], csv: &str) -> World {
+    let (first, then) = late(csv);
+    let world = World::with_table(columns(), spec, gc, &first);
+    world.load("late.csv", &then);
+    world
+}
+
 /// Tables with every relation between rows, cells and records.
 pub fn worlds() -> Vec<(&'static str, World)> {
     let daily = "{meter:06}#{ts:%Y%m%d}";
@@ -144,6 +174,20 @@ pub fn worlds() -> Vec<(&'static str, World)> {
         ),
         ("sums by hour", make(spec(daily, counts), &[], &plain)),
         ("rows that are replaced", make(upsert, &[], &plain)),
+        ("late readings", with_late(daily_spec(), &[], &plain)),
+        ("late readings of other times", with_late(daily_spec(), &[("M", "maxversions=2")], &moved)),
+        (
+            "late readings of two families",
+            with_late(spec(daily, vec![times.clone(), family("N", &[("{ts:%H%M%S}", "{tag}")])]), &[], &plain),
+        ),
+        (
+            "late rows",
+            with_late(
+                spec("{meter:06}#{ts:ms}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]),
+                &[("M", "maxage=1d or maxversions=1")],
+                &plain,
+            ),
+        ),
         ("months", make(monthly, &[], &plain)),
         ("one window", make(whole, &[("M", "maxversions=1")], &plain)),
     ]

@@ -35,7 +35,7 @@ pub(crate) fn read<T: Lane>(input: &mut Input, count: usize) -> Result<Vec<T>, R
         Some(Codec::Absent) => Ok(Vec::new()),
         Some(codec) => {
             let mut values = vec![T::default(); count];
-            Decoder::new(codec, setup)?.read(&page, 0, count, &mut values).ok_or(corrupt)?;
+            Decoder::new(codec, setup)?.read(&page, 0, count, 0, &mut values).ok_or(corrupt)?;
             Ok(values)
         }
         None => Err(corrupt),

@@ -1,5 +1,6 @@
 //! Codecs of numbers, byte strings and blocks of bytes.
 
+pub(crate) mod bit_unpacking;
 pub(crate) mod block_compression;
 mod decimal_scaling;
 mod delta_order;

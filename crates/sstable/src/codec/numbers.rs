@@ -236,8 +236,15 @@ impl<T: Lane> Decoder<T> {
     }
 
     /// Fills `out` with the first values of a page. The page has `present` values and starts at value `first` of the
-    /// stream. `out` may be longer than needed for speed, see [`Self::room`].
-    pub(crate) fn read(&mut self, payload: &Bytes, first: usize, present: usize, out: &mut [T]) -> Option<()> {
+    /// stream. Values before `from` are not needed, and `out` may be longer than needed for speed, see [`Self::room`].
+    pub(crate) fn read(
+        &mut self,
+        payload: &Bytes,
+        first: usize,
+        present: usize,
+        from: usize,
+        out: &mut [T],
+    ) -> Option<()> {
         if out.len() > present {
             return None;
         }
@@ -261,8 +268,8 @@ impl<T: Lane> Decoder<T> {
             Self::Pco(chunk) => unpack(chunk, payload, present, out)?,
             Self::Pfor(scale, order, integers) => {
                 integers.resize(out.len(), 0);
-                pfor::read(payload, *order, present, integers)?;
-                scale.apply(integers, out);
+                pfor::read(payload, *order, present, from, integers)?;
+                scale.apply(integers.get(from..)?, out.get_mut(from..)?);
             }
             Self::DecimalScaling(scale, chunk, integers) => {
                 integers.resize(out.len(), 0);
@@ -317,11 +324,11 @@ mod tests {
             plan.page(page, &mut payload).unwrap();
             let payload = Bytes::from(payload);
             let mut out = vec![T::default(); page.len()];
-            decoder.read(&payload, first, page.len(), &mut out).unwrap();
+            decoder.read(&payload, first, page.len(), 0, &mut out).unwrap();
             assert!(out.iter().zip(page).all(|(a, b)| a.bits() == b.bits()));
             let some = Decoder::<T>::room(7, page.len());
             let mut out = vec![T::default(); some];
-            decoder.read(&payload, first, page.len(), &mut out).unwrap();
+            decoder.read(&payload, first, page.len(), 0, &mut out).unwrap();
             assert!(out.iter().zip(page).all(|(a, b)| a.bits() == b.bits()));
             first += page.len();
         }

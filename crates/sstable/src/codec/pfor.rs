@@ -12,13 +12,12 @@
 
 use bytes::Bytes;
 
+use crate::codec::bit_unpacking::unpack;
 use crate::codec::delta_order;
-use crate::coding::{Input, put_varint};
+use crate::coding::put_varint;
 
 /// Values of a block.
 const BLOCK: usize = 128;
-/// The most bytes of the packed bits of a block, with room to read past the end.
-const ROOM: usize = BLOCK * 8 + 16;
 /// The greatest share of exceptions in a block: one in so many values.
 const EXCEPTIONS: usize = 8;
 
@@ -35,19 +34,26 @@ pub(crate) fn put(values: &[i64], order: usize, out: &mut Vec<u8>) {
     rest.chunks(BLOCK).for_each(|block| encode_block(block, out));
 }
 
-/// Fills `out` with the first of the `present` values of a page.
-pub(crate) fn read(page: &Bytes, order: usize, present: usize, out: &mut [i64]) -> Option<()> {
+/// Fills `out` with the first of the `present` values of a page. Those before `from` are not needed.
+pub(crate) fn read(page: &Bytes, order: usize, present: usize, from: usize, out: &mut [i64]) -> Option<()> {
     let whole = out.len() == present;
-    let mut input = Input::new(page.clone(), 0, "frames");
+    let mut input: &[u8] = page;
     let order = order.min(out.len());
+    // Differences need all values before.
+    let from = if order == 0 { from } else { 0 };
     let (first, rest) = out.split_at_mut(order);
     for slot in first {
-        *slot = unzigzag(input.varint().ok()?);
+        *slot = unzigzag(varint(&mut input)?);
     }
     // The last block may hold more values than are wanted.
     let mut left = present.checked_sub(order)?;
-    for slots in rest.chunks_mut(BLOCK) {
-        read_block(&mut input, left.min(BLOCK), slots)?;
+    for (at, slots) in rest.chunks_mut(BLOCK).enumerate() {
+        let count = left.min(BLOCK);
+        if (at + 1) * BLOCK <= from {
+            skip_block(&mut input, count)?;
+        } else {
+            read_block(&mut input, count, slots)?;
+        }
         left -= slots.len();
     }
     for level in (0..order).rev() {
@@ -57,7 +63,7 @@ pub(crate) fn read(page: &Bytes, order: usize, present: usize, out: &mut [i64]) 
             *slot = sum;
         }
     }
-    (!whole || input.left() == 0).then_some(())
+    (!whole || input.is_empty()).then_some(())
 }
 
 fn encode_block(block: &[i64], out: &mut Vec<u8>) {
@@ -92,47 +98,58 @@ fn encode_block(block: &[i64], out: &mut Vec<u8>) {
     exceptions.iter().for_each(|at| put_varint(out, zigzag(block[usize::from(*at)].wrapping_sub(base))));
 }
 
-/// Decodes a block of `count` values into `slots`, which may be fewer.
-fn read_block(input: &mut Input, count: usize, slots: &mut [i64]) -> Option<()> {
-    let base = unzigzag(input.varint().ok()?);
-    let (width, found) = (u32::from(input.u8().ok()?), usize::from(input.u8().ok()?));
+/// The head of a block of `count` values: base, width, packed bits and the positions of exceptions.
+fn block_head<'a>(input: &mut &'a [u8], count: usize) -> Option<(i64, u32, &'a [u8], &'a [u8])> {
+    let base = unzigzag(varint(input)?);
+    let (&[width, found], rest) = input.split_first_chunk::<2>()?;
+    let (width, found) = (u32::from(width), usize::from(found));
     if width > 64 || found > count {
         return None;
     }
-    let mut room = [0u8; ROOM];
-    let packed = input.take((count * width as usize).div_ceil(8)).ok()?;
-    room.get_mut(..packed.len())?.copy_from_slice(&packed);
-    unpack(&room, width, base, slots);
-    let places = input.take(found).ok()?;
+    let (packed, rest) = rest.split_at_checked((count * width as usize).div_ceil(8))?;
+    let (places, rest) = rest.split_at_checked(found)?;
+    *input = rest;
+    Some((base, width, packed, places))
+}
+
+/// Decodes a block of `count` values into `slots`, which may be fewer.
+fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64]) -> Option<()> {
+    let (base, width, packed, places) = block_head(input, count)?;
+    unpack(packed, width, base, slots);
     for place in places {
-        let value = base.wrapping_add(unzigzag(input.varint().ok()?));
-        match slots.get_mut(usize::from(place)) {
+        let value = base.wrapping_add(unzigzag(varint(input)?));
+        match slots.get_mut(usize::from(*place)) {
             Some(slot) => *slot = value,
             // Beyond the wanted values.
-            None if usize::from(place) < count => {}
+            None if usize::from(*place) < count => {}
             None => return None,
         }
     }
     Some(())
 }
 
-fn unpack(room: &[u8; ROOM], width: u32, base: i64, slots: &mut [i64]) {
-    let add = |excess: u64| base.wrapping_add(excess.cast_signed());
-    if width <= 56 {
-        let mask = (1u64 << width) - 1;
-        for (at, slot) in slots.iter_mut().enumerate() {
-            let bit = at * width as usize;
-            let word = room.get(bit / 8..).and_then(|rest| rest.first_chunk::<8>());
-            *slot = add((word.map_or(0, |word| u64::from_le_bytes(*word)) >> (bit % 8)) & mask);
+/// Passes over a block of `count` values.
+fn skip_block(input: &mut &[u8], count: usize) -> Option<()> {
+    let (_, _, _, places) = block_head(input, count)?;
+    places.iter().try_for_each(|_| varint(input).map(drop))
+}
+
+/// As [`crate::coding::Input::varint`], without sharing the bytes.
+fn varint(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = input.split_first()?;
+        *input = rest;
+        let part = u64::from(byte & 0x7f);
+        if shift == 63 && part > 1 {
+            return None;
         }
-        return;
+        value |= part << shift;
+        if *byte < 0x80 {
+            return Some(value);
+        }
     }
-    let mask = (1u128 << width) - 1;
-    for (at, slot) in slots.iter_mut().enumerate() {
-        let bit = at * width as usize;
-        let word = room.get(bit / 8..).and_then(|rest| rest.first_chunk::<16>());
-        *slot = add(((word.map_or(0, |word| u128::from_le_bytes(*word)) >> (bit % 8)) & mask) as u64);
-    }
+    None
 }
 
 /// The base of a block and the bit width of its values, exceptions excluded.
@@ -251,12 +268,16 @@ mod tests {
         let bytes = Bytes::from(page);
         for wanted in [0, 1, 2, 5, BLOCK, BLOCK + 1, values.len()] {
             let mut out = vec![7; wanted.min(values.len())];
-            read(&bytes, order, values.len(), &mut out).unwrap();
+            read(&bytes, order, values.len(), 0, &mut out).unwrap();
             assert_eq!(out, values[..out.len()]);
+            let from = out.len() * 2 / 3;
+            let mut some = vec![7; out.len()];
+            read(&bytes, order, values.len(), from, &mut some).unwrap();
+            assert_eq!(some[from..], out[from..]);
         }
         for end in 0..bytes.len() {
             let mut out = vec![7; values.len()];
-            assert_eq!(read(&bytes.slice(..end), order, values.len(), &mut out), None);
+            assert_eq!(read(&bytes.slice(..end), order, values.len(), 0, &mut out), None);
         }
         bytes.len()
     }
@@ -302,7 +323,9 @@ mod tests {
 
         #[test]
         fn any_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), present in 0usize..300, order in 0usize..3) {
-            let _ = read(&Bytes::from(bytes), order, present, &mut vec![0; present]);
+            let bytes = Bytes::from(bytes);
+            let _ = read(&bytes, order, present, 0, &mut vec![0; present]);
+            let _ = read(&bytes, order, present, present, &mut vec![0; present]);
         }
     }
 }

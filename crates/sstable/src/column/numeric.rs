@@ -217,7 +217,8 @@ pub(super) fn dense<'s, T: Lane>(
     scratch.resize(PAGE_RECORDS, T::default());
     let room = Decoder::<T>::room(page.values.end, page.present);
     let some = scratch.get_mut(..room).ok_or(page.corrupt("numbers"))?;
-    decoder.read(&page.payload, page.first, page.present, some).ok_or(page.corrupt("numbers"))?;
+    let from = page.values.start;
+    decoder.read(&page.payload, page.first, page.present, from, some).ok_or(page.corrupt("numbers"))?;
     some.get(page.values.clone()).ok_or(page.corrupt("numbers"))
 }
 

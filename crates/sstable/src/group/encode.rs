@@ -12,9 +12,9 @@ use crate::column;
 use crate::column::Target;
 use crate::column::stream::Pages;
 use crate::error::WriteError;
-use crate::format::{MAX_RECORDS, MODE_EXPLICIT, MODE_PATTERNS};
+use crate::format::{MAX_RECORDS, MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
 use crate::group::row_patterns::{Records, RowPatterns};
-use crate::group::{outliers, sums};
+use crate::group::{outliers, pattern_table, sums};
 use crate::options::Compression;
 use crate::stripe::{ColumnMeta, column_meta};
 
@@ -53,21 +53,18 @@ pub(crate) fn put(
         None => check_rows(index, records)?,
     }
     let own_codes = patterns.as_ref().map(|patterns| patterns.codes.as_slice()).or(records.codes);
-    head.push(if patterns.is_some() { MODE_PATTERNS } else { MODE_EXPLICIT });
+    head.push(match &patterns {
+        Some(patterns) if patterns.has_gaps() => MODE_GAPS,
+        Some(_) => MODE_PATTERNS,
+        None => MODE_EXPLICIT,
+    });
     let codes = match own_codes.filter(|_| records.codes.is_some()) {
         Some(codes) => put_dictionary(head, index, view.dictionary, codes, level)?,
         None => Vec::new(),
     };
     match &patterns {
         Some(patterns) => {
-            put_varint(head, patterns.lens.len() as u64);
-            integer_list::put(head, &patterns.lens, level)?;
-            if records.codes.is_some() {
-                integer_list::put(head, &codes, level)?;
-            }
-            if stored {
-                integer_list::put(head, &patterns.offsets, level)?;
-            }
+            pattern_table::put(head, group, patterns, &codes, level)?;
             integer_list::put(head, &patterns.ids, level)?;
             if stored {
                 column::put_gapless(&mut Target { head, pages, level }, &patterns.bases)?;

@@ -12,9 +12,9 @@ use crate::coding::Input;
 use crate::column;
 use crate::column::stream::{PageSource, Stream};
 use crate::error::{FilePart, ReadError};
-use crate::format::{MODE_EXPLICIT, MODE_PATTERNS};
+use crate::format::{MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
 use crate::group::outliers::{Ends, StoredOutliers};
-use crate::group::row_patterns::spans;
+use crate::group::pattern_table::PatternTable;
 use crate::group::{outliers, sums};
 use crate::stripe::StripeMeta;
 
@@ -39,7 +39,7 @@ pub(crate) struct GroupHead {
 #[derive(Debug)]
 pub(super) enum RecordLayout {
     Explicit { codes: Option<Stream>, timestamps: Option<Stream> },
-    Patterns { spans: Vec<Range<usize>>, codes: Vec<u32>, offsets: Vec<i64>, ids: Vec<u32>, bases: Option<Stream> },
+    Patterns { table: PatternTable, ids: Vec<u32>, bases: Option<Stream> },
 }
 
 impl GroupHead {
@@ -72,22 +72,19 @@ impl GroupHead {
                 let timestamps = stored.then(|| Stream::read(&mut input, times, records, &mut next)).transpose()?;
                 (ends, RecordLayout::Explicit { codes, timestamps })
             }
-            MODE_PATTERNS => {
-                let count = input.count(rows)?;
-                let lens = integer_list::read::<u32>(&mut input, count)?;
-                let (total, spans) = spans(&lens, records).ok_or_else(|| input.corrupt())?;
-                let codes = if dynamic { integer_list::read::<u32>(&mut input, total)? } else { Vec::new() };
-                let offsets = if stored { integer_list::read::<i64>(&mut input, total)? } else { Vec::new() };
+            MODE_PATTERNS | MODE_GAPS => {
+                let table = PatternTable::read(&mut input, group, rows, records, mode == MODE_GAPS)?;
                 let ids = integer_list::read::<u32>(&mut input, rows)?;
-                if ids.iter().any(|id| *id as usize >= count) {
+                if ids.iter().any(|id| *id as usize >= table.len()) {
                     return Err(input.corrupt());
                 }
+                let lens: Vec<u32> = table.lens().collect();
                 let ends = match lens.iter().all(|len| *len == 1) && rows == records {
                     true => (1..=records as u32).collect(),
                     false => ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?,
                 };
                 let bases = stored.then(|| Stream::read(&mut input, times, rows, &mut next)).transpose()?;
-                (ends, RecordLayout::Patterns { spans, codes, offsets, ids, bases })
+                (ends, RecordLayout::Patterns { table, ids, bases })
             }
             _ => return Err(input.corrupt()),
         };
@@ -135,9 +132,7 @@ impl GroupHead {
     /// Whether the head proves that no row has two records of one qualifier.
     pub(crate) fn one_version_each(&self) -> bool {
         match &self.layout {
-            RecordLayout::Patterns { spans, codes, .. } if self.dictionary.is_some() => spans
-                .iter()
-                .all(|span| codes.get(span.clone()).is_some_and(|codes| codes.is_sorted_by(|one, next| one < next))),
+            RecordLayout::Patterns { table, .. } if self.dictionary.is_some() => table.has_distinct_codes(),
             _ => {
                 let starts = std::iter::once(0).chain(self.ends.iter().copied());
                 self.ends.iter().zip(starts).all(|(end, start)| end.saturating_sub(start) <= 1)
@@ -149,7 +144,7 @@ impl GroupHead {
     pub(crate) fn pattern_count(&self) -> Option<usize> {
         match &self.layout {
             RecordLayout::Explicit { .. } => None,
-            RecordLayout::Patterns { spans, .. } => Some(spans.len()),
+            RecordLayout::Patterns { table, .. } => Some(table.len()),
         }
     }
 
@@ -201,12 +196,9 @@ impl GroupHead {
         let codes = match &self.layout {
             RecordLayout::Explicit { codes: Some(codes), .. } => column::read_gapless(source, codes, span)?,
             RecordLayout::Explicit { codes: None, .. } => Vec::new(),
-            RecordLayout::Patterns { spans, codes, ids, .. } => {
+            RecordLayout::Patterns { table, ids, .. } => {
                 let mut out = Vec::with_capacity(span.len());
-                for id in ids.get(rows).unwrap_or_default() {
-                    let pattern = spans.get(*id as usize).and_then(|span| codes.get(span.clone()));
-                    out.extend_from_slice(pattern.unwrap_or_default());
-                }
+                ids.get(rows).unwrap_or_default().iter().for_each(|id| table.codes_of(*id, &mut out));
                 out
             }
         };
@@ -224,12 +216,11 @@ impl GroupHead {
     ) -> Result<Vec<i64>, ReadError> {
         match &self.layout {
             RecordLayout::Explicit { timestamps: Some(times), .. } => column::read_gapless(source, times, span),
-            RecordLayout::Patterns { spans, offsets, ids, bases: Some(bases), .. } => {
+            RecordLayout::Patterns { table, ids, bases: Some(bases) } => {
                 let bases = column::read_gapless::<i64>(source, bases, rows.clone())?;
                 let mut out = Vec::with_capacity(span.len());
                 for (base, id) in bases.iter().zip(ids.get(rows).unwrap_or_default()) {
-                    let pattern = spans.get(*id as usize).and_then(|span| offsets.get(span.clone()));
-                    out.extend(pattern.unwrap_or_default().iter().map(|offset| base.wrapping_add(*offset)));
+                    table.timestamps_of(*id, *base, &mut out);
                 }
                 Ok(out)
             }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::take;
+use arrow::compute::{concat, take};
 use tidetable_layout::block::{GroupProjection, Qualifiers};
 use tidetable_layout::schema::TimestampKind;
-use tidetable_layout::{Block, Group, GroupBlock, Projection};
+use tidetable_layout::{Block, FieldType, Group, GroupBlock, Projection, ValueType};
 
+use crate::coding::Input;
 use crate::column;
-use crate::column::stream::PageSource;
+use crate::column::stream::{PageSource, Stream};
 use crate::error::ReadError;
 use crate::group::head::{GroupHead, RecordLayout};
 use crate::group::outliers;
@@ -33,6 +34,8 @@ pub trait RecordFilter: fmt::Debug + Send + Sync {
 
 /// Late materialisation pays if at most one record in 2^n passes; otherwise all are decoded.
 const FEW: usize = 3;
+/// Records so far apart are read one by one.
+const FAR: u32 = 1024;
 
 /// The records that pass.
 struct SelectedRecords {
@@ -89,7 +92,8 @@ impl StripeReader {
         for (other, (schema_of, wanted_of)) in schema.groups.iter().zip(&projection.groups).enumerate() {
             groups.push(match wanted_of {
                 _ if other == at => {
-                    Some(head.decode_selected(&pages, group, &rows, wanted, &selected, (column, Arc::clone(&known)))?)
+                    let known = Some((column, Arc::clone(&known)));
+                    Some(head.decode_selected(&pages, group, &rows, wanted, &selected, known)?)
                 }
                 Some(wanted) => {
                     let head = self.head.group(other, schema, meta)?;
@@ -100,6 +104,28 @@ impl StripeReader {
         }
         let keys = self.keys().select(selected.rows.iter().map(|row| rows.start + *row as usize));
         Ok(Some(Block { keys, groups }))
+    }
+
+    /// The rows `rows`, which ascend, without sums by row.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_selected(&self, rows: &[usize], projection: &Projection) -> Result<Block, ReadError> {
+        let (meta, schema) = (self.meta()?, self.reader.schema());
+        let span = rows.first().map_or(0..0, |first| *first..rows.last().map_or(*first, |last| last + 1));
+        let pages = self.reader.pages(self.index, meta, false)?;
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
+            groups.push(match wanted {
+                Some(wanted) => {
+                    let head = self.head.group(at, schema, meta)?;
+                    let selected = head.all_of(&span, rows);
+                    Some(head.decode_selected(&pages, group, &span, wanted, &selected, None)?)
+                }
+                None => None,
+            });
+        }
+        Ok(Block { keys: self.keys().select(rows.iter().copied()), groups })
     }
 }
 
@@ -131,7 +157,20 @@ impl GroupHead {
         selected
     }
 
-    /// Decodes the records that pass; `known` is the filter column.
+    /// All records of `rows`, which are within `span`.
+    fn all_of(&self, span: &Range<usize>, rows: &[usize]) -> SelectedRecords {
+        let first = self.span_of(span).start;
+        let mut selected = SelectedRecords { rows: Vec::new(), ends: Vec::new(), records: Vec::new() };
+        for row in rows {
+            let own = self.span_of(&(*row..row + 1));
+            selected.records.extend(own.map(|record| (record - first) as u32));
+            selected.rows.push((row - span.start) as u32);
+            selected.ends.push(selected.records.len() as u32);
+        }
+        selected
+    }
+
+    /// Decodes the selected records; `known` is a column that is decoded already, with its values.
     fn decode_selected(
         &self,
         source: &PageSource<'_>,
@@ -139,15 +178,12 @@ impl GroupHead {
         rows: &Range<usize>,
         wanted: &GroupProjection,
         selected: &SelectedRecords,
-        (column, known): (usize, ArrayRef),
+        known: Option<(usize, ArrayRef)>,
     ) -> Result<GroupBlock, ReadError> {
         let span = self.span_of(rows);
         let qualifiers = match &self.dictionary {
             Some(dictionary) if wanted.qualifiers => {
-                let all = self.qualifiers(source, dictionary, rows.clone(), span.clone())?;
-                let codes =
-                    selected.records.iter().filter_map(|record| all.codes.get(*record as usize).copied()).collect();
-                Some(Qualifiers { dictionary: all.dictionary, codes })
+                Some(self.selected_qualifiers(source, dictionary, rows, selected)?)
             }
             _ => None,
         };
@@ -157,13 +193,35 @@ impl GroupHead {
         };
         let mut columns = Vec::with_capacity(group.columns.len());
         for (at, (stream, own)) in self.columns.iter().zip(&group.columns).enumerate() {
-            columns.push(match wanted.columns.get(at) {
-                Some(true) if at == column => Some(Arc::clone(&known)),
-                Some(true) => Some(taken(&column::read(source, stream, own.value, span.clone())?, &selected.records)?),
+            let known = known.as_ref().filter(|(column, _)| *column == at);
+            columns.push(match (wanted.columns.get(at), known) {
+                (Some(true), Some((_, values))) => Some(Arc::clone(values)),
+                (Some(true), None) => Some(selected_values(source, (stream, own.value), &span, &selected.records)?),
                 _ => None,
             });
         }
         Ok(GroupBlock { row_ends: selected.ends.clone(), qualifiers, timestamps, columns, sums: Vec::new() })
+    }
+
+    fn selected_qualifiers(
+        &self,
+        source: &PageSource<'_>,
+        dictionary: &(usize, Input),
+        rows: &Range<usize>,
+        selected: &SelectedRecords,
+    ) -> Result<Qualifiers, ReadError> {
+        if let RecordLayout::Patterns { table, .. } = &self.layout {
+            let codes = self.each_selected(rows, selected, |_, id, out| table.codes_of(id, out));
+            // No record: the dictionary alone.
+            let Qualifiers { dictionary, .. } = self.qualifiers(source, dictionary, 0..0, 0..0)?;
+            return match codes.iter().all(|code| (*code as usize) < dictionary.len()) {
+                true => Ok(Qualifiers { dictionary, codes }),
+                false => Err(odd()),
+            };
+        }
+        let all = self.qualifiers(source, dictionary, rows.clone(), self.span_of(rows))?;
+        let codes = selected.records.iter().filter_map(|record| all.codes.get(*record as usize).copied()).collect();
+        Ok(Qualifiers { dictionary: all.dictionary, codes })
     }
 
     fn selected_timestamps(
@@ -172,27 +230,35 @@ impl GroupHead {
         rows: &Range<usize>,
         selected: &SelectedRecords,
     ) -> Result<Vec<i64>, ReadError> {
-        let span = self.span_of(rows);
-        let RecordLayout::Patterns { spans, offsets, ids, bases: Some(bases), .. } = &self.layout else {
-            let all = self.timestamps(source, rows.clone(), span)?;
+        let RecordLayout::Patterns { table, bases: Some(bases), .. } = &self.layout else {
+            let all = self.timestamps(source, rows.clone(), self.span_of(rows))?;
             return Ok(selected.records.iter().filter_map(|record| all.get(*record as usize).copied()).collect());
         };
         let bases = column::read_gapless::<i64>(source, bases, rows.clone())?;
-        let ids = ids.get(rows.clone()).unwrap_or_default();
-        let mut out = Vec::with_capacity(selected.records.len());
-        let mut start = 0;
+        let base = |row: usize| bases.get(row).copied().unwrap_or_default();
+        Ok(self.each_selected(rows, selected, |row, id, out| table.timestamps_of(id, base(row), out)))
+    }
+
+    /// What `pattern` appends for the selected records, called with the rows that have any and their row patterns.
+    fn each_selected<T: Copy>(
+        &self,
+        rows: &Range<usize>,
+        selected: &SelectedRecords,
+        pattern: impl Fn(usize, u32, &mut Vec<T>),
+    ) -> Vec<T> {
+        let RecordLayout::Patterns { ids, .. } = &self.layout else { return Vec::new() };
+        let (ids, mut start) = (ids.get(rows.clone()).unwrap_or_default(), 0);
+        let (mut out, mut all) = (Vec::with_capacity(selected.records.len()), Vec::new());
         for (row, end) in selected.rows.iter().zip(&selected.ends) {
             let row = *row as usize;
             let first = self.span_of(&(rows.start..rows.start + row)).len();
-            let pattern = ids.get(row).and_then(|id| spans.get(*id as usize));
-            let offsets = pattern.and_then(|span| offsets.get(span.clone())).unwrap_or_default();
-            let base = bases.get(row).copied().unwrap_or_default();
+            all.clear();
+            pattern(row, ids.get(row).copied().unwrap_or_default(), &mut all);
             let records = selected.records.get(start..*end as usize).unwrap_or_default();
-            let offset = |record: &u32| offsets.get((*record as usize).saturating_sub(first)).copied().unwrap_or(0);
-            out.extend(records.iter().map(|record| base.wrapping_add(offset(record))));
+            out.extend(records.iter().filter_map(|record| all.get((*record as usize).saturating_sub(first)).copied()));
             start = *end as usize;
         }
-        Ok(out)
+        out
     }
 }
 
@@ -244,6 +310,32 @@ fn chosen_of(
     let found = chosen(&values.slice(first, within.len()), keep, within.len())?;
     let of_place = |at: u32| within.get(at as usize).map(|place| place - span.start as u32);
     Ok(found.map(|(chosen, known)| (chosen.into_iter().filter_map(of_place).collect(), known)))
+}
+
+/// The values of `records`, which ascend and count from the start of `span`. Pages without any are not read.
+fn selected_values(
+    source: &PageSource<'_>,
+    (stream, kind): (&Stream, ValueType),
+    span: &Range<usize>,
+    records: &[u32],
+) -> Result<ArrayRef, ReadError> {
+    let mut parts: Vec<ArrayRef> = Vec::new();
+    // A dictionary of texts is decoded once.
+    let far = if kind == ValueType::Field(FieldType::Text) { u32::MAX } else { FAR };
+    for near in records.chunk_by(|one, next| next - one < far) {
+        let (Some(first), Some(last)) = (near.first(), near.last()) else { continue };
+        let range = span.start + *first as usize..span.start + *last as usize + 1;
+        let values = column::read(source, stream, kind, range.clone())?;
+        parts.push(match near.len() == range.len() {
+            true => values,
+            false => taken(&values, &near.iter().map(|record| record - first).collect::<Vec<u32>>())?,
+        });
+    }
+    match parts.as_slice() {
+        [] => column::read(source, stream, kind, span.start..span.start),
+        [one] => Ok(Arc::clone(one)),
+        _ => concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|_| odd()),
+    }
 }
 
 fn taken(values: &ArrayRef, records: &[u32]) -> Result<ArrayRef, ReadError> {

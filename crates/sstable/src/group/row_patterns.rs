@@ -1,5 +1,5 @@
 //! Row patterns: the qualifiers of a row's records, and their timestamps relative to the first. Rows that share a pattern store it
-//! once.
+//! once; a pattern that is another one without some records stores what it lacks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -66,18 +66,36 @@ pub(crate) struct RowPatterns {
     pub(crate) codes: Vec<u32>,
     /// The relative timestamps of all patterns (stored timestamps).
     pub(crate) offsets: Vec<i64>,
+    /// For each pattern, what it lacks of another one; `None` for one that stands by itself.
+    pub(crate) gaps: Vec<Option<Gaps>>,
     /// The pattern of each row.
     pub(crate) ids: Vec<u32>,
     /// First timestamp of each row (stored timestamps); an empty row repeats the one before.
     pub(crate) bases: Vec<i64>,
 }
 
+/// A pattern as another one without some of its records.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gaps {
+    /// The other pattern.
+    pub(crate) of: u32,
+    /// The records that it lacks, ascending.
+    pub(crate) removed: Vec<u32>,
+}
+
+/// Patterns that others are compared with: the longest.
+const TEMPLATES: usize = 4;
+/// First records that a row of a constant group may lack.
+const SKIPPED: usize = 4;
+
 impl RowPatterns {
-    /// The patterns of all rows, if they have at most an eighth of the records.
+    /// The patterns of all rows, if those that stand by themselves have at most an eighth of the records, and the others lack at
+    /// most a quarter.
     pub(crate) fn detect(records: &Records<'_>) -> Option<Self> {
-        let budget = records.len() / 8;
+        let (mut budget, mut gap_budget) = (records.len() / 8, records.len() / 4);
         let mut patterns = Self::default();
         let mut starts: Vec<usize> = Vec::new();
+        let mut templates: Vec<u32> = Vec::new();
         let mut known: HashMap<u64, u32, BuildHasherDefault<Folded>> = HashMap::default();
         let (mut last, mut base, mut used) = (u32::MAX, 0, 0);
         for row in records.rows() {
@@ -91,15 +109,25 @@ impl RowPatterns {
                     Some(id) if same(*id) => last = *id,
                     Some(_) => return None,
                     None => {
-                        let start = used;
-                        used += row.len();
-                        if used > budget {
-                            return None;
-                        }
+                        let gaps = templates.iter().find_map(|of| {
+                            let removed = patterns.removed(records, *of, starts[*of as usize], row.clone(), base)?;
+                            Some(Gaps { of: *of, removed })
+                        });
                         last = patterns.lens.len() as u32;
+                        match &gaps {
+                            Some(gaps) => gap_budget = gap_budget.checked_sub(gaps.removed.len())?,
+                            None => {
+                                budget = budget.checked_sub(row.len())?;
+                                let longer = |id: &u32| patterns.lens[*id as usize] as usize >= row.len();
+                                templates.insert(templates.partition_point(longer), last);
+                                templates.truncate(TEMPLATES);
+                            }
+                        }
                         known.insert(hash, last);
-                        starts.push(start);
+                        starts.push(used);
+                        used += row.len();
                         patterns.lens.push(row.len() as u32);
+                        patterns.gaps.push(gaps);
                         patterns.codes.extend(records.codes.map_or(&[][..], |codes| &codes[row.clone()]));
                         let times = records.timestamps.map_or(&[][..], |times| &times[row.clone()]);
                         patterns.offsets.extend(times.iter().map(|time| time.wrapping_sub(base)));
@@ -112,6 +140,49 @@ impl RowPatterns {
             }
         }
         Some(patterns)
+    }
+
+    /// Whether a pattern lacks records of another.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.gaps.iter().any(Option::is_some)
+    }
+
+    /// The records of pattern `id`, which starts at `start`, that a row lacks; `None` if it has others, or lacks most.
+    fn removed(&self, records: &Records<'_>, id: u32, start: usize, row: Range<usize>, base: i64) -> Option<Vec<u32>> {
+        let len = self.lens[id as usize] as usize;
+        let lacking = len.checked_sub(row.len()).filter(|lacking| *lacking > 0 && *lacking < row.len())?;
+        let own = records.codes.map(|codes| &codes[row.clone()]);
+        let codes = own.map(|_| &self.codes[start..start + len]);
+        let times = records.timestamps.map(|times| &times[row.clone()]);
+        let offsets = times.map(|_| &self.offsets[start..start + len]);
+        let firsts = match (own, codes) {
+            (Some(own), Some(codes)) => {
+                let first = codes.partition_point(|code| *code < own[0]);
+                first..first + 1
+            }
+            _ => 0..lacking.min(SKIPPED) + 1,
+        };
+        firsts.into_iter().find_map(|first| {
+            let shift = offsets.map_or(0, |offsets| offsets.get(first).copied().unwrap_or_default());
+            let is = |place: usize, record: usize| {
+                own.zip(codes).is_none_or(|(own, codes)| own[record] == codes[place])
+                    && times.zip(offsets).is_none_or(|(times, offsets)| {
+                        times[record].wrapping_sub(base) == offsets[place].wrapping_sub(shift)
+                    })
+            };
+            let mut removed: Vec<u32> = Vec::with_capacity(lacking);
+            let mut record = 0;
+            for place in 0..len {
+                if place >= first && record < row.len() && is(place, record) {
+                    record += 1;
+                } else if removed.len() < lacking {
+                    removed.push(place as u32);
+                } else {
+                    return None;
+                }
+            }
+            Some(removed)
+        })
     }
 
     fn is(&self, records: &Records<'_>, id: u32, start: usize, row: Range<usize>, base: i64) -> bool {
@@ -182,6 +253,31 @@ mod tests {
         let patterns = RowPatterns::detect(&records).unwrap();
         assert_eq!((patterns.lens, patterns.codes, patterns.offsets), (vec![4], vec![0, 1, 2, 3], vec![0, 1, 2, 3]));
         assert_eq!(patterns.bases, (0..30).map(|row| row * 100).collect::<Vec<i64>>());
+    }
+
+    #[test]
+    fn rows_with_gaps_share_a_pattern() {
+        // Of every row but the first two, one record is missing, also the first and the last.
+        let (mut codes, mut times, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        for row in 0..30i64 {
+            for at in (0..10i64).filter(|at| row < 2 || *at != row % 10) {
+                codes.push(at as u32);
+                times.push(row * 1000 + at * at);
+            }
+            ends.push(codes.len() as u32);
+        }
+        for (codes, timestamps) in [(Some(&codes[..]), Some(&times[..])), (Some(&codes[..]), None)] {
+            let records = Records { ends: ends.clone(), codes, timestamps, keeps_duplicates: false };
+            let patterns = RowPatterns::detect(&records).unwrap();
+            assert_eq!(patterns.lens.iter().filter(|len| **len == 10).count(), 1);
+            let gaps: Vec<_> = patterns.gaps.iter().flatten().map(|gaps| (gaps.of, gaps.removed.clone())).collect();
+            assert_eq!(gaps, (0..10).map(|at| (0, vec![(at + 2) % 10])).collect::<Vec<_>>());
+        }
+        // Without qualifiers the first record that is there has offset 0, whichever it is.
+        let falling: Vec<i64> = times.iter().map(|time| -time).collect();
+        let records = Records { ends, codes: None, timestamps: Some(&falling), keeps_duplicates: false };
+        let patterns = RowPatterns::detect(&records).unwrap();
+        assert_eq!(patterns.gaps.iter().filter(|gaps| gaps.is_none()).count(), 1);
     }
 
     #[test]

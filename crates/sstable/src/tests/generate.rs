@@ -125,6 +125,7 @@ fn group_block(group: &Group, rows: usize, random: &mut Random) -> GroupBlock {
     let dynamic = group.qualifier == QualifierKind::Dynamic;
     let stored = group.timestamps == TimestampKind::Stored;
     let (patterned, most) = (random.one_in(2), random.below(31));
+    let has_gaps = random.one_in(2);
     let (mut row_ends, mut codes, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..rows {
         let base = random.below(3) as i64 * 1_000_000 + row as i64 * 86_400_000_000;
@@ -136,6 +137,9 @@ fn group_block(group: &Group, rows: usize, random: &mut Random) -> GroupBlock {
             .collect();
         if random.one_in(10) {
             list.clear();
+        }
+        if has_gaps {
+            list.retain(|_| !random.one_in(20));
         }
         if !stored {
             list.iter_mut().for_each(|record| record.1 = 0);

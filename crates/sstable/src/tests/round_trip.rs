@@ -11,7 +11,7 @@ use crate::options::{Compression, StripeLimits, WriteOptions};
 use crate::stripe::{encode_rows, stripe_splits};
 
 use super::generate::{self, Random};
-use super::{assert_rows, open, write};
+use super::{assert_rows, open, spell, write};
 
 fn check(seed: u64, rows: usize) {
     let mut random = Random(seed);
@@ -47,6 +47,12 @@ fn check(seed: u64, rows: usize) {
             let overlaps = reader.stripes_in(&start, Some(&end)).contains(&index);
             assert_eq!(overlaps, !inside.is_empty());
         }
+        let wanted = some(&all, &mut random);
+        let (stripe, step) = (reader.stripe(index).unwrap(), 1 + random.below(20) as usize);
+        let rows: Vec<usize> = (random.below(5) as usize..cut.len()).step_by(step).collect();
+        let selected = spell(&stripe.read_selected(&rows, &wanted).unwrap(), 0..rows.len());
+        let read = |row: &usize| spell(&stripe.read(*row..row + 1, &wanted).unwrap(), 0..1);
+        assert_eq!(selected, rows.iter().flat_map(read).collect::<Vec<_>>());
         let row = cut.start + random.below(cut.len() as u64) as usize;
         let key = block.keys.get(row);
         let found = reader.read_rows(index, &key, Some(&[&key[..], &[0]].concat()), &some(&all, &mut random)).unwrap();

@@ -136,7 +136,7 @@ fn decoded<T: Lane>(
     let page = Bytes::copy_from_slice(page);
     let mut read = |count: usize| {
         let mut out = vec![T::default(); count];
-        decoder.read(&page, 0, present, &mut out)?;
+        decoder.read(&page, 0, present, 0, &mut out)?;
         Some(out.iter().map(|value| value.bits()).collect())
     };
     let all = read(present).ok_or_else(corrupt)?;

@@ -118,10 +118,10 @@ impl<'a> MergeInputs<'a> {
             &Projection::all(schema),
             None,
             &ScanOptions::default(),
-            ScanMode { keeps_emptied: true, ..ScanMode::default() },
-        );
+            ScanMode { keeps_emptied: true, block_rows: Some(BLOCK_ROWS), ..ScanMode::default() },
+        )?;
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
-        for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
+        for block in scan.of_table(self.snapshot.table().name()) {
             let mut block = block?;
             if let Some(filter) = self.filter {
                 let (left, lost) = filter.apply(schema, block)?;

@@ -104,8 +104,8 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
             sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALL_TIMES)? });
         }
         let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
-        let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true };
-        Ok(BlockScan::new(schema, sources, keys.clone(), &all, None, &ScanOptions::default(), mode))
+        let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true, block_rows: None };
+        BlockScan::new(schema, sources, keys.clone(), &all, None, &ScanOptions::default(), mode)
     };
     differ(scan(false)?, scan(true)?)
 }

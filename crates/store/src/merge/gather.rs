@@ -59,6 +59,14 @@ pub(crate) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan,
     Ok(Block { keys, groups })
 }
 
+/// The values of `ranges`, which ascend.
+pub(crate) fn gather_ranges(values: &ArrayRef, ranges: &[Range<usize>]) -> Result<ArrayRef> {
+    let data = values.to_data();
+    let mut out = MutableArrayData::new(vec![&data], false, ranges.iter().map(Range::len).sum());
+    ranges.iter().try_for_each(|range| out.try_extend(0, range.start, range.end))?;
+    Ok(make_array(out.freeze()))
+}
+
 /// The plan for timestamped cells of an upsert table: among the sources of a row, the one with the greatest timestamp
 /// wins, the newest if several have it.
 fn upsert(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> BlockPlan {

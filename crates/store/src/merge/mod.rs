@@ -17,7 +17,7 @@ pub(crate) mod tree;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
@@ -26,8 +26,10 @@ pub use gather::slice_block;
 use plan::{BlockPlan, MergeStep, run_before};
 use tree::LoserTree;
 
-/// Rows of an output block, by default.
+/// Greatest number of rows of an output block, by default.
 const BLOCK_ROWS: usize = 16_384;
+/// Rows of the first output block, since a query with a limit may need no more. Each block has four times the rows of the one before.
+const FIRST_ROWS: usize = 64;
 /// Approximate limit on the bytes of an output block.
 const BLOCK_BYTES: usize = 16 << 20;
 
@@ -37,7 +39,12 @@ pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usiz
         return Ok(slice_block(block, only.clone()));
     }
     let steps = rows.iter().map(|rows| MergeStep::Copy { source: 0, rows: rows.clone() }).collect();
-    gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)
+    let mut kept = gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)?;
+    for (kept, group) in kept.groups.iter_mut().flatten().zip(block.groups.iter().flatten()) {
+        let of_rows = |sums: &ArrayRef| gather::gather_ranges(sums, rows);
+        kept.sums = group.sums.iter().map(|sums| sums.as_ref().map(of_rows).transpose()).collect::<Result<_>>()?;
+    }
+    Ok(kept)
 }
 
 /// Concatenates `blocks`, which ascend by key.
@@ -69,6 +76,8 @@ pub(crate) struct Merge<I> {
     sources: Vec<Source<I>>,
     /// `None` until all sources are at their first rows.
     tree: Option<LoserTree>,
+    /// Limit on the rows of the next block, and of any.
+    next_rows: usize,
     most_rows: usize,
     overflow: Overflow,
 }
@@ -150,12 +159,13 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         sources.sort_by_key(|(seqno, _)| *seqno);
         let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
         let sources = sources.into_iter().map(source).collect();
-        Self { schema, sources, tree: None, most_rows: BLOCK_ROWS, overflow: Overflow::Fails }
+        let (next_rows, most_rows) = (FIRST_ROWS, BLOCK_ROWS);
+        Self { schema, sources, tree: None, next_rows, most_rows, overflow: Overflow::Fails }
     }
 
     /// Limits the rows of output blocks, except those passed on unchanged.
     pub(crate) fn with_rows(self, most_rows: usize) -> Self {
-        Self { most_rows, ..self }
+        Self { next_rows: most_rows, most_rows, ..self }
     }
 
     /// Sets the handling of sums that exceed 64 bits.
@@ -190,7 +200,9 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         let mut held = HeldBlocks { blocks: Vec::new(), place: vec![None; self.sources.len()] };
         let mut plan = BlockPlan::default();
         let (mut rows, mut bytes) = (0, 0);
-        while rows < self.most_rows && bytes < BLOCK_BYTES {
+        let most_rows = self.next_rows;
+        self.next_rows = (most_rows * 4).min(self.most_rows);
+        while rows < most_rows && bytes < BLOCK_BYTES {
             let Some(tree) = &self.tree else { break };
             let first = tree.winner();
             let source = &self.sources[first];
@@ -211,7 +223,7 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
                 plan.steps.push(MergeStep::Combine { rows: alike });
                 continue;
             }
-            let most = (self.most_rows - rows).min((BLOCK_BYTES - bytes) / source.row_bytes).max(1);
+            let most = (most_rows - rows).min((BLOCK_BYTES - bytes) / source.row_bytes).max(1);
             let left = row..block.keys.len().min(row + most);
             let run = match next {
                 Some((other, other_row)) => run_before(&block, left, other, other_row),

@@ -1,7 +1,9 @@
 //! Reading a version: snapshots, and scans that merge its SSTs.
 
+pub(crate) mod collisions;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
+pub(crate) mod sst_scan;
 pub(crate) mod window_mask;
 
 pub use scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};

@@ -1,36 +1,53 @@
 //! Scans: the rows of a key range in key order, merged from several SSTs.
 
-use std::ops::Range;
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
-use tidetable_sstable::{ReadCounts, ReadError, Reader, RecordFilter, StripeMeta};
+use tidetable_sstable::{ReadCounts, Reader, RecordFilter, StripeMeta};
 
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::gc::GcFilter;
 use crate::merge::operator::Overflow;
 use crate::merge::{Merge, emptied};
+use crate::read::collisions;
+use crate::read::sst_scan::{RowSelection, SstScan};
 use crate::read::window_mask::WindowMask;
 use crate::tombstone::TombstoneFilter;
 
-/// Iterator over the blocks of a key range in key order; each row occurs once.
+/// Iterator over the blocks of a key range. In key order each row occurs once; [unordered](ScanOptions::unordered) it may
+/// occur several times, with some of its records each.
 #[derive(Debug)]
 pub struct BlockScan {
-    merge: Merge<Run>,
+    /// Read one after the other.
+    merges: VecDeque<Merge<Run>>,
     schema: Arc<StoredSchema>,
-    /// GC filter applied after merging.
-    gc_filter: Option<Arc<GcFilter>>,
     /// Whether rows that an upsert emptied are removed.
     emptied: bool,
     /// Table name, for messages.
     table: String,
 }
 
-/// A sorted run: SSTs with ascending key ranges, read one after the other.
-type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
+/// A sorted run: SSTs with ascending key ranges, read one after the other, or what was merged of others.
+struct Run(Box<dyn Iterator<Item = Result<Block>> + Send>);
+
+impl Iterator for Run {
+    type Item = Result<Block>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Run")
+    }
+}
 
 /// An SST to merge.
 #[derive(Debug, Clone)]
@@ -54,7 +71,9 @@ pub struct ScanOptions {
     pub counts: Option<Arc<ScanCounts>>,
     /// Skips stripes by their stats.
     pub stripe_pruner: Option<Arc<dyn StripePruner>>,
-    /// Filters records while they are read. Not applied where rows of several files are merged, nor to files with
+    /// Whether the order of blocks does not matter, nor that the records of a row are in one block.
+    pub unordered: bool,
+    /// Filters records while they are read. Not applied where cells of several files are merged, nor to files with
     /// hidden rows.
     pub record_filter: Option<Arc<dyn RecordFilter>>,
     /// Answers stripes from their stats. Applied under the same conditions, and only to stripes that are fully
@@ -69,17 +88,19 @@ pub(crate) struct ScanMode {
     pub(crate) overflow: Overflow,
     /// Whether rows that an upsert emptied are returned.
     pub(crate) keeps_emptied: bool,
+    /// Greatest number of rows of a block where several SSTs are merged.
+    pub(crate) block_rows: Option<usize>,
 }
 
 /// Answers a stripe from its stats, where they suffice.
-pub trait StripeStats: std::fmt::Debug + Send + Sync {
+pub trait StripeStats: fmt::Debug + Send + Sync {
     /// Whether the stats of this stripe suffice: then it is not read.
     fn suffices(&self, stripe: &StripeMeta) -> bool;
 }
 
 /// Decides by stripe stats which stripes a scan skips.
-pub trait StripePruner: std::fmt::Debug + Send + Sync {
-    /// For each stripe of a file, whether none of its records is needed. Not applied where rows of several files are
+pub trait StripePruner: fmt::Debug + Send + Sync {
+    /// For each stripe of a file, whether none of its records is needed. Not applied where cells of several files are
     /// merged: there cells of one stripe may hide cells of another.
     fn prunes(&self, stripes: &[StripeMeta]) -> Vec<bool>;
 }
@@ -124,7 +145,10 @@ impl ScanCounts {
 }
 
 impl BlockScan {
-    /// Merges `sources`.
+    /// Scans `sources`.
+    ///
+    /// # Errors
+    /// If keys or timestamps of an SST cannot be read.
     pub(crate) fn new(
         schema: Arc<StoredSchema>,
         sources: Vec<SstSource>,
@@ -133,65 +157,48 @@ impl BlockScan {
         gc_filter: Option<Arc<GcFilter>>,
         options: &ScanOptions,
         mode: ScanMode,
-    ) -> Self {
-        let mut projection = projection.clone();
-        let filters: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.tombstones.clone()).collect();
+    ) -> Result<Self> {
         let emptied = sources.iter().any(|source| source.emptied) && !mode.keeps_emptied;
+        let tombstones: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.tombstones.clone()).collect();
+        // What hides all records of a part of a row would make an empty row of it.
+        let hides = schema.upsert || gc_filter.as_ref().is_some_and(|gc_filter| gc_filter.looks_at_age());
+        let as_stored = !hides && sources.iter().all(SstSource::is_as_stored);
         let runs = runs(sources);
-        if runs.len() > 1 {
-            add_merge_keys(&schema, &mut projection);
-        }
-        filters.iter().for_each(|tombstones| tombstones.widen(&schema, &mut projection));
+        let mut of_one = projection.clone();
+        tombstones.iter().for_each(|tombstones| tombstones.widen(&schema, &mut of_one));
         if emptied {
-            emptied::widen(&mut projection);
+            emptied::widen(&mut of_one);
         }
-        // Row sums are not valid where values are hidden, deleted or replaced.
-        let sums = Arc::new(projection.clone());
-        projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
-        let narrow = Arc::new(projection.clone());
-        if let Some(gc_filter) = &gc_filter {
-            gc_filter.widen(&schema, &mut projection);
-        }
-        let projection = Arc::new(projection);
-        // With one run, its rows are complete: GC can be applied to each stripe before merging, and columns that only
-        // GC needs are read only where stripe stats cannot rule out expired cells. With several runs they are always
-        // read.
-        let alone = runs.len() == 1;
-        let (before, after) = if alone { (gc_filter, None) } else { (None, gc_filter) };
-        let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
-        let pruner = options.stripe_pruner.as_ref().filter(|_| alone);
-        let scan = |source: SstSource| {
-            let as_stored = alone && source.tombstones.is_none() && source.windows.is_none() && !source.emptied;
-            let narrow = if as_stored { &sums } else { &narrow };
-            let skipped = pruner.map(|pruner| pruner.prunes(source.reader.stripes())).unwrap_or_default();
-            let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
-            let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-            let (narrow, gc_filter) = (Arc::clone(narrow), before.clone());
-            let record_filter = options.record_filter.clone().filter(|_| as_stored);
-            let stripe_stats = options.stripe_stats.clone().filter(|_| as_stored);
-            SstScan {
-                schema,
-                source,
-                stripes,
-                keys: keys.clone(),
-                projection,
-                narrow,
-                gc_filter,
-                skipped,
-                record_filter,
-                stripe_stats,
+        let mut of_several = of_one.clone();
+        add_merge_keys(&schema, &mut of_several);
+        let is_filtered = options.record_filter.is_some() || options.stripe_pruner.is_some();
+        let gains = options.unordered || is_filtered;
+        let collisions = match runs.len() > 1 && as_stored && gains {
+            true => collisions::find(&schema, &runs, &keys, projection, gc_filter.is_some())?,
+            false => None,
+        };
+        let scans = Scans { schema: &schema, keys: &keys, options, gc_filter: gc_filter.as_ref() };
+        let merge = |runs| {
+            let merge = Merge::new(Arc::clone(&schema), runs).on_overflow(mode.overflow);
+            mode.block_rows.into_iter().fold(merge, Merge::with_rows)
+        };
+        // Runs with several versions of a cell.
+        let joined = |rows: &RowSelection| merge(scans.of(&runs, rows, &of_several, false));
+        let merges = match collisions {
+            _ if runs.len() == 1 => vec![merge(scans.of(&runs, &RowSelection::All, &of_one, true))],
+            Some(keys) => {
+                let others = RowSelection::Without(Arc::clone(&keys));
+                let newest = runs.iter().map(|(seqno, _)| *seqno).max().unwrap_or_default();
+                let joined = (newest, scans.collected(joined(&RowSelection::Only(keys))));
+                let apart = |projection| scans.of(&runs, &others, projection, true).into_iter().chain([joined]);
+                match options.unordered {
+                    true => apart(&of_one).map(|run| merge(vec![run])).collect(),
+                    false => vec![merge(apart(&of_several).collect())],
+                }
             }
+            None => vec![merge(vec![(0, scans.collected(joined(&RowSelection::All)))])],
         };
-        let run = |(seqno, run): (u64, Vec<SstSource>)| {
-            (seqno, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
-        };
-        let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
-        Self { merge, schema, gc_filter: after, emptied, table: String::new() }
-    }
-
-    /// Limits the rows of a block where several SSTs are merged.
-    pub(crate) fn in_blocks_of(self, rows: usize) -> Self {
-        Self { merge: self.merge.with_rows(rows), ..self }
+        Ok(Self { merges: merges.into(), schema, emptied, table: String::new() })
     }
 
     /// Sets the table name, for messages.
@@ -204,12 +211,76 @@ impl Iterator for BlockScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
-        let block = match &self.gc_filter {
-            Some(gc_filter) => block.and_then(|block| gc_filter.apply(&self.schema, block)),
-            None => block,
+        let block = loop {
+            match self.merges.front_mut()?.next() {
+                Some(block) => break block.map_err(|error| error.of_table(&self.table)),
+                None => drop(self.merges.pop_front()),
+            }
         };
         Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
+    }
+}
+
+/// What the SST scans of a scan have in common.
+struct Scans<'a> {
+    schema: &'a Arc<StoredSchema>,
+    keys: &'a KeyRange,
+    options: &'a ScanOptions,
+    gc_filter: Option<&'a Arc<GcFilter>>,
+}
+
+impl Scans<'_> {
+    /// Scans of the selected rows of `runs`. If no cell of them has another version in another run, `complete`, then pruning,
+    /// filters and GC apply to each stripe, and columns that only GC needs are read only where stripe stats cannot rule out
+    /// expired cells. Otherwise they are always read, for the GC after the merge.
+    fn of(
+        &self,
+        runs: &[(u64, Vec<SstSource>)],
+        rows: &RowSelection,
+        projection: &Projection,
+        complete: bool,
+    ) -> Vec<(u64, Run)> {
+        // Row sums are not valid where values are hidden, deleted or replaced.
+        let sums = Arc::new(projection.clone());
+        let mut projection = projection.clone();
+        projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
+        let mut narrow = Arc::new(projection.clone());
+        if let Some(gc_filter) = self.gc_filter {
+            gc_filter.widen(self.schema, &mut projection);
+        }
+        let projection = Arc::new(projection);
+        if !complete && self.gc_filter.is_some() {
+            narrow = Arc::clone(&projection);
+        }
+        let ScanOptions { stripe_pruner, record_filter, stripe_stats, .. } = self.options;
+        let scan = |source: &SstSource| {
+            let as_stored = complete && source.is_as_stored() && source.windows.is_none();
+            let pruner = stripe_pruner.as_ref().filter(|_| complete);
+            SstScan {
+                schema: Arc::clone(self.schema),
+                stripes: source.reader.stripes_in(&self.keys.start, self.keys.end.as_deref()),
+                keys: self.keys.clone(),
+                rows: rows.clone(),
+                projection: Arc::clone(&projection),
+                narrow: Arc::clone(if as_stored { &sums } else { &narrow }),
+                gc_filter: self.gc_filter.filter(|_| complete).cloned(),
+                skipped: pruner.map(|pruner| pruner.prunes(source.reader.stripes())).unwrap_or_default(),
+                record_filter: record_filter.clone().filter(|_| as_stored),
+                stripe_stats: stripe_stats.clone().filter(|_| as_stored),
+                source: source.clone(),
+            }
+        };
+        let run = |(seqno, run): &(u64, Vec<SstSource>)| {
+            (*seqno, Run(Box::new(run.iter().map(scan).collect::<Vec<_>>().into_iter().flatten())))
+        };
+        runs.iter().map(run).collect()
+    }
+
+    /// What GC leaves of merged rows.
+    fn collected(&self, merge: Merge<Run>) -> Run {
+        let Some(gc_filter) = self.gc_filter.cloned() else { return Run(Box::new(merge)) };
+        let schema = Arc::clone(self.schema);
+        Run(Box::new(merge.map(move |block| gc_filter.apply(&schema, block?))))
     }
 }
 
@@ -238,6 +309,11 @@ fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
 }
 
 impl SstSource {
+    /// Whether its rows that are read have their cells as they are stored.
+    fn is_as_stored(&self) -> bool {
+        self.tombstones.is_none() && !self.emptied
+    }
+
     fn first_key(&self) -> Option<&[u8]> {
         self.reader.stripes().first().map(|stripe| &stripe.first_key[..])
     }
@@ -267,92 +343,6 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
             if group.keeps_duplicates() {
                 wanted.columns.fill(true);
             }
-        }
-    }
-}
-
-/// The stripes of one SST that a key range touches.
-#[derive(Debug)]
-pub(crate) struct SstScan {
-    schema: Arc<StoredSchema>,
-    source: SstSource,
-    stripes: Range<usize>,
-    keys: KeyRange,
-    /// Columns read where GC must be applied.
-    projection: Arc<Projection>,
-    /// Columns of the query.
-    narrow: Arc<Projection>,
-    /// GC filter applied to each stripe.
-    gc_filter: Option<Arc<GcFilter>>,
-    /// Stripes to skip; empty if none is.
-    skipped: Vec<bool>,
-    /// Record filter; `None` if all are needed.
-    record_filter: Option<Arc<dyn RecordFilter>>,
-    /// Answers stripes from their stats.
-    stripe_stats: Option<Arc<dyn StripeStats>>,
-}
-
-impl SstScan {
-    /// Whether the stats of a fully selected stripe suffice.
-    fn is_known(&self, meta: &StripeMeta) -> bool {
-        let keeps_all = |gc_filter: &Arc<GcFilter>| gc_filter.keeps_all_by_stats(&self.schema, meta);
-        let suffices =
-            |stats: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && stats.suffices(meta);
-        self.stripe_stats.as_ref().is_some_and(suffices)
-    }
-
-    /// The selected rows of a stripe, and whether GC is still to be applied; `None` if no record is needed.
-    fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
-        let stripe = self.source.reader.stripe(index)?;
-        let judged = match &self.gc_filter {
-            Some(gc_filter) => !gc_filter.keeps_all(&self.schema, &stripe)?,
-            None => false,
-        };
-        let projection = if judged { &self.projection } else { &self.narrow };
-        let rows =
-            if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
-        let block = match self.record_filter.as_deref().filter(|_| !judged) {
-            Some(filter) => stripe.into_filtered(rows, projection, filter)?,
-            None => Some(stripe.into_block(rows, projection)?),
-        };
-        Ok(block.map(|block| (block, judged)))
-    }
-}
-
-impl Iterator for SstScan {
-    type Item = Result<Block>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let SstSource { path, reader, tombstones, windows, .. } = &self.source;
-        loop {
-            let stripe = self.stripes.next()?;
-            let meta = reader.stripes().get(stripe);
-            let hidden = |tombstones: &TombstoneFilter| {
-                meta.is_some_and(|meta| tombstones.hides_all(&meta.first_key, &meta.last_key))
-            };
-            if tombstones.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
-                continue;
-            }
-            let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
-            if whole && meta.is_some_and(|meta| self.is_known(meta)) {
-                continue;
-            }
-            let read = self.read(stripe, whole).map_err(|source| StoreError::Sst { path: path.clone(), source });
-            let Some(read) = read.transpose() else { continue };
-            return Some(read.and_then(|(block, judged)| {
-                let block = match windows {
-                    Some(windows) => windows.apply(&self.schema, block)?,
-                    None => block,
-                };
-                let block = match tombstones {
-                    Some(tombstones) => tombstones.apply(&self.schema, block)?,
-                    None => block,
-                };
-                match self.gc_filter.as_ref().filter(|_| judged) {
-                    Some(gc_filter) => gc_filter.apply(&self.schema, block),
-                    None => Ok(block),
-                }
-            }));
         }
     }
 }

@@ -240,7 +240,7 @@ impl Snapshot {
         }
         let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, range.keys.clone(), projection, gc_filter, options, mode);
+        let scan = BlockScan::new(schema, sources, range.keys.clone(), projection, gc_filter, options, mode)?;
         Ok(scan.of_table(self.inner.table.name()))
     }
 

@@ -68,12 +68,27 @@ pub(crate) fn build(
     Ok(SortedPiece { block, overwritten, emptied })
 }
 
+/// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival. It is copied out of the
+/// columns of the window once, since events of a row are far apart there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RecordKey {
+    qualifier: u32,
+    timestamp: Reverse<i64>,
+    event: u32,
+}
+
+impl RecordKey {
+    /// Whether two events are of one record.
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.qualifier, self.timestamp) == (other.qualifier, other.timestamp)
+    }
+}
+
 impl GroupEvents {
-    /// Sort key of the records of a row: qualifier, then newest first.
-    fn record_key(&self, event: u32) -> (u32, Reverse<i64>) {
-        let event = event as usize;
-        let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event]);
-        (qualifier, Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event])))
+    fn record_key(&self, event: u32) -> RecordKey {
+        let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event as usize]);
+        let timestamp = Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event as usize]));
+        RecordKey { qualifier, timestamp, event }
     }
 }
 
@@ -87,6 +102,10 @@ struct Records<'a> {
     row_ends: Vec<u32>,
     /// The event of each record.
     picks: Vec<u32>,
+    /// Rank of the qualifier of each record, for dynamic groups.
+    qualifiers: Vec<u32>,
+    /// Timestamp of each record, if stored.
+    timestamps: Vec<i64>,
     /// Cells that come from an older event than the rest of their record: (record, column, event).
     overrides: Vec<(u32, usize, u32)>,
     /// Sets of events whose cells merge, if any column is an aggregate.
@@ -96,7 +115,7 @@ struct Records<'a> {
     /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
     overwritten: u64,
-    scratch: Vec<u32>,
+    scratch: Vec<RecordKey>,
 }
 
 impl<'a> Records<'a> {
@@ -111,6 +130,8 @@ impl<'a> Records<'a> {
             all_sparse,
             row_ends: Vec::new(),
             picks: Vec::new(),
+            qualifiers: Vec::new(),
+            timestamps: Vec::new(),
             overrides: Vec::new(),
             folds: group.has_aggregates().then(EqualCells::default),
             contents: None,
@@ -124,34 +145,45 @@ impl<'a> Records<'a> {
 
     fn push_row(&mut self, events: &[u32]) -> Result<()> {
         let group = self.events;
-        let key = |event: u32| group.record_key(event);
-        if events.windows(2).all(|pair| key(pair[0]) < key(pair[1])) {
-            // Telemetry mostly arrives in time order: nothing to sort or merge.
-            events.iter().for_each(|event| self.push_record(*event));
-        } else {
-            let mut ordered = std::mem::take(&mut self.scratch);
-            ordered.clear();
-            ordered.extend_from_slice(events);
-            ordered.sort_by_key(|event| key(*event));
-            for alike in ordered.chunk_by(|a, b| key(*a) == key(*b)) {
+        let mut row = std::mem::take(&mut self.scratch);
+        row.clear();
+        row.extend(events.iter().map(|event| group.record_key(*event)));
+        if !row.is_sorted() {
+            row.sort_unstable();
+        }
+        // Telemetry mostly has each record once.
+        if row.windows(2).any(|pair| pair[0].is_alike(&pair[1])) {
+            for alike in row.chunk_by(RecordKey::is_alike) {
                 if self.group.keeps_duplicates() { self.push_each(alike)? } else { self.push_alike(alike) }
             }
-            self.scratch = ordered;
+        } else {
+            row.iter().for_each(|record| self.push_record(record));
         }
+        self.scratch = row;
         self.row_ends.push(self.picks.len() as u32);
         Ok(())
     }
 
     /// Adds a record without values, for a row that an upsert emptied.
     fn push_emptied(&mut self, event: u32) {
-        self.picks.push(event);
+        self.pick(&self.events.record_key(event));
         self.row_ends.push(self.picks.len() as u32);
     }
 
     /// Adds a record of one event, unless it has no cells.
-    fn push_record(&mut self, event: u32) {
-        if !self.all_sparse || self.has_any(event) {
-            self.picks.push(event);
+    fn push_record(&mut self, record: &RecordKey) {
+        if !self.all_sparse || self.has_any(record.event) {
+            self.pick(record);
+        }
+    }
+
+    fn pick(&mut self, record: &RecordKey) {
+        self.picks.push(record.event);
+        if self.events.qualifiers.is_some() {
+            self.qualifiers.push(record.qualifier);
+        }
+        if self.events.timestamps.is_some() {
+            self.timestamps.push(record.timestamp.0);
         }
     }
 
@@ -160,21 +192,22 @@ impl<'a> Records<'a> {
     }
 
     /// Adds a record for each of several events with one qualifier and timestamp, without duplicates.
-    fn push_each(&mut self, alike: &[u32]) -> Result<()> {
+    fn push_each(&mut self, alike: &[RecordKey]) -> Result<()> {
         if let [only] = alike {
-            self.push_record(*only);
+            self.push_record(only);
             return Ok(());
         }
         if self.contents.is_none() {
             self.contents = Some(Contents::new(&self.events.by_chunk())?);
         }
         let Some(contents) = &self.contents else { return Ok(()) };
-        let mut places: Vec<(usize, usize)> = alike.iter().map(|event| self.events.places.of(*event)).collect();
+        let place = |record: &RecordKey| self.events.places.of(record.event);
+        let mut places: Vec<(usize, usize)> = alike.iter().map(place).collect();
         contents.keep_first(&mut places);
         let mut kept = places.into_iter().peekable();
-        for event in alike {
-            if kept.next_if_eq(&self.events.places.of(*event)).is_some() {
-                self.push_record(*event);
+        for record in alike {
+            if kept.next_if_eq(&self.events.places.of(record.event)).is_some() {
+                self.push_record(record);
             }
         }
         Ok(())
@@ -182,46 +215,49 @@ impl<'a> Records<'a> {
 
     /// Adds one record for several events with one qualifier and timestamp, in order of arrival: per column the last
     /// value wins, or the merge operator applies.
-    fn push_alike(&mut self, alike: &[u32]) {
+    fn push_alike(&mut self, alike: &[RecordKey]) {
         let Some((newest, older)) = alike.split_last() else { return };
         if older.is_empty() {
-            return self.push_record(*newest);
+            return self.push_record(newest);
         }
         if self.group.packed.is_some() {
             return self.push_newest(alike);
         }
-        let cells = |column: &usize| alike.iter().filter(|event| self.events.has(**event, *column)).count() as u64;
+        let events = || alike.iter().map(|record| record.event);
+        let cells = |column: &usize| events().filter(|event| self.events.has(*event, *column)).count() as u64;
         self.overwritten += self.counted.iter().map(|column| cells(column).saturating_sub(1)).sum::<u64>();
-        if self.all_sparse && !alike.iter().any(|event| self.has_any(*event)) {
+        if self.all_sparse && !events().any(|event| self.has_any(event)) {
             return;
         }
-        let record = self.picks.len() as u32;
+        let at = self.picks.len() as u32;
         if let Some(folds) = &mut self.folds {
-            folds.push(record as usize, alike.iter().map(|event| self.events.places.of(*event)));
+            folds.push(at as usize, events().map(|event| self.events.places.of(event)));
         }
         for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
-            let has = |event: &&u32| self.events.has(**event, *column);
-            if let Some(event) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
-                self.overrides.push((record, *column, *event));
+            let has = |record: &&RecordKey| self.events.has(record.event, *column);
+            if let Some(record) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
+                self.overrides.push((at, *column, record.event));
             }
         }
-        self.picks.push(*newest);
+        self.pick(newest);
     }
 
     /// The same where a record is one cell: the last event with any field wins.
-    fn push_newest(&mut self, alike: &[u32]) {
-        let cells = || alike.iter().copied().filter(|event| !self.all_sparse || self.has_any(*event));
+    fn push_newest(&mut self, alike: &[RecordKey]) {
+        let cells = || alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
         let (count, newest) = (cells().count() as u64, cells().next_back());
         if !self.counted.is_empty() {
             self.overwritten += count.saturating_sub(1);
         }
-        self.picks.extend(newest);
+        if let Some(newest) = newest {
+            self.pick(newest);
+        }
     }
 
     fn into_block(self, keys: &Keys, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
-        let Self { group, events, row_ends, picks, overrides, folds, .. } = self;
-        let qualifiers = events.qualifiers.as_ref().zip(names).map(|(ranks, names)| local(ranks, &picks, names));
-        let timestamps = events.timestamps.as_ref().map(|all| picks.iter().map(|event| all[*event as usize]).collect());
+        let Self { group, events, row_ends, picks, qualifiers, timestamps, overrides, folds, .. } = self;
+        let qualifiers = events.qualifiers.as_ref().and(names).map(|names| local(qualifiers, names));
+        let timestamps = events.timestamps.as_ref().map(|_| timestamps);
         let folds = folds.filter(|folds| !folds.is_empty());
         let mut places: Vec<(usize, usize)> = picks.iter().map(|event| events.places.of(*event)).collect();
         let mut columns = Vec::with_capacity(group.columns.len());
@@ -249,15 +285,16 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The qualifiers of `picks`, with a dictionary of those that occur.
-fn local(ranks: &[u32], picks: &[u32], names: &[Box<[u8]>]) -> Qualifiers {
+/// The qualifiers with these ranks among `names`, with a dictionary of those that occur.
+fn local(mut ranks: Vec<u32>, names: &[Box<[u8]>]) -> Qualifiers {
     let mut used = vec![false; names.len()];
-    picks.iter().for_each(|event| used[ranks[*event as usize] as usize] = true);
+    ranks.iter().for_each(|rank| used[*rank as usize] = true);
     let mut code_of = vec![0u32; names.len()];
     let mut dictionary = Vec::new();
     for (rank, name) in names.iter().enumerate().filter(|(rank, _)| used[*rank]) {
         code_of[rank] = dictionary.len() as u32;
         dictionary.push(name.clone());
     }
-    Qualifiers { codes: picks.iter().map(|event| code_of[ranks[*event as usize] as usize]).collect(), dictionary }
+    ranks.iter_mut().for_each(|rank| *rank = code_of[*rank as usize]);
+    Qualifiers { codes: ranks, dictionary }
 }

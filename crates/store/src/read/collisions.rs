@@ -1,0 +1,277 @@
+//! Collisions: the rows of which two runs hold records that a merge joins.
+//!
+//! Late records of a window are in files of their own. Most of their rows are in the large file of the window, too, yet hardly
+//! any of their cells are: without equal cells, the records of a row are those of all its parts together, whichever is read
+//! first. Keys, qualifiers and timestamps decide that; no value is read.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, KeyRange, Keys, Projection, StoredSchema};
+use tidetable_sstable::{ReadError, StripeMeta};
+
+use crate::error::{Result, StoreError};
+use crate::read::scan::SstSource;
+
+/// Row keys, ascending.
+pub(crate) type RowKeys = Arc<[Vec<u8>]>;
+
+/// Greatest number of rows in the smaller runs; with more, finding collisions takes longer than merging.
+const MAX_ROWS: u64 = 1 << 17;
+/// Collisions are read by themselves if they are at most one row in so many of the smaller runs.
+const FEW: usize = 2;
+/// Rows with at most so many records are compared without a set.
+const SHORT: usize = 8;
+
+/// What distinguishes the records of a row.
+enum Identity {
+    /// Nothing: a row is a record.
+    Row,
+    /// Qualifier and timestamp of the only group with several records a row.
+    Cell { group: usize },
+    /// Its qualifier alone: rules count or date the versions of a cell.
+    Versions { group: usize },
+    /// The timestamps of several groups, whose records are joined by time.
+    Time { groups: Vec<usize> },
+}
+
+/// A row of one of the smaller runs.
+struct SmallRow {
+    key: Vec<u8>,
+    run: usize,
+    /// Its block, and its index there.
+    block: usize,
+    row: usize,
+}
+
+impl AsRef<[u8]> for SmallRow {
+    fn as_ref(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+impl Identity {
+    fn new(schema: &StoredSchema, projection: &Projection, has_gc: bool) -> Self {
+        let mut groups = Vec::new();
+        for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
+            let Some(wanted) = wanted else { continue };
+            match (group.qualifier, group.timestamps) {
+                // Cells of the row. They are in each of its parts; where a value is read the newest one counts.
+                (QualifierKind::Constant, TimestampKind::Zero) if wanted.columns.contains(&true) => return Self::Row,
+                (QualifierKind::Constant, TimestampKind::Zero) => {}
+                _ => groups.push(at),
+            }
+        }
+        let is_timed = |group: &usize| schema.groups[*group].timestamps == TimestampKind::Stored;
+        match groups.as_slice() {
+            [group] if has_gc && schema.groups[*group].qualifier == QualifierKind::Dynamic => {
+                Self::Versions { group: *group }
+            }
+            _ if has_gc => Self::Row,
+            [group] => Self::Cell { group: *group },
+            [_, ..] if groups.iter().all(is_timed) => Self::Time { groups },
+            _ => Self::Row,
+        }
+    }
+
+    /// The projection of qualifiers and timestamps that distinguish records.
+    fn projection(&self, schema: &StoredSchema) -> Projection {
+        let wanted = |(at, group): (usize, &tidetable_layout::Group)| {
+            let (is_wanted, qualifiers) = match self {
+                Self::Row => (false, false),
+                Self::Cell { group } | Self::Versions { group } => (*group == at, true),
+                Self::Time { groups } => (groups.contains(&at), false),
+            };
+            is_wanted.then(|| GroupProjection {
+                qualifiers,
+                timestamps: true,
+                columns: vec![false; group.columns.len()],
+                sums: false,
+            })
+        };
+        Projection { groups: schema.groups.iter().enumerate().map(wanted).collect() }
+    }
+
+    /// What distinguishes the records of a row; nothing if the row is a record.
+    fn cells<'a>(&self, block: &'a Block, row: usize) -> Vec<Cell<'a>> {
+        match self {
+            Self::Row => Vec::new(),
+            Self::Cell { group } => cells(block, *group, row),
+            Self::Versions { group } => {
+                cells(block, *group, row).into_iter().map(|(qualifier, _)| (qualifier, 0)).collect()
+            }
+            Self::Time { groups } => {
+                let cells = groups.iter().flat_map(|group| cells(block, *group, row));
+                cells.map(|(_, time)| (&[][..], time)).collect()
+            }
+        }
+    }
+
+    /// Whether a merge joins records of two parts of a row. It does for a part without: that may stand for an empty row.
+    fn collide(&self, (one, row): (&Block, usize), (other, other_row): (&Block, usize)) -> bool {
+        let (cells, others) = (self.cells(one, row), self.cells(other, other_row));
+        cells.is_empty() || others.is_empty() || share(&cells, &others)
+    }
+}
+
+/// Qualifier and timestamp.
+type Cell<'a> = (&'a [u8], i64);
+
+/// The qualifiers and timestamps of a row in a group; those that it does not have are empty and 0.
+fn cells(block: &Block, group: usize, row: usize) -> Vec<Cell<'_>> {
+    let Some(Some(group)) = block.groups.get(group) else { return Vec::new() };
+    let qualifier = |record: usize| {
+        let qualifiers = group.qualifiers.as_ref()?;
+        qualifiers.dictionary.get(*qualifiers.codes.get(record)? as usize).map(AsRef::as_ref)
+    };
+    let time = |record: usize| group.timestamps.as_ref().and_then(|times| times.get(record).copied());
+    group.records(row).map(|record| (qualifier(record).unwrap_or_default(), time(record).unwrap_or_default())).collect()
+}
+
+/// Whether two lists have an element in common.
+fn share(one: &[Cell<'_>], other: &[Cell<'_>]) -> bool {
+    let bounds = |cells: &[Cell<'_>]| {
+        let times = || cells.iter().map(|(_, time)| *time);
+        times().min().zip(times().max())
+    };
+    if let (Some((first, last)), Some((other_first, other_last))) = (bounds(one), bounds(other))
+        && (last < other_first || other_last < first)
+    {
+        return false;
+    }
+    let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    if few.len() <= SHORT {
+        return few.iter().any(|cell| many.contains(cell));
+    }
+    let known: HashSet<&Cell<'_>> = few.iter().collect();
+    many.iter().any(|cell| known.contains(cell))
+}
+
+/// The keys in `keys` of the rows that collide; `None` if there are many, or more rows than are worth looking at.
+///
+/// # Errors
+/// If an SST cannot be read.
+pub(crate) fn find(
+    schema: &StoredSchema,
+    runs: &[(u64, Vec<SstSource>)],
+    keys: &KeyRange,
+    projection: &Projection,
+    has_gc: bool,
+) -> Result<Option<RowKeys>> {
+    let rows = |run: &[SstSource]| -> u64 {
+        run.iter().flat_map(|source| source.stripes(keys)).map(|(_, stripe)| stripe.rows).sum()
+    };
+    let counts: Vec<u64> = runs.iter().map(|(_, run)| rows(run)).collect();
+    let Some(largest) = (0..runs.len()).max_by_key(|run| counts[*run]) else { return Ok(None) };
+    // Of a part of a stripe so little is read that merging takes less than looking.
+    let whole = |(_, stripe): (usize, &StripeMeta)| keys.covers(&stripe.first_key, &stripe.last_key);
+    if !runs[largest].1.iter().any(|source| source.stripes(keys).any(whole)) {
+        return Ok(None);
+    }
+    if counts.iter().sum::<u64>() - counts[largest] > MAX_ROWS {
+        return Ok(None);
+    }
+    let identity = Identity::new(schema, projection, has_gc);
+    let projection = identity.projection(schema);
+    let (mut blocks, mut small) = (Vec::new(), Vec::new());
+    for (run, (_, sources)) in runs.iter().enumerate().filter(|(run, _)| *run != largest) {
+        for source in sources {
+            for (stripe, _) in source.stripes(keys) {
+                let (start, end) = (&keys.start, keys.end.as_deref());
+                let block = source.reader.read_rows(stripe, start, end, &projection);
+                let block = block.map_err(|error| source.error(error))?;
+                let row = |row| SmallRow { key: block.keys.get(row), run, block: blocks.len(), row };
+                small.extend((0..block.keys.len()).map(row));
+                blocks.push(block);
+            }
+        }
+    }
+    small.sort_by(|a, b| a.key.cmp(&b.key).then(a.run.cmp(&b.run)));
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    let of_small = |row: &SmallRow| (&blocks[row.block], row.row);
+    for of_key in small.chunk_by(|a, b| a.key == b.key).filter(|of_key| of_key.len() > 1) {
+        let pair = |(at, row): (usize, &SmallRow)| {
+            of_key[at + 1..].iter().any(|other| identity.collide(of_small(row), of_small(other)))
+        };
+        if of_key.iter().enumerate().any(pair) {
+            found.push(of_key[0].key.clone());
+        }
+    }
+    for source in &runs[largest].1 {
+        for (stripe, meta) in source.stripes(keys) {
+            let near = rows_within(&small, meta);
+            if !near.is_empty() {
+                let own = colliding(source, stripe, &projection, &small[near], |row, own| {
+                    identity.collide(of_small(row), own)
+                });
+                found.extend(own.map_err(|error| source.error(error))?);
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok((found.len() * FEW <= small.len()).then(|| found.into()))
+}
+
+/// The rows whose keys are within those of a stripe.
+fn rows_within(small: &[SmallRow], stripe: &StripeMeta) -> Range<usize> {
+    let first = small.partition_point(|row| row.key[..] < stripe.first_key[..]);
+    first..small.partition_point(|row| row.key[..] <= stripe.last_key[..])
+}
+
+/// The keys of those of `rows` that collide with their row of a stripe.
+fn colliding(
+    source: &SstSource,
+    stripe: usize,
+    projection: &Projection,
+    rows: &[SmallRow],
+    collide: impl Fn(&SmallRow, (&Block, usize)) -> bool,
+) -> std::result::Result<Vec<Vec<u8>>, ReadError> {
+    let stripe = source.reader.stripe(stripe)?;
+    let shared = places(stripe.keys(), rows);
+    let mut places: Vec<usize> = shared.iter().map(|(_, place)| *place).collect();
+    places.dedup();
+    let block = stripe.read_selected(&places, projection)?;
+    let mut found = Vec::new();
+    for (row, place) in shared {
+        let Ok(at) = places.binary_search(&place) else { continue };
+        if collide(&rows[row], (&block, at)) {
+            found.push(rows[row].key.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Of keys that ascend, those that a block has: (index of the key, row).
+pub(crate) fn places<K: AsRef<[u8]>>(keys: &Keys, wanted: &[K]) -> Vec<(usize, usize)> {
+    let mut scratch = Vec::new();
+    let mut found = Vec::new();
+    for (at, key) in wanted.iter().map(AsRef::as_ref).enumerate() {
+        let row = keys.lower_bound(key);
+        if row == keys.len() {
+            break;
+        }
+        scratch.clear();
+        keys.write(row, &mut scratch);
+        if scratch == key {
+            found.push((at, row));
+        }
+    }
+    found
+}
+
+impl SstSource {
+    /// The stripes that `keys` touches.
+    fn stripes(&self, keys: &KeyRange) -> impl Iterator<Item = (usize, &StripeMeta)> {
+        let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
+        within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
+    }
+
+    /// An error of reading it.
+    pub(crate) fn error(&self, source: ReadError) -> StoreError {
+        StoreError::Sst { path: self.path.clone(), source }
+    }
+}
