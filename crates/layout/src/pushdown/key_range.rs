@@ -10,6 +10,31 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
+    /// Sorts ranges and merges those that overlap or touch.
+    #[must_use]
+    pub fn disjoint(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.retain(|range| range.end.as_ref().is_none_or(|end| *end > range.start));
+        ranges.sort_by(|a, b| a.start.cmp(&b.start));
+        let mut out: Vec<Self> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match out.last_mut() {
+                Some(last) if last.end.as_ref().is_none_or(|end| *end >= range.start) => {
+                    // `None` is unbounded, so it is the greatest end.
+                    let later = match (&last.end, &range.end) {
+                        (Some(end), Some(own)) => own > end,
+                        (Some(_), None) => true,
+                        (None, _) => false,
+                    };
+                    if later {
+                        last.end = range.end;
+                    }
+                }
+                _ => out.push(range),
+            }
+        }
+        out
+    }
+
     /// The range of all keys.
     pub fn all() -> Self {
         Self { start: Vec::new(), end: None }
@@ -52,28 +77,4 @@ pub(super) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
         *byte += 1;
     }
     Some(out)
-}
-
-/// Sorts ranges and merges those that overlap or touch.
-pub(super) fn disjoint(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
-    ranges.retain(|range| range.end.as_ref().is_none_or(|end| *end > range.start));
-    ranges.sort_by(|a, b| a.start.cmp(&b.start));
-    let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match out.last_mut() {
-            Some(last) if last.end.as_ref().is_none_or(|end| *end >= range.start) => {
-                // `None` is unbounded, so it is the greatest end.
-                let later = match (&last.end, &range.end) {
-                    (Some(end), Some(own)) => own > end,
-                    (Some(_), None) => true,
-                    (None, _) => false,
-                };
-                if later {
-                    last.end = range.end;
-                }
-            }
-            _ => out.push(range),
-        }
-    }
-    out
 }

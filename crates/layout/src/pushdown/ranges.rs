@@ -2,7 +2,7 @@
 
 use crate::plan::Layout;
 use crate::pushdown::bound::{FieldBound, KnownValues, known_values};
-use crate::pushdown::key_range::{KeyRange, disjoint, successor};
+use crate::pushdown::key_range::{KeyRange, successor};
 use crate::scalar::{Scalar, ScalarRef};
 use crate::schema::FieldType;
 use crate::template::form::Form;
@@ -52,15 +52,15 @@ impl Layout {
                             None => successor(prefix),
                         },
                     });
-                    return disjoint(ranges.collect());
+                    return KeyRange::disjoint(ranges.collect());
                 }
                 Step::Pieces(_) | Step::Open => {
-                    return disjoint(prefixes.iter().map(|it| KeyRange::prefix(it)).collect());
+                    return KeyRange::disjoint(prefixes.iter().map(|it| KeyRange::prefix(it)).collect());
                 }
             }
         }
         // Whole keys.
-        disjoint(prefixes.iter().map(|key| KeyRange::of_key(key)).collect())
+        KeyRange::disjoint(prefixes.iter().map(|key| KeyRange::of_key(key)).collect())
     }
 
     /// The predicates on the field, if keys preserve it exactly enough to use them.

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
-use tidetable_layout::{Block, Projection};
+use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_store::ScanRange;
 use tidetable_store::read::{Scalar, ScanOptions};
 
@@ -176,6 +176,8 @@ impl ScanRangeReader {
                 for block in self.blocks_of(range, &keys_only)? {
                     key_ranges.extend(newest.may_be_newer(&block?)?);
                 }
+                // Several files may have the same rows.
+                key_ranges = KeyRange::disjoint(key_ranges);
             }
             for keys in key_ranges {
                 for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &projection)? {

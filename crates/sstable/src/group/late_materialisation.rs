@@ -16,6 +16,7 @@ use crate::coding::Input;
 use crate::column;
 use crate::column::stream::{PageSource, Stream};
 use crate::error::ReadError;
+use crate::format::{Codec, PAGE_RECORDS};
 use crate::group::head::{GroupHead, RecordLayout};
 use crate::group::outliers;
 use crate::stripe::{Scalar, StripeReader};
@@ -34,7 +35,7 @@ pub trait RecordFilter: fmt::Debug + Send + Sync {
 
 /// Late materialisation pays if at most one record in 2^n passes; otherwise all are decoded.
 const FEW: usize = 3;
-/// Records so far apart are read one by one.
+/// Records of PFOR pages so far apart are read one by one, since blocks between them are passed over.
 const FAR: u32 = 1024;
 
 /// The records that pass.
@@ -320,9 +321,14 @@ fn selected_values(
     records: &[u32],
 ) -> Result<ArrayRef, ReadError> {
     let mut parts: Vec<ArrayRef> = Vec::new();
-    // A dictionary of texts is decoded once.
-    let far = if kind == ValueType::Field(FieldType::Text) { u32::MAX } else { FAR };
-    for near in records.chunk_by(|one, next| next - one < far) {
+    let page = |record: u32| (span.start + record as usize) / PAGE_RECORDS;
+    let is_near = |one: &u32, next: &u32| match (kind, stream.codec) {
+        // A dictionary is decoded once.
+        (ValueType::Bytes | ValueType::Field(FieldType::Text), _) => true,
+        (_, Codec::Pfor) => next - one < FAR,
+        _ => page(*next) - page(*one) <= 1,
+    };
+    for near in records.chunk_by(is_near) {
         let (Some(first), Some(last)) = (near.first(), near.last()) else { continue };
         let range = span.start + *first as usize..span.start + *last as usize + 1;
         let values = column::read(source, stream, kind, range.clone())?;

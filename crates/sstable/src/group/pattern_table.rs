@@ -11,13 +11,16 @@ use crate::error::{ReadError, WriteError};
 use crate::group::row_patterns::{Gaps, RowPatterns, spans};
 use crate::options::Compression;
 
+/// A range for each pattern.
+type Spans = Vec<Range<usize>>;
+
 /// Decoded patterns. Those with gaps are not expanded: of a stripe often few rows are read.
 #[derive(Debug)]
 pub(crate) struct PatternTable {
     /// For each pattern the range of its template in `codes` and `offsets`.
-    spans: Vec<Range<usize>>,
+    spans: Spans,
     /// For each pattern the range in `removed` of the records of the template that it lacks; empty if none has gaps.
-    gaps: Vec<Range<usize>>,
+    gaps: Spans,
     /// Records, counted from the start of the template.
     removed: Vec<u32>,
     /// Qualifier codes of the templates (dynamic groups).
@@ -179,11 +182,7 @@ impl PatternTable {
 }
 
 /// For each pattern its template's span and what it lacks. `lacking`: the number of records; `of`: the templates of those that lack some.
-fn with_templates(
-    templates: &[Range<usize>],
-    lacking: &[u32],
-    of: &[u32],
-) -> Option<(Vec<Range<usize>>, Vec<Range<usize>>)> {
+fn with_templates(templates: &[Range<usize>], lacking: &[u32], of: &[u32]) -> Option<(Spans, Spans)> {
     let (mut own, mut of) = (templates.iter(), of.iter());
     let (mut spans, mut gaps, mut end) = (Vec::with_capacity(lacking.len()), Vec::with_capacity(lacking.len()), 0);
     for lacking in lacking {

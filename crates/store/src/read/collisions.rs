@@ -21,6 +21,8 @@ pub(crate) type RowKeys = Arc<[Vec<u8>]>;
 
 /// Greatest number of rows in the smaller runs; with more, finding collisions takes longer than merging.
 const MAX_ROWS: u64 = 1 << 17;
+/// Greatest number of records of these, whose qualifiers and timestamps are held at once: 12 bytes each.
+const MAX_RECORDS: u64 = 1 << 22;
 /// Collisions are read by themselves if they are at most one row in so many of the smaller runs.
 const FEW: usize = 2;
 /// Rows with at most so many records are compared without a set.
@@ -38,10 +40,14 @@ enum Identity {
     Time { groups: Vec<usize> },
 }
 
+/// Least and greatest timestamp.
+type Bounds = (i64, i64);
+
 /// A row of one of the smaller runs.
 struct SmallRow {
     key: Vec<u8>,
     run: usize,
+    bounds: Option<Bounds>,
     /// Its block, and its index there.
     block: usize,
     row: usize,
@@ -110,11 +116,39 @@ impl Identity {
         }
     }
 
+    /// The groups whose records it distinguishes.
+    fn groups(&self) -> &[usize] {
+        match self {
+            Self::Row => &[],
+            Self::Cell { group } | Self::Versions { group } => std::slice::from_ref(group),
+            Self::Time { groups } => groups,
+        }
+    }
+
+    /// Bounds of the timestamps of a row; `None` if it has no records, or those of equal qualifiers collide at any time.
+    fn bounds(&self, block: &Block, row: usize) -> Option<Bounds> {
+        if matches!(self, Self::Versions { .. }) {
+            return None;
+        }
+        let of_group = |group: &usize| {
+            let group = block.groups.get(*group)?.as_ref()?;
+            group.timestamps.as_ref()?.get(group.records(row))
+        };
+        let mut times = self.groups().iter().filter_map(of_group).flatten();
+        let first = *times.next()?;
+        Some(times.fold((first, first), |(least, greatest), time| (least.min(*time), greatest.max(*time))))
+    }
+
     /// Whether a merge joins records of two parts of a row. It does for a part without: that may stand for an empty row.
     fn collide(&self, (one, row): (&Block, usize), (other, other_row): (&Block, usize)) -> bool {
         let (cells, others) = (self.cells(one, row), self.cells(other, other_row));
         cells.is_empty() || others.is_empty() || share(&cells, &others)
     }
+}
+
+/// Whether two parts of a row have no timestamp in common, by their bounds.
+fn apart(one: Option<Bounds>, other: Option<Bounds>) -> bool {
+    one.zip(other).is_some_and(|((first, last), (other_first, other_last))| last < other_first || other_last < first)
 }
 
 /// Qualifier and timestamp.
@@ -133,15 +167,6 @@ fn cells(block: &Block, group: usize, row: usize) -> Vec<Cell<'_>> {
 
 /// Whether two lists have an element in common.
 fn share(one: &[Cell<'_>], other: &[Cell<'_>]) -> bool {
-    let bounds = |cells: &[Cell<'_>]| {
-        let times = || cells.iter().map(|(_, time)| *time);
-        times().min().zip(times().max())
-    };
-    if let (Some((first, last)), Some((other_first, other_last))) = (bounds(one), bounds(other))
-        && (last < other_first || other_last < first)
-    {
-        return false;
-    }
     let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
     if few.len() <= SHORT {
         return few.iter().any(|cell| many.contains(cell));
@@ -161,20 +186,25 @@ pub(crate) fn find(
     projection: &Projection,
     has_gc: bool,
 ) -> Result<Option<RowKeys>> {
-    let rows = |run: &[SstSource]| -> u64 {
-        run.iter().flat_map(|source| source.stripes(keys)).map(|(_, stripe)| stripe.rows).sum()
+    let identity = Identity::new(schema, projection, has_gc);
+    let records =
+        |stripe: &StripeMeta| -> u64 { identity.groups().iter().filter_map(|group| stripe.records.get(*group)).sum() };
+    let count = |run: &[SstSource]| {
+        let stripes = run.iter().flat_map(|source| source.stripes(keys)).map(|(_, stripe)| stripe);
+        stripes.fold((0, 0), |(rows, all), stripe| (rows + stripe.rows, all + records(stripe)))
     };
-    let counts: Vec<u64> = runs.iter().map(|(_, run)| rows(run)).collect();
+    let counts: Vec<(u64, u64)> = runs.iter().map(|(_, run)| count(run)).collect();
     let Some(largest) = (0..runs.len()).max_by_key(|run| counts[*run]) else { return Ok(None) };
+    let smaller = || counts.iter().enumerate().filter(|(run, _)| *run != largest).map(|(_, counts)| counts);
+    let (rows, held) = smaller().fold((0, 0), |(rows, held), counts| (rows + counts.0, held + counts.1));
+    if rows > MAX_ROWS || held > MAX_RECORDS {
+        return Ok(None);
+    }
     // Of a part of a stripe so little is read that merging takes less than looking.
     let whole = |(_, stripe): (usize, &StripeMeta)| keys.covers(&stripe.first_key, &stripe.last_key);
     if !runs[largest].1.iter().any(|source| source.stripes(keys).any(whole)) {
         return Ok(None);
     }
-    if counts.iter().sum::<u64>() - counts[largest] > MAX_ROWS {
-        return Ok(None);
-    }
-    let identity = Identity::new(schema, projection, has_gc);
     let projection = identity.projection(schema);
     let (mut blocks, mut small) = (Vec::new(), Vec::new());
     for (run, (_, sources)) in runs.iter().enumerate().filter(|(run, _)| *run != largest) {
@@ -183,7 +213,10 @@ pub(crate) fn find(
                 let (start, end) = (&keys.start, keys.end.as_deref());
                 let block = source.reader.read_rows(stripe, start, end, &projection);
                 let block = block.map_err(|error| source.error(error))?;
-                let row = |row| SmallRow { key: block.keys.get(row), run, block: blocks.len(), row };
+                let row = |row| {
+                    let bounds = identity.bounds(&block, row);
+                    SmallRow { key: block.keys.get(row), run, bounds, block: blocks.len(), row }
+                };
                 small.extend((0..block.keys.len()).map(row));
                 blocks.push(block);
             }
@@ -192,28 +225,36 @@ pub(crate) fn find(
     small.sort_by(|a, b| a.key.cmp(&b.key).then(a.run.cmp(&b.run)));
     let mut found: Vec<Vec<u8>> = Vec::new();
     let of_small = |row: &SmallRow| (&blocks[row.block], row.row);
+    let many = |found: &[Vec<u8>]| found.len() * FEW > small.len();
     for of_key in small.chunk_by(|a, b| a.key == b.key).filter(|of_key| of_key.len() > 1) {
-        let pair = |(at, row): (usize, &SmallRow)| {
-            of_key[at + 1..].iter().any(|other| identity.collide(of_small(row), of_small(other)))
+        let collides = |(at, row): (usize, &SmallRow)| {
+            let mut after = of_key[at + 1..].iter().filter(|other| !apart(row.bounds, other.bounds));
+            after.any(|other| identity.collide(of_small(row), of_small(other)))
         };
-        if of_key.iter().enumerate().any(pair) {
+        if of_key.iter().enumerate().any(collides) {
             found.push(of_key[0].key.clone());
+        }
+        if many(&found) {
+            return Ok(None);
         }
     }
     for source in &runs[largest].1 {
         for (stripe, meta) in source.stripes(keys) {
             let near = rows_within(&small, meta);
             if !near.is_empty() {
-                let own = colliding(source, stripe, &projection, &small[near], |row, own| {
-                    identity.collide(of_small(row), own)
+                let own = colliding(source, stripe, &projection, &small[near], |row, (block, at)| {
+                    !apart(row.bounds, identity.bounds(block, at)) && identity.collide(of_small(row), (block, at))
                 });
                 found.extend(own.map_err(|error| source.error(error))?);
             }
         }
+        if many(&found) {
+            return Ok(None);
+        }
     }
     found.sort_unstable();
     found.dedup();
-    Ok((found.len() * FEW <= small.len()).then(|| found.into()))
+    Ok(Some(found.into()))
 }
 
 /// The rows whose keys are within those of a stripe.

@@ -171,9 +171,13 @@ impl BlockScan {
         }
         let mut of_several = of_one.clone();
         add_merge_keys(&schema, &mut of_several);
-        let is_filtered = options.record_filter.is_some() || options.stripe_pruner.is_some();
-        let gains = options.unordered || is_filtered;
-        let collisions = match runs.len() > 1 && as_stored && gains {
+        let prunes = |source: &SstSource| {
+            let pruner = options.stripe_pruner.as_ref();
+            pruner.is_some_and(|pruner| pruner.prunes(source.reader.stripes()).contains(&true))
+        };
+        let gains =
+            || options.unordered || options.record_filter.is_some() || runs.iter().flat_map(|(_, run)| run).any(prunes);
+        let collisions = match runs.len() > 1 && as_stored && gains() {
             true => collisions::find(&schema, &runs, &keys, projection, gc_filter.is_some())?,
             false => None,
         };
