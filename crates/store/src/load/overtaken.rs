@@ -18,8 +18,10 @@ use crate::error::Result;
 use crate::load::input::plan::Grown;
 use crate::load::spec::LoadTarget;
 use crate::merge::operator::Overflow;
-use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::options::{ScanMode, ScanOptions};
+use crate::read::scan::BlockScan;
 use crate::read::snapshot::{ALL_TIMES, Snapshot};
+use crate::read::sst_source::SstSource;
 use crate::version::{Sst, VersionEdit};
 
 impl LoadTarget<'_> {

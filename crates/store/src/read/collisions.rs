@@ -13,8 +13,8 @@ use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, KeyRange, Keys, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta};
 
-use crate::error::{Result, StoreError};
-use crate::read::scan::SstSource;
+use crate::error::Result;
+use crate::read::sst_source::SstSource;
 
 /// Row keys, ascending.
 pub(crate) type RowKeys = Arc<[Vec<u8>]>;
@@ -302,17 +302,4 @@ pub(crate) fn places<K: AsRef<[u8]>>(keys: &Keys, wanted: &[K]) -> Vec<(usize, u
         }
     }
     found
-}
-
-impl SstSource {
-    /// The stripes that `keys` touches.
-    fn stripes(&self, keys: &KeyRange) -> impl Iterator<Item = (usize, &StripeMeta)> {
-        let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
-        within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
-    }
-
-    /// An error of reading it.
-    pub(crate) fn error(&self, source: ReadError) -> StoreError {
-        StoreError::Sst { path: self.path.clone(), source }
-    }
 }

@@ -1,12 +1,15 @@
 //! Reading a version: snapshots, and scans that merge its SSTs.
 
 pub(crate) mod collisions;
+pub(crate) mod options;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod sst_scan;
+pub(crate) mod sst_source;
 pub(crate) mod window_mask;
 
-pub use scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
+pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};
+pub use scan::BlockScan;
 pub use snapshot::{ScanRange, Snapshot};
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
 

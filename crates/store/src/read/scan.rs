@@ -3,20 +3,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
-use tidetable_sstable::{ReadCounts, Reader, RecordFilter, StripeMeta};
 
 use crate::error::Result;
 use crate::gc::GcFilter;
-use crate::merge::operator::Overflow;
 use crate::merge::{Merge, emptied};
 use crate::read::collisions;
+use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::sst_scan::{RowSelection, SstScan};
-use crate::read::window_mask::WindowMask;
+use crate::read::sst_source::SstSource;
 use crate::tombstone::TombstoneFilter;
 
 /// Iterator over the blocks of a key range. In key order each row occurs once; [unordered](ScanOptions::unordered) it may
@@ -46,101 +44,6 @@ impl Iterator for Run {
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Run")
-    }
-}
-
-/// An SST to merge.
-#[derive(Debug, Clone)]
-pub(crate) struct SstSource {
-    pub(crate) seqno: u64,
-    /// For messages.
-    pub(crate) path: String,
-    pub(crate) reader: Reader,
-    /// Tombstones that hide cells of it.
-    pub(crate) tombstones: Option<TombstoneFilter>,
-    /// Which of its windows are read; `None` for all.
-    pub(crate) windows: Option<WindowMask>,
-    /// Whether it may hold rows that an upsert emptied.
-    pub(crate) emptied: bool,
-}
-
-/// Options of a scan.
-#[derive(Debug, Clone, Default)]
-pub struct ScanOptions {
-    /// Counters of the scan.
-    pub counts: Option<Arc<ScanCounts>>,
-    /// Skips stripes by their stats.
-    pub stripe_pruner: Option<Arc<dyn StripePruner>>,
-    /// Whether the order of blocks does not matter, nor that the records of a row are in one block.
-    pub unordered: bool,
-    /// Filters records while they are read. Not applied where cells of several files are merged, nor to files with
-    /// hidden rows.
-    pub record_filter: Option<Arc<dyn RecordFilter>>,
-    /// Answers stripes from their stats. Applied under the same conditions, and only to stripes that are fully
-    /// selected and that GC leaves intact.
-    pub stripe_stats: Option<Arc<dyn StripeStats>>,
-}
-
-/// Scan options for use inside the store.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ScanMode {
-    /// Handling of sums that exceed 64 bits.
-    pub(crate) overflow: Overflow,
-    /// Whether rows that an upsert emptied are returned.
-    pub(crate) keeps_emptied: bool,
-    /// Greatest number of rows of a block where several SSTs are merged.
-    pub(crate) block_rows: Option<usize>,
-}
-
-/// Answers a stripe from its stats, where they suffice.
-pub trait StripeStats: fmt::Debug + Send + Sync {
-    /// Whether the stats of this stripe suffice: then it is not read.
-    fn suffices(&self, stripe: &StripeMeta) -> bool;
-}
-
-/// Decides by stripe stats which stripes a scan skips.
-pub trait StripePruner: fmt::Debug + Send + Sync {
-    /// For each stripe of a file, whether none of its records is needed. Not applied where cells of several files are
-    /// merged: there cells of one stripe may hide cells of another.
-    fn prunes(&self, stripes: &[StripeMeta]) -> Vec<bool>;
-}
-
-/// Counters of scans: what they considered and what they read.
-#[derive(Debug, Default)]
-pub struct ScanCounts {
-    files: AtomicU64,
-    files_pruned: AtomicU64,
-    stripes: AtomicU64,
-    bytes: AtomicU64,
-    pub(crate) reads: Arc<ReadCounts>,
-}
-
-impl ScanCounts {
-    pub(crate) fn considered(&self, files: usize, pruned: usize, stripes: usize, bytes: u64) {
-        self.files.fetch_add(files as u64, Ordering::Relaxed);
-        self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
-        self.stripes.fetch_add(stripes as u64, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// (SSTs whose key range matches, those of them that bloom filters ruled out).
-    pub fn files(&self) -> (u64, u64) {
-        (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
-    }
-
-    /// (stripes of those SSTs, stripes read).
-    pub fn stripes(&self) -> (u64, u64) {
-        (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
-    }
-
-    /// Pages read.
-    pub fn pages(&self) -> u64 {
-        self.reads.pages()
-    }
-
-    /// (bytes of those SSTs, bytes read).
-    pub fn bytes(&self) -> (u64, u64) {
-        (self.bytes.load(Ordering::Relaxed), self.reads.bytes())
     }
 }
 
@@ -310,22 +213,6 @@ fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
         }
     }
     runs
-}
-
-impl SstSource {
-    /// Whether its rows that are read have their cells as they are stored.
-    fn is_as_stored(&self) -> bool {
-        self.tombstones.is_none() && !self.emptied
-    }
-
-    fn first_key(&self) -> Option<&[u8]> {
-        self.reader.stripes().first().map(|stripe| &stripe.first_key[..])
-    }
-
-    fn ends_before(&self, other: &Self) -> bool {
-        let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
-        last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
-    }
 }
 
 /// Adds qualifiers and timestamps, by which rows of several files are merged.

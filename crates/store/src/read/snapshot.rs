@@ -9,7 +9,9 @@ use tidetable_sstable::Reader;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
-use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::options::{ScanMode, ScanOptions};
+use crate::read::scan::BlockScan;
+use crate::read::sst_source::SstSource;
 use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::sst_store::OpenSsts;
 use crate::table::Table;

@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::gc::GcFilter;
 use crate::merge::keep_rows;
 use crate::read::collisions::{RowKeys, places};
-use crate::read::scan::{SstSource, StripeStats};
+use crate::read::options::StripeStats;
+use crate::read::sst_source::SstSource;
 use crate::tombstone::TombstoneFilter;
 
 /// Which rows of its key range a scan reads.

@@ -7,7 +7,7 @@ use tidetable_layout::Projection;
 use super::DeleteTarget;
 use crate::error::{Result, StoreError};
 use crate::merge::operator::Overflow;
-use crate::read::scan::{ScanMode, ScanOptions};
+use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::snapshot::{ScanRange, Snapshot};
 use crate::tombstone::count;
 use crate::version::VersionEdit;

@@ -1,0 +1,50 @@
+//! An SST as a source of a scan.
+
+use tidetable_layout::KeyRange;
+use tidetable_sstable::{ReadError, Reader, StripeMeta};
+
+use crate::error::StoreError;
+use crate::read::window_mask::WindowMask;
+use crate::tombstone::TombstoneFilter;
+
+/// An SST to merge.
+#[derive(Debug, Clone)]
+pub(crate) struct SstSource {
+    pub(crate) seqno: u64,
+    /// For messages.
+    pub(crate) path: String,
+    pub(crate) reader: Reader,
+    /// Tombstones that hide cells of it.
+    pub(crate) tombstones: Option<TombstoneFilter>,
+    /// Which of its windows are read; `None` for all.
+    pub(crate) windows: Option<WindowMask>,
+    /// Whether it may hold rows that an upsert emptied.
+    pub(crate) emptied: bool,
+}
+
+impl SstSource {
+    /// Whether its rows that are read have their cells as they are stored.
+    pub(crate) fn is_as_stored(&self) -> bool {
+        self.tombstones.is_none() && !self.emptied
+    }
+
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.reader.stripes().first().map(|stripe| &stripe.first_key[..])
+    }
+
+    pub(crate) fn ends_before(&self, other: &Self) -> bool {
+        let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
+        last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
+    }
+
+    /// The stripes that `keys` touches.
+    pub(crate) fn stripes(&self, keys: &KeyRange) -> impl Iterator<Item = (usize, &StripeMeta)> {
+        let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
+        within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
+    }
+
+    /// An error of reading it.
+    pub(crate) fn error(&self, source: ReadError) -> StoreError {
+        StoreError::Sst { path: self.path.clone(), source }
+    }
+}
