@@ -194,6 +194,8 @@ impl<'a> RunningAggregate<'a> {
             Accumulators::Groups { values, .. } if values.is_empty() => Ok(None),
             Accumulators::Groups { values, accumulators } => {
                 let mut columns = values.emit(EmitTo::All)?;
+                // Groups of several columns still have their numbers by hash otherwise.
+                values.clear_shrink(0);
                 for accumulator in accumulators {
                     columns.extend(accumulator.state(EmitTo::All)?);
                 }

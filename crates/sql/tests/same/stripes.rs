@@ -5,7 +5,7 @@ use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::compaction::CompactionExtent;
 use tidetable_store::tombstone::DeleteTarget;
 
-use super::{HOUR, columns, csv, family, fields, rows, spec, worlds};
+use super::{HOUR, columns, csv, family, fields, rows, spec, with_late, worlds};
 use crate::world::World;
 use crate::{count, run, text};
 
@@ -167,6 +167,19 @@ async fn record_counts_do_not_depend_on_the_columns_read() {
             }
             assert_eq!(count(&session, "SELECT count(*) FROM T").await, records as i64, "{name}");
         }
+    }
+}
+
+/// More groups than a scan holds at once, which come again in the next window and in a file of late readings.
+#[tokio::test]
+async fn groups_come_again_after_their_states_were_sent() {
+    let daily = spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
+    let world = with_late(daily, &[], &csv(3200, 2, HOUR, false, 7));
+    let options = SessionOptions { target_partitions: Some(1), ..SessionOptions::default() };
+    let groups = "SELECT meter, extract(hour FROM ts) AS hour, count(*) AS n, sum(kwh) AS s FROM T GROUP BY 1, 2";
+    for query in [format!("SELECT count(*), sum(n), sum(s), max(n) FROM ({groups})"), groups.to_owned()] {
+        let expected = rows(&run(&plain(&world), &query).await);
+        assert_eq!(rows(&run(&world.open(&options), &query).await), expected);
     }
 }
 
