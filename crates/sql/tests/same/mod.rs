@@ -2,6 +2,7 @@
 //! duplicated, merged, missing or keyed differently, so that a rule applied where it does not hold fails.
 
 mod cells;
+mod general;
 mod limits;
 mod stripes;
 
