@@ -5,7 +5,7 @@ use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::compaction::CompactionExtent;
 use tidetable_store::tombstone::DeleteTarget;
 
-use super::{HOUR, columns, csv, family, fields, rows, spec, with_late, worlds};
+use super::{HOUR, columns, csv, family, fields, rows, spec, worlds};
 use crate::world::World;
 use crate::{count, run, text};
 
@@ -170,16 +170,17 @@ async fn record_counts_do_not_depend_on_the_columns_read() {
     }
 }
 
-/// More groups than a scan holds at once, which come again in the next window and in a file of late readings.
+/// More groups than a scan holds at once, of which some come again in a file of late readings after their states were sent.
 #[tokio::test]
 async fn groups_come_again_after_their_states_were_sent() {
     let daily = spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
-    let world = with_late(daily, &[], &csv(3200, 2, HOUR, false, 7));
-    let options = SessionOptions { target_partitions: Some(1), ..SessionOptions::default() };
+    let world = World::with_table(columns(), daily, &[], &csv(6000, 2, HOUR, false, 7));
+    let late = |meter: u64| format!("{meter},2018-01-01T05:30:00Z,{meter},\n");
+    world.load("late.csv", &(3000..4000).map(late).fold("meter,ts,kwh,tag\n".to_owned(), |all, line| all + &line));
     let groups = "SELECT meter, extract(hour FROM ts) AS hour, count(*) AS n, sum(kwh) AS s FROM T GROUP BY 1, 2";
     for query in [format!("SELECT count(*), sum(n), sum(s), max(n) FROM ({groups})"), groups.to_owned()] {
         let expected = rows(&run(&plain(&world), &query).await);
-        assert_eq!(rows(&run(&world.open(&options), &query).await), expected);
+        assert_eq!(rows(&run(&world.session(), &query).await), expected);
     }
 }
 
