@@ -44,6 +44,11 @@ pub mod fuzzing {
     use crate::version::Version;
     use crate::version::invariants;
 
+    /// The sequence number of the next SST of a version.
+    pub fn next_seqno(version: &Version) -> u64 {
+        version.next_seqno()
+    }
+
     /// Decodes manifest delta `number` and applies it to `before`.
     ///
     /// # Errors
