@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
-use tidetable_layout::{Block, KeyRange, Keys, Projection, StoredSchema};
+use tidetable_layout::{Block, Group, KeyRange, Keys, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta};
 
 use crate::error::Result;
@@ -19,7 +19,7 @@ use crate::read::sst_source::SstSource;
 /// Row keys, ascending.
 pub(crate) type RowKeys = Arc<[Vec<u8>]>;
 
-/// Greatest number of rows in the smaller runs; with more, finding collisions takes longer than merging.
+/// Greatest number of rows in the smaller runs, whose keys are held at once.
 const MAX_ROWS: u64 = 1 << 17;
 /// Greatest number of records of these, whose qualifiers and timestamps are held at once: 12 bytes each.
 const MAX_RECORDS: u64 = 1 << 22;
@@ -85,14 +85,9 @@ impl Identity {
 
     /// The projection of qualifiers and timestamps that distinguish records.
     fn projection(&self, schema: &StoredSchema) -> Projection {
-        let wanted = |(at, group): (usize, &tidetable_layout::Group)| {
-            let (is_wanted, qualifiers) = match self {
-                Self::Row => (false, false),
-                Self::Cell { group } | Self::Versions { group } => (*group == at, true),
-                Self::Time { groups } => (groups.contains(&at), false),
-            };
-            is_wanted.then(|| GroupProjection {
-                qualifiers,
+        let wanted = |(at, group): (usize, &Group)| {
+            self.groups().contains(&at).then(|| GroupProjection {
+                qualifiers: !matches!(self, Self::Time { .. }),
                 timestamps: true,
                 columns: vec![false; group.columns.len()],
                 sums: false,

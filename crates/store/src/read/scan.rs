@@ -22,7 +22,7 @@ use crate::tombstone::TombstoneFilter;
 #[derive(Debug)]
 pub struct BlockScan {
     /// Read one after the other.
-    merges: VecDeque<Merge<Run>>,
+    parts: VecDeque<Run>,
     schema: Arc<StoredSchema>,
     /// Whether rows that an upsert emptied are removed.
     emptied: bool,
@@ -87,11 +87,11 @@ impl BlockScan {
         let scans = Scans { schema: &schema, keys: &keys, options, gc_filter: gc_filter.as_ref() };
         let merge = |runs| {
             let merge = Merge::new(Arc::clone(&schema), runs).on_overflow(mode.overflow);
-            mode.block_rows.into_iter().fold(merge, Merge::with_rows)
+            Run(Box::new(mode.block_rows.into_iter().fold(merge, Merge::with_rows)))
         };
         // Runs with several versions of a cell.
         let joined = |rows: &RowSelection| merge(scans.of(&runs, rows, &of_several, false));
-        let merges = match collisions {
+        let parts = match collisions {
             _ if runs.len() == 1 => vec![merge(scans.of(&runs, &RowSelection::All, &of_one, true))],
             Some(keys) => {
                 let others = RowSelection::Without(Arc::clone(&keys));
@@ -103,9 +103,9 @@ impl BlockScan {
                     false => vec![merge(apart(&of_several).collect())],
                 }
             }
-            None => vec![merge(vec![(0, scans.collected(joined(&RowSelection::All)))])],
+            None => vec![scans.collected(joined(&RowSelection::All))],
         };
-        Ok(Self { merges: merges.into(), schema, emptied, table: String::new() })
+        Ok(Self { parts: parts.into(), schema, emptied, table: String::new() })
     }
 
     /// Sets the table name, for messages.
@@ -119,9 +119,9 @@ impl Iterator for BlockScan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let block = loop {
-            match self.merges.front_mut()?.next() {
+            match self.parts.front_mut()?.next() {
                 Some(block) => break block.map_err(|error| error.of_table(&self.table)),
-                None => drop(self.merges.pop_front()),
+                None => drop(self.parts.pop_front()),
             }
         };
         Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
@@ -184,10 +184,10 @@ impl Scans<'_> {
     }
 
     /// What GC leaves of merged rows.
-    fn collected(&self, merge: Merge<Run>) -> Run {
-        let Some(gc_filter) = self.gc_filter.cloned() else { return Run(Box::new(merge)) };
+    fn collected(&self, merged: Run) -> Run {
+        let Some(gc_filter) = self.gc_filter.cloned() else { return merged };
         let schema = Arc::clone(self.schema);
-        Run(Box::new(merge.map(move |block| gc_filter.apply(&schema, block?))))
+        Run(Box::new(merged.map(move |block| gc_filter.apply(&schema, block?))))
     }
 }
 
