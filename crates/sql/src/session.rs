@@ -30,6 +30,7 @@ use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
 use crate::optimizer::group_top_k::top_by_group;
+use crate::optimizer::key_order::windows_in_key_order;
 use crate::optimizer::logical_rules;
 use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
@@ -307,6 +308,8 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
         rules.insert(before_sorts, top_by_group());
     }
     rules.insert(after_pushdown, aggregate_in_scan());
+    let before_order = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
+    rules.insert(before_order, windows_in_key_order());
     let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
     rules.insert(before_last, top_in_order());
     rules
