@@ -1,16 +1,20 @@
 //! The holder of a job's lock: the process that runs the job locks `locks/<job>.lock` and writes its name there.
 //!
 //! A run that cannot write its record, as on a full disk, reports its failure there: overwriting the file in place
-//! needs no room.
+//! needs no room. In a bucket the lock is a [`Lease`](crate::Lease).
 
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidetable_store::{Blobs, StoreError};
 
+use crate::lease::Lease;
 use crate::run::{FORMAT, Outcome, RunRecord};
 
+/// The directory of locks.
+const LOCKS: &str = "locks";
 /// Length of a lock file: a block of most file systems.
 const LENGTH: usize = 4096;
 /// Longest error stored there, in characters.
@@ -23,6 +27,9 @@ pub struct Holder {
     pub run: String,
     /// Its process.
     pub process: u32,
+    /// Its machine, in a bucket, which several share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Its failure, if its record could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedRun>,
@@ -48,7 +55,7 @@ impl Holder {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, file: &mut File) -> Result<()> {
+    pub fn write(&self, file: &mut File) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.resize(bytes.len().max(LENGTH - 1), b' ');
         bytes.push(b'\n');
@@ -69,11 +76,22 @@ impl Holder {
         };
         Self { failed: Some(failed), ..self }
     }
+
+    /// Its process, and its machine where several share the root: for messages.
+    pub fn place(&self) -> String {
+        match &self.machine {
+            Some(machine) => format!("process {} on {machine}", self.process),
+            None => format!("process {}", self.process),
+        }
+    }
 }
 
-/// The record of the last run of `job` in the store at `root`, if it failed and the record could not be written.
-pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
-    let held = read_holder(&mut File::open(lock_path(root, job)).ok()?)?;
+/// The record of the last run of `job`, if it failed and the record could not be written.
+pub fn unrecorded(blobs: &dyn Blobs, job: &str) -> Option<RunRecord> {
+    let held = match blobs.directory() {
+        Some(root) => read_holder(&mut File::open(lock_path(root, job)).ok()?)?,
+        None => Lease::load(blobs, job).ok()??.0.holder,
+    };
     let failed = held.failed?;
     Some(RunRecord {
         format: FORMAT,
@@ -88,47 +106,65 @@ pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
     })
 }
 
-/// The last runs of jobs in the store at `root` that failed without a written record, oldest first.
-pub fn all_unrecorded(root: &Path) -> Vec<RunRecord> {
-    let files = std::fs::read_dir(root.join("locks")).into_iter().flatten().flatten();
-    let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
-    let mut found: Vec<RunRecord> = names.filter_map(|job| unrecorded(root, &job)).collect();
+/// The last runs of jobs that failed without a written record, oldest first.
+pub fn all_unrecorded(blobs: &dyn Blobs) -> Vec<RunRecord> {
+    let names = blobs.list(LOCKS).unwrap_or_default();
+    let jobs = names.iter().filter_map(|name| name.strip_suffix(".lock"));
+    let mut found: Vec<RunRecord> = jobs.filter_map(|job| unrecorded(blobs, job)).collect();
     found.sort_unstable_by(|a, b| a.run.cmp(&b.run));
     found
 }
 
-/// Path of the lock of `job` in the store at `root`.
-pub fn lock_path(root: &Path, job: &str) -> PathBuf {
-    root.join("locks").join(format!("{job}.lock"))
+/// Path of the lock of `job` inside the store.
+pub fn lock_name(job: &str) -> String {
+    format!("{LOCKS}/{job}.lock")
 }
 
-/// The holder of the lock of `job` in the store at `root`; `None` if it is free.
+/// Path of the lock of `job` in the directory `root`.
+pub fn lock_path(root: &Path, job: &str) -> PathBuf {
+    root.join(lock_name(job))
+}
+
+/// The holder of the lock of `job`; `None` if it is free. In a bucket that is whoever took it last and did not give it
+/// back, dead or alive: see [`state_of`].
 ///
 /// # Errors
 /// If the lock cannot be tested.
-pub fn holder(root: &Path, job: &str) -> Result<Option<Holder>> {
-    let mut file = match File::open(lock_path(root, job)) {
+pub fn holder(blobs: &dyn Blobs, job: &str) -> Result<Option<Holder>, StoreError> {
+    let Some(root) = blobs.directory() else {
+        let lease = Lease::load(blobs, job)?.map(|(lease, _)| lease);
+        return Ok(lease.filter(|lease| !lease.free).map(|lease| lease.holder));
+    };
+    let path = lock_path(root, job);
+    let failed = |source| StoreError::Io { action: "lock", path: path.display().to_string(), source };
+    let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => return Err(failed(error)),
     };
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file).unwrap_or_default())),
-        Err(TryLockError::Error(source)) => Err(source),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }
 
-/// The outcome of a run, or `running`; `killed` if its record has no outcome and its lock is free.
+/// The outcome of a run, or `running`; `killed` if its record has no outcome and its lock is free. In a bucket a killed run
+/// counts as running until its lease is abandoned at `clock`, microseconds.
 ///
 /// # Errors
 /// If the lock cannot be tested.
-pub fn state_of(root: &Path, record: &RunRecord) -> Result<&'static str> {
+pub fn state_of(blobs: &dyn Blobs, record: &RunRecord, clock: i64) -> Result<&'static str, StoreError> {
     if record.outcome != Outcome::Running {
         return Ok(record.outcome.name());
     }
     // If another run of the job holds the lock, this one has ended.
-    let goes_on = holder(root, &record.job)?.is_some_and(|holder| holder.run == record.run);
+    let mut goes_on = holder(blobs, &record.job)?.is_some_and(|holder| holder.run == record.run);
+    if goes_on && blobs.directory().is_none() {
+        let lease = Lease::load(blobs, &record.job)?.map(|(lease, _)| lease).unwrap_or_default();
+        let modified = blobs.stat(&lock_name(&record.job))?.and_then(|found| found.modified);
+        goes_on = modified.is_none_or(|modified| !lease.is_abandoned(modified, clock));
+    }
     Ok(if goes_on { "running" } else { "killed" })
 }
 
@@ -141,6 +177,8 @@ pub fn read_holder(file: &mut File) -> Option<Holder> {
 
 #[cfg(test)]
 mod tests {
+    use tidetable_store::LocalBlobs;
+
     use super::*;
 
     #[test]
@@ -152,7 +190,8 @@ mod tests {
             outcome,
             ..RunRecord::default()
         };
-        let state = |run, outcome| state_of(root.path(), &record(run, outcome)).unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let state = |run, outcome| state_of(&blobs, &record(run, outcome), 0).unwrap();
         assert_eq!(state("a", Outcome::Running), "killed");
         std::fs::create_dir(root.path().join("locks")).unwrap();
         let mut file = File::create(lock_path(root.path(), "j")).unwrap();
@@ -169,10 +208,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("locks")).unwrap();
         let mut file = File::create(lock_path(root.path(), "j")).unwrap();
-        let holder = Holder { run: "b".to_owned(), process: 7, failed: None };
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let holder = Holder { run: "b".to_owned(), process: 7, ..Holder::default() };
         holder.write(&mut file).unwrap();
         let length = file.metadata().unwrap().len();
-        assert_eq!(unrecorded(root.path(), "j"), None);
+        assert_eq!(unrecorded(&blobs, "j"), None);
         let error = Some("no space \u{1f4be} ".repeat(1_000));
         let record = RunRecord {
             now: 1,
@@ -184,15 +224,15 @@ mod tests {
         };
         holder.clone().failing(&record).write(&mut file).unwrap();
         assert_eq!(file.metadata().unwrap().len(), length, "a full disk has room for no more");
-        let told = unrecorded(root.path(), "j").unwrap();
+        let told = unrecorded(&blobs, "j").unwrap();
         assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
         assert!(told.error.as_ref().unwrap().starts_with("no space"));
-        assert_eq!(all_unrecorded(root.path()), std::slice::from_ref(&told));
+        assert_eq!(all_unrecorded(&blobs), std::slice::from_ref(&told));
         // Its record may already have some results.
         let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
         begun.end_as(&told);
         assert_eq!((begun.outcome, begun.finished, begun.rows_rejected), (Outcome::Failed, Some(3), 7));
         holder.write(&mut file).unwrap();
-        assert_eq!(unrecorded(root.path(), "j"), None);
+        assert_eq!(unrecorded(&blobs, "j"), None);
     }
 }
