@@ -6,8 +6,8 @@ use bytes::Bytes;
 use tidetable_store::maintenance::{leave_out, unreadable};
 use tidetable_store::{Blobs, StoreError};
 
-use crate::holder::all_unrecorded;
 use crate::load::LoadRecord;
+use crate::lock::all_unrecorded;
 use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";

@@ -71,7 +71,7 @@ impl<'a> PartFiles<'a> {
     fn begin(&self) -> Result<FileWriter> {
         let path = match (&self.aside, self.done.len()) {
             // Its name is known at the end, and an object has one from the beginning.
-            (_, 0) if self.in_bucket() && !self.request.keep_old => self.temporary(),
+            (_, 0) if self.in_bucket() && !self.single && !self.request.keep_old => self.temporary(),
             (_, 0) => part_path(self.request.folder, &self.first),
             (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
             (None, at) => part_path(self.request.folder, &self.name(at)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidetable_record::{Holder, lock_path, read_holder};
 
-use super::{Lock, Look};
+use super::look::Look;
 use crate::run::error::RunError;
 
 /// Attempts before a lock counts as held by a run: `status` holds it briefly to test it.
@@ -41,7 +41,7 @@ impl FileAttempt {
         Self { path: lock_path(root, job), file: None, looks: 0 }
     }
 
-    pub(super) fn look(&mut self) -> Result<Look, RunError> {
+    pub(super) fn look(&mut self) -> Result<Look<FileLock>, RunError> {
         let path = self.path.clone();
         let failed = |source| RunError::Lock { path: path.clone(), source };
         let mut file = match self.file.take() {
@@ -52,7 +52,7 @@ impl FileAttempt {
             }
         };
         match file.try_lock() {
-            Ok(()) => return Ok(Look::Taken(Lock::File(FileLock { file, holder: Holder::default() }))),
+            Ok(()) => return Ok(Look::Taken(FileLock { file, holder: Holder::default() })),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
             Err(TryLockError::WouldBlock) => self.looks += 1,
         }

@@ -13,8 +13,8 @@ use tidetable_store::storage::Tag;
 use tidetable_store::{Blobs, StoreError};
 use ulid::Ulid;
 
+use super::look::Look;
 use super::watch::{Verdict, Watch};
-use super::{Lock, Look};
 use crate::run::error::RunError;
 
 /// Longest wait between two looks.
@@ -155,11 +155,11 @@ impl LeaseAttempt {
         PAUSE.min(self.times.renewal())
     }
 
-    pub(super) fn look(&mut self) -> Result<Look, RunError> {
+    pub(super) fn look(&mut self) -> Result<Look<Arc<HeldLease>>, RunError> {
         self.look_at(Instant::now())
     }
 
-    fn look_at(&mut self, now: Instant) -> Result<Look, RunError> {
+    pub(super) fn look_at(&mut self, now: Instant) -> Result<Look<Arc<HeldLease>>, RunError> {
         let Some((lease, tag)) = Lease::load(self.blobs.as_ref(), &self.job)? else { return self.write(None) };
         match self.watch.look(&lease, now) {
             _ if lease.free => self.write(tag),
@@ -169,7 +169,7 @@ impl LeaseAttempt {
     }
 
     /// Writes a lease of our own in place of the one with this tag, or of none.
-    fn write(&self, before: Option<Tag>) -> Result<Look, RunError> {
+    fn write(&self, before: Option<Tag>) -> Result<Look<Arc<HeldLease>>, RunError> {
         let sent = Instant::now();
         let renewal = format!("{}-0", Ulid::generate());
         let lease = Lease { seconds: self.times.holds.as_secs(), renewal, ..Lease::default() };
@@ -186,7 +186,7 @@ impl LeaseAttempt {
         let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false }) };
         let state = State { lease, tag, renewed: sent, number: 0, lost: false };
         let held = HeldLease::begin(Arc::clone(&self.blobs), self.job.clone(), self.times, state);
-        Ok(Look::Taken(Lock::Lease(held)))
+        Ok(Look::Taken(held))
     }
 }
 
@@ -206,9 +206,9 @@ mod tests {
         (runtime, Arc::new(blobs))
     }
 
-    fn held(look: Look) -> Arc<HeldLease> {
+    fn held(look: Look<Arc<HeldLease>>) -> Arc<HeldLease> {
         match look {
-            Look::Taken(Lock::Lease(held)) => held,
+            Look::Taken(held) => held,
             _ => panic!("it is not taken"),
         }
     }

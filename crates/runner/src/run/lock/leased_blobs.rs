@@ -154,3 +154,49 @@ impl BlobWriter for LeasedWriter {
         self.inner.finish_as(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use object_store::memory::InMemory;
+    use tidetable_record::Holder;
+    use tidetable_store::storage::BucketBlobs;
+
+    use super::super::lease::{LeaseAttempt, LeaseTimes};
+    use super::super::look::Look;
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_after_the_lease_is_lost() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (store, handle) = (Arc::new(InMemory::new()), runtime.handle().clone());
+        let bucket: Arc<dyn Blobs> = Arc::new(BucketBlobs::new(store, "root".into(), handle, "memory".to_owned()));
+        let times = LeaseTimes { holds: Duration::from_secs(3600) };
+        let attempt = || LeaseAttempt::new(Arc::clone(&bucket), "j", times);
+        let Look::Taken(lease) = attempt().look().unwrap() else { panic!("it is not free") };
+        let leased = LeasedBlobs::new(Arc::clone(&bucket), Arc::clone(&lease));
+        assert!(leased.create_new("a", b"1").unwrap());
+        let mut begun = leased.writer("b").unwrap();
+        begun.write_all(b"2").unwrap();
+        let (mut other, now) = (attempt(), Instant::now());
+        assert!(matches!(other.look_at(now).unwrap(), Look::Held { .. }));
+        assert!(matches!(other.look_at(now + times.holds).unwrap(), Look::Taken(_)));
+        lease.tell(Holder::default());
+        let tag = bucket.read_tagged("a").unwrap().unwrap().1.unwrap();
+        for lost in [
+            leased.create_new("c", b"").map(drop),
+            leased.replace("a", b"3"),
+            leased.replace_if("a", b"3", &tag).map(drop),
+            leased.writer("c").map(drop),
+            leased.overwrite_writer("a").map(drop),
+            leased.delete("a"),
+            leased.delete_all(&["a".to_owned()]),
+            begun.finish(),
+        ] {
+            assert!(matches!(lost, Err(StoreError::LeaseLost { .. })), "{lost:?}");
+        }
+        assert_eq!(leased.read("a").unwrap().unwrap().as_ref(), b"1");
+        assert_eq!(bucket.list("").unwrap(), ["a", "locks"]);
+    }
+}

@@ -6,6 +6,7 @@
 pub(crate) mod file;
 pub(crate) mod lease;
 pub(crate) mod leased_blobs;
+pub(crate) mod look;
 pub(crate) mod watch;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::run::stop::Stop;
 use file::FileLock;
 use lease::{HeldLease, LeaseTimes};
 use leased_blobs::LeasedBlobs;
+use look::Look;
 
 /// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -147,16 +149,6 @@ pub(crate) fn take_all(blobs: &Arc<dyn Blobs>, times: LeaseTimes) -> Result<Vec<
     Ok(held)
 }
 
-/// The result of one look at a lock.
-enum Look {
-    Taken(Lock),
-    Held {
-        holder: Holder,
-        /// Whether it surely runs.
-        lives: bool,
-    },
-}
-
 /// Repeated looks at a lock.
 enum Attempt {
     File(file::FileAttempt),
@@ -171,10 +163,10 @@ impl Attempt {
         }
     }
 
-    fn look(&mut self) -> Result<Look, RunError> {
+    fn look(&mut self) -> Result<Look<Lock>, RunError> {
         match self {
-            Self::File(file) => file.look(),
-            Self::Lease(lease) => lease.look(),
+            Self::File(file) => Ok(file.look()?.map(Lock::File)),
+            Self::Lease(lease) => Ok(lease.look()?.map(Lock::Lease)),
         }
     }
 

@@ -12,6 +12,7 @@ use tidetable_source::Secret;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
+use crate::error::StoreError;
 use crate::storage::blobs::Tag;
 
 /// Conditional PUTs with unknown outcome before giving up; the client retries each several times.
@@ -168,4 +169,10 @@ impl Client {
         }
         Err(last)
     }
+}
+
+/// An error of the store with what was attempted.
+pub(super) fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError + use<> {
+    let path = if path.is_empty() { "the root".to_owned() } else { path.to_owned() };
+    move |source| StoreError::Io { action, path: path.clone(), source }
 }

@@ -21,11 +21,11 @@ use tidetable_source::{Secret, open_object_store};
 use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
 
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::storage::blobs::{BlobWriter, Blobs, Bucket, Stat, Tag};
 use crate::storage::durability::TEMPORARY;
 use blocks::{BlockFile, Blocks};
-use client::Client;
+use client::{Client, io_error};
 use object::{ImmutableObject, Object};
 use upload::Upload;
 
@@ -94,11 +94,6 @@ const TEMPORARY_IN: &str = "exports";
 
 fn stat_of(object: &ObjectMeta) -> Stat {
     Stat { bytes: object.size, modified: Some(object.last_modified.timestamp_micros()), stamp: None }
-}
-
-fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError + use<> {
-    let path = if path.is_empty() { "the root".to_owned() } else { path.to_owned() };
-    move |source| StoreError::Io { action, path: path.clone(), source }
 }
 
 impl Blobs for BucketBlobs {

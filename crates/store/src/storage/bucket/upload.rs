@@ -8,8 +8,7 @@ use object_store::path::Path as Key;
 use object_store::{Error, MultipartUpload, ObjectStoreExt, PutMode, PutPayload};
 use tokio::task::JoinHandle;
 
-use super::client::Client;
-use super::io_error;
+use super::client::{Client, io_error};
 use crate::error::{Result, StoreError};
 use crate::storage::blobs::BlobWriter;
 
