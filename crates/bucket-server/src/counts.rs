@@ -17,7 +17,7 @@ pub struct Counts {
     pub received: u64,
     /// Bytes of reply bodies.
     pub sent: u64,
-    /// First byte of a request to last byte of its reply, microseconds since the start of the server.
+    /// From the headers of a request to the begin of its reply, microseconds since the start of the server.
     pub(crate) spans: Vec<(u64, u64)>,
 }
 

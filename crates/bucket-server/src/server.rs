@@ -271,11 +271,10 @@ fn answer(shared: &Shared, mut line: Line, head: Head) -> io::Result<Option<Line
             count(received, response.len() / 2);
             line.write_half(&response).map(|()| None)
         }
+        // Counted first: whoever has the reply finds the request in the counts.
         _ => {
-            let sent = response.len();
-            let written = line.write(&response);
-            count(received, sent);
-            written.map(|()| Some(line))
+            count(received, response.len());
+            line.write(&response).map(|()| Some(line))
         }
     }
 }
