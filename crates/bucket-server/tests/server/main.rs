@@ -1,5 +1,5 @@
 //! The server, asked by `object_store` and by hand.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod control;
 mod faults;
