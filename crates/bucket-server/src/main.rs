@@ -59,6 +59,10 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<(Options, bool)> {
 }
 
 fn main() -> ExitCode {
+    if std::env::args().skip(1).any(|arg| arg == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let Some((options, with_stdin)) = parse(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);

@@ -116,6 +116,15 @@ impl Server {
         &self.shared.received
     }
 
+    /// Empties all buckets and begins anew: counts and numbers of requests from 0, faults by this seed.
+    pub fn reset(&self, seed: u64) {
+        let mut options = lock(&self.shared.options);
+        options.seed = seed;
+        *lock(&self.shared.state) = State::new(&options.buckets, options.clock);
+        *lock(&self.shared.counts) = Counts::default();
+        self.shared.requests.store(0, Ordering::SeqCst);
+    }
+
     /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         lock(&self.shared.options).faults = faults;
