@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path as Key;
-use object_store::{Error, MultipartUpload, ObjectStoreExt, PutMode, PutPayload};
+use object_store::{CopyMode, CopyOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use tokio::task::JoinHandle;
 
 use super::client::{Client, io_error};
@@ -158,11 +158,23 @@ impl BlobWriter for Upload {
         let copied = self.complete().and_then(|()| {
             let (from, to) = (self.key.clone(), target);
             self.client.ask(|store| async move {
-                store.copy(&from, &to).await?;
+                copy_over(store.as_ref(), &from, &to).await?;
                 store.delete(&from).await
             })
         });
         copied.map_err(|error| self.failed(error))
+    }
+}
+
+/// Copies an object over any other.
+async fn copy_over(store: &dyn ObjectStore, from: &Key, to: &Key) -> Result<(), Error> {
+    match store.copy(from, to).await {
+        // The client for Google Cloud in object_store 0.13.2 has the two modes of a copy the wrong way round. A right one
+        // never answers so.
+        Err(Error::AlreadyExists { .. }) => {
+            store.copy_opts(from, to, CopyOptions { mode: CopyMode::Create, ..CopyOptions::default() }).await
+        }
+        done => done,
     }
 }
 
