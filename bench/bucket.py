@@ -49,7 +49,7 @@ QUERIES = {
     "count and sum": ("SELECT count(*) AS n, sum(kwh) AS kwh FROM SENSOR", "SELECT count(*), sum(kwh) FROM DAYS"),
     "one meter's ten days": (
         "SELECT ts, kwh FROM SENSOR WHERE meter = {one} ORDER BY ts",
-        "SELECT ts, kwh FROM DAYS WHERE meter = {one} ORDER BY ts",
+        "SELECT ts::TIMESTAMP, kwh FROM DAYS WHERE meter = {one} ORDER BY ts",
     ),
     "top 10 meters of a day": (
         "SELECT meter, sum(kwh) AS kwh FROM SENSOR WHERE ts >= '2017-07-30' AND ts < '2017-07-31' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10",
@@ -117,6 +117,7 @@ class HttpFs:
     def connect(self):
         db = self.duckdb.connect(config={"threads": THREADS})
         db.execute(self.extension)
+        db.execute("SET TimeZone = 'UTC'")
         keys = self.server.environment()
         db.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID '{keys['AWS_ACCESS_KEY_ID']}', SECRET '{keys['AWS_SECRET_ACCESS_KEY']}', "

@@ -102,8 +102,22 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
     writer.write_all(b"again")?;
     writer.finish()?;
     hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "old bytes are read after a replace")?;
+    // Written under another name, in several parts, over a file that exists.
+    let mut writer = blobs.writer("a/.large")?;
+    for _ in 0..5 {
+        writer.write_all(&piece)?;
+    }
+    writer.finish_as("a/large")?;
+    hold(blobs.open("a/large")?.len() == piece.len() as u64 * 5, "a file that was renamed is not the new one")?;
     blobs.delete("a/large")?;
     blobs.delete("a/large")?;
+    blobs.replace("a/b/1.json", b"one")?;
+    let Some((_, Some(first))) = blobs.read_tagged("a/b/1.json")? else { return Err(Finding::new("no tag is read")) };
+    let second = blobs.replace_if("a/b/1.json", b"two", &first)?;
+    let Some(second) = second else { return Err(Finding::new("an unchanged file is not replaced")) };
+    hold(blobs.replace_if("a/b/1.json", b"three", &first)?.is_none(), "a changed file is replaced")?;
+    hold(blobs.replace_if("a/b/1.json", b"three", &second)?.is_some(), "the tag of a replacement is not its own")?;
+    hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"three"), "old bytes are read after a replacement")?;
     Ok(())
 }
 

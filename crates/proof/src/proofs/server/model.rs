@@ -23,17 +23,19 @@ pub fn model(first: u64, seeds: u64, operations: u64) -> Result<Figures> {
     })
 }
 
-/// The contract of the storage, then random steps for each seed, each repeated until it succeeds.
+/// The contract of the storage, then random steps for each seed, each repeated until it succeeds; every second seed by
+/// Google's API.
 ///
 /// # Errors
 /// The first difference.
 pub fn steps(first: u64, seeds: u64, steps: u64) -> Result<Figures> {
     each_place(first, seeds, |place, seed| {
+        let blobs = if seed.is_multiple_of(2) { place.google() } else { place.blobs(0) };
         place.set_faults(UNSEEN)?;
-        buckets::contract(place.blobs(0).as_ref())?;
+        buckets::contract(blobs.as_ref())?;
         place.set_faults(SEEN)?;
         let mut random = Random::new(seed);
         let kind = Kind::any(&mut random);
-        buckets::steps(place.blobs(0), kind, random.number(), steps)
+        buckets::steps(blobs, kind, random.number(), steps)
     })
 }

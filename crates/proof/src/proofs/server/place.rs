@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use object_store::aws::AmazonS3Builder;
+use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tidetable_bucket_server::{Clock, Faults, Options, Server};
@@ -22,6 +23,7 @@ pub(super) struct Place {
     /// The server.
     pub server: Server,
     clients: [Arc<dyn ObjectStore>; 2],
+    google: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
 }
 
@@ -30,14 +32,23 @@ impl Place {
         // A file written later has a later time, as the model wants it.
         let server = Server::start(Options { clock: Clock::Steps, slow: Duration::ZERO, ..Options::default() })?;
         let inside = runtime.enter();
-        let clients = [client(&server)?, client(&server)?];
+        let (clients, google) = ([client(&server)?, client(&server)?], google(&server)?);
         drop(inside);
-        Ok(Self { server, clients, runtime })
+        Ok(Self { server, clients, google, runtime })
     }
 
     /// The storage of a writer, 0 or 1.
     pub fn blobs(&self, writer: usize) -> Arc<dyn Blobs> {
-        let (client, handle) = (Arc::clone(&self.clients[writer % 2]), self.runtime.handle().clone());
+        self.over(&self.clients[writer % 2])
+    }
+
+    /// The same storage by Google's API.
+    pub fn google(&self) -> Arc<dyn Blobs> {
+        self.over(&self.google)
+    }
+
+    fn over(&self, client: &Arc<dyn ObjectStore>) -> Arc<dyn Blobs> {
+        let (client, handle) = (Arc::clone(client), self.runtime.handle().clone());
         Arc::new(BucketBlobs::new(client, Path::from("root"), handle, format!("s3://{BUCKET}/root")))
     }
 
@@ -58,14 +69,22 @@ impl Place {
     }
 }
 
-/// The client of `object_store`, which tries again soon: a back-off only takes time here.
-fn client(server: &Server) -> Result<Arc<dyn ObjectStore>> {
+/// Tries again soon: a back-off only takes time here.
+fn retry() -> RetryConfig {
     let (init_backoff, max_backoff) = (Duration::from_millis(1), Duration::from_millis(4));
-    let retry = RetryConfig {
+    RetryConfig {
         backoff: BackoffConfig { init_backoff, max_backoff, base: 2.0 },
         max_retries: 10,
         retry_timeout: Duration::from_secs(60),
-    };
+    }
+}
+
+fn wrong(error: object_store::Error) -> Finding {
+    Finding::new(format!("a client: {error}"))
+}
+
+/// The S3 client of `object_store`.
+fn client(server: &Server) -> Result<Arc<dyn ObjectStore>> {
     let client = AmazonS3Builder::new()
         .with_endpoint(server.endpoint())
         .with_client_options(ClientOptions::new().with_allow_http(true))
@@ -73,9 +92,22 @@ fn client(server: &Server) -> Result<Arc<dyn ObjectStore>> {
         .with_region("us-east-1")
         .with_access_key_id("proof")
         .with_secret_access_key("proof")
-        .with_retry(retry)
+        .with_retry(retry())
         .build();
-    Ok(Arc::new(client.map_err(|error| Finding::new(format!("a client: {error}")))?))
+    Ok(Arc::new(client.map_err(wrong)?))
+}
+
+/// Its client for Google Cloud Storage.
+fn google(server: &Server) -> Result<Arc<dyn ObjectStore>> {
+    let endpoint = server.endpoint();
+    let names = r#""disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": """#;
+    let client = GoogleCloudStorageBuilder::new()
+        .with_service_account_key(format!(r#"{{"gcs_base_url": "{endpoint}", {names}}}"#))
+        .with_client_options(ClientOptions::new().with_allow_http(true))
+        .with_bucket_name(BUCKET)
+        .with_retry(retry())
+        .build();
+    Ok(Arc::new(client.map_err(wrong)?))
 }
 
 /// Runs `one` for each seed, as [`each_seed`] does, on a server that is empty and has no faults.
