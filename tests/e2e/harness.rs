@@ -2,6 +2,7 @@
 
 pub mod cells;
 pub mod inputs;
+pub mod s3;
 pub mod system;
 
 use std::collections::BTreeMap;

@@ -49,6 +49,7 @@ mod query {
 mod ops {
     mod backfill;
     mod backup;
+    mod bucket_root;
     mod compatibility;
     mod damage;
     mod deletes;

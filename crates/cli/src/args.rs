@@ -22,7 +22,9 @@ pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
-pub use maintenance::{Backup, Clean, Compact, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify};
+pub use maintenance::{
+    Backup, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
+};
 pub use new::New;
 pub use parse::{Column, Day, selected_of};
 pub use read::Read;
@@ -121,6 +123,8 @@ pub enum Command {
     Backup(Backup),
     /// Restore a backup into a new root
     Restore(Restore),
+    /// Copy a store, with its versions, between folders and buckets; copies only what is new
+    Copy(Copy),
     /// Find damaged records, lists and manifests, and move them to quarantine with --fix
     Doctor(Doctor),
 }

@@ -85,6 +85,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Schedule(_)
             | Command::Backup(_)
             | Command::Restore(_)
+            | Command::Copy(_)
             | Command::Inspect(_)
             | Command::Schema(_)
             | Command::Completions(_)
@@ -125,6 +126,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Vacuum(args) => commands::maintenance::vacuum::vacuum(global, args),
         Command::Backup(args) => commands::maintenance::backup::backup(global, args),
         Command::Restore(args) => commands::maintenance::backup::restore(global, args),
+        Command::Copy(args) => commands::maintenance::copy::copy(global, args),
         Command::Doctor(args) => commands::maintenance::doctor::doctor(global, args),
         Command::Verify(args) => commands::maintenance::verify::verify(global, args),
     }

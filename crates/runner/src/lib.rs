@@ -27,6 +27,7 @@ pub mod plan;
 mod project;
 mod readable;
 pub mod report;
+mod root;
 pub mod run;
 pub mod scaffold;
 pub mod schedule;

@@ -24,6 +24,7 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
+use crate::catalog::exports::bucket_url;
 use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CATALOG, RECORDS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
@@ -122,6 +123,9 @@ impl Session {
         let state = with_sql_features(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
         let context = if options.files { context.enable_url_table() } else { context };
+        if let Some(bucket) = store.blobs().bucket() {
+            context.register_object_store(&bucket_url()?, bucket.client);
+        }
         Ok(Self { context, tables, time: ALL_TIMES, push_down, external: options.external.clone() })
     }
 

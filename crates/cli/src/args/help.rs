@@ -10,7 +10,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Looking back", &["status", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
-    ("Safety", &["backup", "restore", "verify", "doctor", "repair"]),
+    ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
 ];
 
@@ -220,6 +220,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable restore /backups/meters", "the newest backup, into the root of the project"),
             ("tidetable restore /backups/meters /tmp/restored", "into another folder, to look at it"),
+        ],
+    ),
+    (
+        "copy",
+        [
+            ("tidetable copy data s3://meters/prod", "move a store into a bucket, or keep a copy of it there"),
+            ("tidetable copy s3://meters/prod data", "and back into a folder"),
         ],
     ),
     (

@@ -146,7 +146,7 @@ pub const TABLES: &[Key] = &[
 
 /// `check`.
 pub const FINDINGS: &[Key] = &[
-    key("kind", Text, "`table`, `export`, `check` or `warning`"),
+    key("kind", Text, "`root` (in a bucket), `table`, `export`, `check` or `warning`"),
     key("name", Text, "what it is about"),
     key("finding", Text, "the finding"),
 ];
@@ -242,6 +242,18 @@ pub const BACKUPS: &[Key] = &[
     key("damaged", Integer, "damaged files, which are not in it"),
     key("copied", OrNull(&Integer), "files copied by this command; null if it copies none"),
     key("copied_bytes", OrNull(&Integer), "bytes of those"),
+];
+
+/// `copy`.
+pub const COPIED: &[Key] = &[
+    key("from", Text, "the root that was copied"),
+    key("to", Text, "the copy"),
+    key("tables", Integer, "tables"),
+    key("exports", Integer, "exports"),
+    key("copied", Integer, "files copied"),
+    key("copied_bytes", Integer, "bytes of those"),
+    key("known", Integer, "files that were there already"),
+    key("damaged", Integer, "damaged files, which are not in the copy"),
 ];
 
 /// `backup --verify`.

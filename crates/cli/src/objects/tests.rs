@@ -38,6 +38,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["inspect"], INSPECTION),
     (&["backup", "backup --list", "restore"], BACKUPS),
     (&["backup --verify"], BACKUP_DAMAGE),
+    (&["copy"], COPIED),
     (&["verify"], VERIFIED),
     (&["doctor"], DAMAGE),
     (&["repair"], LOST_SSTS),

@@ -86,7 +86,18 @@ const fn key(name: &'static str, shape: ValueShape) -> Key {
 
 pub(crate) static PROJECT: Section = Section {
     noun: "project",
-    keys: &[key("root", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file.")],
+    keys: &[key("root", ValueShape::TextOrTable)
+        .says("Folder or bucket URL of the store, relative to this file; or a table with it and its settings.")],
+};
+
+pub(crate) static ROOT: Section = Section {
+    noun: "`root`",
+    keys: &[
+        key("url", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file."),
+        key("storage", ValueShape::Table).says("How the bucket is reached."),
+        key("lease", ValueShape::Text)
+            .says("How long the lock of a job in a bucket outlives a run that was killed; `60s` by default."),
+    ],
 };
 
 pub(crate) static JOB: Section = Section {

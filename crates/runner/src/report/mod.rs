@@ -1,6 +1,7 @@
-//! Reports on a store, without running anything: status of jobs, lineage, removable files, and
-//! damage.
+//! Reports on a store, without running anything: status of jobs, lineage, removable files,
+//! damage, and buckets.
 
+pub(crate) mod bucket;
 pub(crate) mod clean;
 pub(crate) mod days;
 pub(crate) mod doctor;
@@ -9,6 +10,7 @@ pub(crate) mod status;
 
 use tidetable_layout::time::HOUR;
 
+pub use bucket::{BucketCheck, SKEW, check_bucket};
 pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
 pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};

@@ -1,5 +1,9 @@
 //! Checkpoints of a table, and the oldest version it keeps.
 
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
@@ -66,9 +70,13 @@ impl ManifestStore {
         }
     }
 
-    /// The version of a checkpoint; `None` if it is missing or damaged.
-    pub(super) fn checkpointed(&self, number: u64) -> Option<Version> {
-        match self.read_checkpoint(number) {
+    /// The version of a checkpoint, from `files` if they have it; `None` if it is missing or damaged.
+    pub(super) fn checkpointed_of(&self, files: &HashMap<String, Bytes>, number: u64) -> Option<Version> {
+        let read = match files.get(&self.checkpoint_path(number)) {
+            Some(bytes) => self.decode_checkpoint(bytes, number).map(Some),
+            None => self.read_checkpoint(number),
+        };
+        match read {
             Ok(version) => version,
             Err(error) => {
                 tracing::warn!(%error, "a checkpoint cannot be used; the deltas before it are read instead");
@@ -84,9 +92,14 @@ impl ManifestStore {
     pub(crate) fn read_checkpoint(&self, number: u64) -> Result<Option<Version>> {
         let path = self.checkpoint_path(number);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
-        let decoded = manifest::decode_checkpoint(&bytes, number);
-        let (version, checksum) = decoded.map_err(|reason| StoreError::Manifest { path, reason })?;
-        Ok(Some(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version }))
+        self.decode_checkpoint(&bytes, number).map(Some)
+    }
+
+    fn decode_checkpoint(&self, bytes: &[u8], number: u64) -> Result<Version> {
+        let decoded = manifest::decode_checkpoint(bytes, number);
+        let broken = |reason| StoreError::Manifest { path: self.checkpoint_path(number), reason };
+        let (version, checksum) = decoded.map_err(broken)?;
+        Ok(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version })
     }
 
     /// Failing to write a checkpoint does not fail the commit: the next one tries again.

@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod clean;
 pub mod compact;
+pub mod copy;
 pub mod delete;
 pub mod doctor;
 pub mod repair;

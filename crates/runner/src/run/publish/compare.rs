@@ -99,6 +99,7 @@ impl<'a> PublishStage<'a> {
             let again = before.parts.into_iter().filter(|(label, _)| audit.damaged.contains(label));
             list.parts.extend(again);
             list.save(blobs)?;
+            published.tag = list.tag;
         }
         let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
         for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
