@@ -23,7 +23,7 @@ pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
 pub use maintenance::{
-    Backup, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
+    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
 };
 pub use new::New;
 pub use parse::{Column, Day, selected_of};
@@ -125,6 +125,8 @@ pub enum Command {
     Restore(Restore),
     /// Copy a store, with its versions, between folders and buckets; copies only what is new
     Copy(Copy),
+    /// Show the cache of a root in a bucket, or empty it
+    Cache(Cache),
     /// Find damaged records, lists and manifests, and move them to quarantine with --fix
     Doctor(Doctor),
 }

@@ -86,6 +86,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Backup(_)
             | Command::Restore(_)
             | Command::Copy(_)
+            | Command::Cache(_)
             | Command::Inspect(_)
             | Command::Schema(_)
             | Command::Completions(_)
@@ -126,6 +127,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Vacuum(args) => commands::maintenance::vacuum::vacuum(global, args),
         Command::Backup(args) => commands::maintenance::backup::backup(global, args),
         Command::Restore(args) => commands::maintenance::backup::restore(global, args),
+        Command::Cache(args) => commands::maintenance::cache::cache(global, args),
         Command::Copy(args) => commands::maintenance::copy::copy(global, args),
         Command::Doctor(args) => commands::maintenance::doctor::doctor(global, args),
         Command::Verify(args) => commands::maintenance::verify::verify(global, args),

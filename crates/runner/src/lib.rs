@@ -41,6 +41,7 @@ pub use observe::Observer;
 pub use plan::Plan;
 pub use project::Project;
 pub use readable::ReadableTables;
+pub use root::{CACHE_SIZE, cache_directory, open_cache};
 pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, runtime};
 pub use size::parse_size;
 pub use tidetable_record as record;

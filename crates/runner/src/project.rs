@@ -4,7 +4,8 @@ use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
 use crate::job::{
-    Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting, nearest, read_root,
+    CacheSettings, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting, nearest,
+    read_root,
 };
 
 /// The file that marks the project directory.
@@ -21,6 +22,8 @@ pub struct Project {
     pub storage: Vec<StorageSetting>,
     /// How long the lock of a job in a bucket holds without being renewed; `None` for the default.
     pub lease: Option<Duration>,
+    /// The cache of a root in a bucket.
+    pub cache: CacheSettings,
     /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
 }
@@ -54,15 +57,16 @@ impl Project {
             let shown = shown(&path, &start);
             return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
         }
-        let Root { place, storage, lease } = root.unwrap_or_default();
+        let Root { place, storage, lease, cache } = root.unwrap_or_default();
         let root = resolve(place.as_deref().unwrap_or("data"), &dir);
-        Ok(Self { dir, root, storage, lease, start })
+        Ok(Self { dir, root, storage, lease, cache, start })
     }
 
     /// A project with a store only, for commands that need no job: `root` is relative to the absolute path `start`.
     pub fn of_store(start: &Path, root: &str) -> Self {
         let (dir, start) = (start.to_owned(), start.to_owned());
-        let bare = Self { dir, root: String::new(), storage: Vec::new(), lease: None, start };
+        let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
+        let bare = Self { dir, root: empty, storage, lease: None, cache, start };
         bare.with_root(Some(root), None)
     }
 
@@ -227,6 +231,8 @@ mod tests {
             "root = { lease = \"1s\" }",
             "root = { url = \"gs://b\", storage = { region = \"r\" } }",
             "root = { storage = { secret_access_key = \"x\" } }",
+            "root = { cache = { size = \"big\" } }",
+            "root = { cache = { folder = \"x\" } }",
         ] {
             fs::write(dir.path().join(MARK), wrong).unwrap();
             let Err(ProjectError::File(error)) = Project::find(dir.path()) else { panic!("{wrong}") };

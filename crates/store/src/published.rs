@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
 use crate::maintenance::left_out::unreadable;
-use crate::storage::blobs::{Blobs, Stamp, Tag};
+use crate::storage::blobs::{Blobs, Stamp, Stat, Tag};
 
 const EXPORTS: &str = "exports";
 /// Format of lists whose parts are one file each.
@@ -123,7 +123,15 @@ impl PartFile {
     /// # Errors
     /// If the file cannot be read.
     pub fn state(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
-        let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
+        self.state_by(blobs, path, blobs.stat(path)?)
+    }
+
+    /// As [`Self::state`], by the metadata of the file.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    pub fn state_by(&self, blobs: &dyn Blobs, path: &str, found: Option<Stat>) -> Result<FileState> {
+        let Some(found) = found else { return Ok(FileState::Missing) };
         let is_same_file = match (self.stamp, found.stamp) {
             (Some(known), Some(now)) if known == now && found.bytes == self.bytes => return Ok(FileState::AsPublished),
             (Some(known), Some(now)) => Some(known.inode == now.inode),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tidetable_sstable::Reader;
+use tidetable_sstable::{ReadAt, Reader};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{TABLES, ulid_text};
@@ -67,8 +67,19 @@ impl SstStore {
     /// # Errors
     /// If it is missing, damaged, or another file.
     pub(crate) fn open(&self, sst: &Sst) -> Result<Reader> {
+        self.checked(sst, self.blobs.open_sized(&self.path(&sst.id), sst.bytes)?)
+    }
+
+    /// As [`Self::open`], reading from the storage itself and no cache.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
+        self.checked(sst, self.blobs.open_fresh(&self.path(&sst.id), sst.bytes)?)
+    }
+
+    fn checked(&self, sst: &Sst, file: Arc<dyn ReadAt>) -> Result<Reader> {
         let path = self.path(&sst.id);
-        let file = self.blobs.open_sized(&path, sst.bytes)?;
         file.will_read(opening_range(sst));
         let length = file.len();
         let reader = Reader::open(file).map_err(|source| StoreError::Sst { path: path.clone(), source })?;
@@ -87,8 +98,15 @@ impl SstStore {
 
     /// Removes SSTs that no version names. One that cannot be removed is left to vacuum.
     pub(crate) fn delete<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
-        for sst in ssts {
-            if let Err(error) = self.blobs.delete(&self.path(&sst.id)) {
+        let paths: Vec<String> = ssts.map(|sst| self.path(&sst.id)).collect();
+        if self.blobs.bucket().is_some() {
+            if let Err(error) = self.blobs.delete_all(&paths) {
+                tracing::warn!(%error, "cannot remove unused SSTs; vacuum will");
+            }
+            return;
+        }
+        for path in paths {
+            if let Err(error) = self.blobs.delete(&path) {
                 tracing::warn!(%error, "cannot remove an unused SST; vacuum will");
             }
         }

@@ -107,6 +107,17 @@ fn every_command_works_on_a_bucket() {
     assert!(place.ok(&["run", "j"]).contains("0 new rows"));
     assert!(!place.project.path("data").exists());
 
+    // The blocks of a table are on this machine's disk, too.
+    place.ok(&["sql", "-c", "select * from T"]);
+    let cached = || json_lines(&place.ok(&["cache", "--output", "json"])).remove(0);
+    wait_for("a cached block", || cached()["files"].as_u64().unwrap() > 0);
+    place.ok(&["cache", "--empty"]);
+    assert_eq!(cached()["bytes"], 0);
+    place.ok(&["sql", "-c", "select * from T"]);
+    for bytes in place.project.files("cache").into_values() {
+        assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()));
+    }
+
     // No secret is in any object.
     let keys = place.server.keys("prod/");
     assert!(keys.len() > 10, "{keys:?}");

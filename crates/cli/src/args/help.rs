@@ -9,7 +9,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Looking back", &["status", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
-    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
+    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
 ];
@@ -227,6 +227,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable copy data s3://meters/prod", "move a store into a bucket, or keep a copy of it there"),
             ("tidetable copy s3://meters/prod data", "and back into a folder"),
+        ],
+    ),
+    (
+        "cache",
+        [
+            ("tidetable cache", "where blocks of the bucket are kept, and how many"),
+            ("tidetable cache --empty", "remove them"),
         ],
     ),
     (

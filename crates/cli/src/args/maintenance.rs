@@ -187,6 +187,14 @@ pub struct Copy {
     pub to: String,
 }
 
+/// `tidetable cache`
+#[derive(Debug, Args)]
+pub struct Cache {
+    /// Remove all of it
+    #[arg(long)]
+    pub empty: bool,
+}
+
 /// `tidetable doctor`
 #[derive(Debug, Args)]
 #[command(after_help = "\

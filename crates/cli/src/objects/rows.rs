@@ -244,6 +244,14 @@ pub const BACKUPS: &[Key] = &[
     key("copied_bytes", OrNull(&Integer), "bytes of those"),
 ];
 
+/// `cache`.
+pub const CACHED: &[Key] = &[
+    key("directory", OrNull(&Text), "where it is; null without a cache"),
+    key("size", Integer, "bytes it may have"),
+    key("files", Integer, "files it has, or had before it was emptied"),
+    key("bytes", Integer, "their bytes"),
+];
+
 /// `copy`.
 pub const COPIED: &[Key] = &[
     key("from", Text, "the root that was copied"),

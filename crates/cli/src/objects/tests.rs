@@ -39,6 +39,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["backup", "backup --list", "restore"], BACKUPS),
     (&["backup --verify"], BACKUP_DAMAGE),
     (&["copy"], COPIED),
+    (&["cache"], CACHED),
     (&["verify"], VERIFIED),
     (&["doctor"], DAMAGE),
     (&["repair"], LOST_SSTS),

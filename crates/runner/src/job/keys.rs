@@ -95,8 +95,18 @@ pub(crate) static ROOT: Section = Section {
     keys: &[
         key("url", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file."),
         key("storage", ValueShape::Table).says("How the bucket is reached."),
+        key("cache", ValueShape::Table).says("Where blocks of the bucket are kept on the local disk."),
         key("lease", ValueShape::Text)
             .says("How long the lock of a job in a bucket outlives a run that was killed; `60s` by default."),
+    ],
+};
+
+pub(crate) static CACHE: Section = Section {
+    noun: "`cache`",
+    keys: &[
+        key("dir", ValueShape::Text)
+            .says("Folder of the cache, relative to this file; `tidetable` in the folder of caches by default."),
+        key("size", ValueShape::Text).says("Size of the cache, such as `10GiB`; `1GiB` by default, none with `0`."),
     ],
 };
 

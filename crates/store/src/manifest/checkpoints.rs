@@ -27,10 +27,13 @@ impl ManifestStore {
 
     /// The oldest version and the checkpoints.
     pub(crate) fn kept(&self) -> Result<Kept> {
-        let names = self.blobs.list(&self.checkpoint_directory())?;
-        let oldest = numbered(&names, OLDEST).last().copied().unwrap_or(1);
-        let checkpoints = numbered(&names, ".json").into_iter().filter(|number| *number >= oldest).collect();
-        Ok(Kept { oldest, checkpoints })
+        Ok(kept_of(&self.blobs.list(&self.checkpoint_directory())?))
+    }
+
+    /// The same with the numbers of all manifests, if these are few in a bucket: then one round trip tells both.
+    pub(super) fn kept_and_numbers(&self) -> Result<(Kept, Option<Vec<u64>>)> {
+        let (checkpoints, manifests) = self.blobs.list_both(&self.checkpoint_directory(), &self.directory())?;
+        Ok((kept_of(&checkpoints), manifests.map(|names| numbered(&names, ".json"))))
     }
 
     /// Makes `version` the oldest, so that those before it can be removed.
@@ -126,4 +129,11 @@ impl ManifestStore {
         let (checkpoint, whole) = self.checkpoint_of(version)?;
         Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
     }
+}
+
+/// What the names of checkpoints and of the mark of the oldest version tell.
+fn kept_of(names: &[String]) -> Kept {
+    let oldest = numbered(names, OLDEST).last().copied().unwrap_or(1);
+    let checkpoints = numbered(names, ".json").into_iter().filter(|number| *number >= oldest).collect();
+    Kept { oldest, checkpoints }
 }

@@ -57,19 +57,21 @@ impl ManifestStore {
     /// # Errors
     /// If the manifests cannot be listed, or one is missing.
     pub(crate) fn latest_number(&self) -> Result<u64> {
-        self.newest_number(&self.kept()?)
+        let (kept, numbers) = self.kept_and_numbers()?;
+        self.newest_number(&kept, numbers)
     }
 
     /// Number of the newest version; 0 if there is none.
-    fn newest_number(&self, kept: &Kept) -> Result<u64> {
+    fn newest_number(&self, kept: &Kept, numbers: Option<Vec<u64>>) -> Result<u64> {
         // The directory of checkpoints stays small; that of manifests is listed only without checkpoints.
         let Some(mut number) = kept.checkpoints.last().copied() else {
-            let mut numbers = self.file_numbers(&self.directory())?;
+            let mut numbers = numbers.map_or_else(|| self.file_numbers(&self.directory()), Ok)?;
             numbers.retain(|number| *number >= kept.oldest);
             return Ok(numbers.last().copied().unwrap_or(0));
         };
         // In a bucket the names after it are listed in one request, where each test of a name would be one.
         let listed = match self.blobs.bucket() {
+            _ if numbers.is_some() => numbers,
             Some(_) => {
                 let names = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
                 Some(numbered(&names, ".json"))
@@ -116,8 +118,8 @@ impl ManifestStore {
     /// If its manifest cannot be read.
     pub(crate) fn latest(&self) -> Result<Option<Version>> {
         let read = || {
-            let kept = self.kept()?;
-            let number = self.newest_number(&kept)?;
+            let (kept, numbers) = self.kept_and_numbers()?;
+            let number = self.newest_number(&kept, numbers)?;
             if number == 0 { Ok(None) } else { self.newest_version(number, &kept).map(Some) }
         };
         let mut latest = read();

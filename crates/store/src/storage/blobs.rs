@@ -102,6 +102,14 @@ pub trait Blobs: Debug + Send + Sync {
         self.open(path)
     }
 
+    /// As [`Self::open_sized`], but what is read comes from the storage itself, for verification.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
+        self.open_sized(path, len)
+    }
+
     /// Names of the files and directories in `directory`, ascending; empty if it does not exist.
     ///
     /// # Errors
@@ -116,6 +124,16 @@ pub trait Blobs: Debug + Send + Sync {
         let mut names = self.list(directory)?;
         names.retain(|name| name.as_str() > after);
         Ok(names)
+    }
+
+    /// The names of [`Self::list`] of two directories; in a bucket at a time, and those of the second only if they are few
+    /// enough for one reply.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+        let _ = second;
+        Ok((self.list(first)?, None))
     }
 
     /// The files of [`Self::list`] with their metadata, in a bucket by the same request. Directories may be among them.
@@ -136,6 +154,14 @@ pub trait Blobs: Debug + Send + Sync {
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let bytes = self.read(path)?.map(|bytes| bytes.len() as u64);
         Ok(bytes.map(|bytes| Stat { bytes, modified: None, stamp: None }))
+    }
+
+    /// As [`Self::stat`], of many files; in a bucket in few round trips.
+    ///
+    /// # Errors
+    /// As [`Self::stat`].
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        paths.iter().map(|path| self.stat(path)).collect()
     }
 
     /// Paths of unfinished files that killed writers left in `directory` and, at the root, of [staging

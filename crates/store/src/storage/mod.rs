@@ -9,7 +9,7 @@ pub(crate) mod reserve;
 pub(crate) mod staging;
 
 pub use blobs::{BlobWriter, Blobs, Bucket, StagingDirectory, Stamp, Stat, Tag};
-pub use bucket::BucketBlobs;
+pub use bucket::{BucketBlobs, CacheUsage, DiskCache};
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use durability::TEMPORARY;
 pub use local::LocalBlobs;

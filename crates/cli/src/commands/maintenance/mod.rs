@@ -1,6 +1,7 @@
 //! Commands that maintain a store, or remove something from it.
 
 pub mod backup;
+pub mod cache;
 pub mod clean;
 pub mod compact;
 pub mod copy;

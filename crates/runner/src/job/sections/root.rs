@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::job::fields::{Fields, Reader};
-use crate::job::keys::ROOT;
+use crate::job::keys::{CACHE, ROOT};
 use crate::job::problem::Mistake;
 use crate::job::sections::hooks::seconds;
 use crate::job::sections::storage::{StorageSetting, read_settings, service};
+use crate::size::parse_size;
 
 /// Shortest lease: renewals of a shorter one could not keep it.
 const SHORTEST_LEASE: Duration = Duration::from_secs(6);
@@ -22,6 +23,17 @@ pub struct Root {
     pub storage: Vec<StorageSetting>,
     /// How long the lock of a job in a bucket holds without being renewed.
     pub lease: Option<Duration>,
+    /// The cache of a bucket on the local disk.
+    pub cache: CacheSettings,
+}
+
+/// The cache of a bucket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Its directory; `None` for the default.
+    pub dir: Option<String>,
+    /// Its size in bytes; `None` for the default.
+    pub size: Option<u64>,
 }
 
 /// Reads `root`.
@@ -46,6 +58,20 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     // Without a bucket here, the settings are for that of `--root`.
     let services: Vec<_> = root.place.as_deref().and_then(service).into_iter().collect();
     root.storage = read_settings(reader, &fields, &services);
+    if let Some(cache) = fields.value("cache")
+        && let Some(cache) = Fields::of_value(reader, &CACHE, cache, fields.key_at("cache"))
+    {
+        root.cache.dir = cache.text(reader, "dir").map(|text| text.owned());
+        if let Some(text) = cache.text(reader, "size") {
+            match parse_size(text.value) {
+                Ok(size) => root.cache.size = Some(size),
+                Err(problem) => {
+                    let value = text.value.to_owned();
+                    reader.refuse(text.at, Mistake::NotASize { key: "size", value, problem });
+                }
+            }
+        }
+    }
     if let Some(text) = fields.text(reader, "lease") {
         match seconds(text.value).filter(|lease| (SHORTEST_LEASE..=LONGEST_LEASE).contains(lease)) {
             Some(lease) => root.lease = Some(lease),

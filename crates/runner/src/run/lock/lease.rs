@@ -103,16 +103,32 @@ impl HeldLease {
         if state.lost {
             return;
         }
-        let sent = Instant::now();
-        state.number += 1;
-        let owner = state.lease.renewal.split('-').next().unwrap_or_default();
-        state.lease.renewal = format!("{owner}-{}", state.number);
-        let written = state.lease.encode(&self.job);
-        match written.and_then(|bytes| self.blobs.replace_if(&lock_name(&self.job), &bytes, &state.tag)) {
-            Ok(Some(tag)) => (state.tag, state.renewed) = (tag, sent),
-            Ok(None) => state.lost = true,
+        let written = match self.write(state) {
+            // Of a write whose outcome was not known: then the lease is ours under another tag.
+            Ok(false) => match Lease::load(self.blobs.as_ref(), &self.job) {
+                Ok(Some((found, Some(tag)))) if owner(&found) == owner(&state.lease) => {
+                    state.tag = tag;
+                    self.write(state)
+                }
+                Ok(_) => Ok(false),
+                Err(error) => Err(error),
+            },
+            written => written,
+        };
+        match written {
+            Ok(written) => state.lost = !written,
             Err(error) => tracing::warn!(%error, "the lease of a job cannot be renewed; the next renewal tries again"),
         }
+    }
+
+    /// Writes the lease in place of the one with the known tag; `false` if that was replaced.
+    fn write(&self, state: &mut State) -> Result<bool, StoreError> {
+        let sent = Instant::now();
+        state.number += 1;
+        state.lease.renewal = format!("{}-{}", owner(&state.lease), state.number);
+        let bytes = state.lease.encode(&self.job)?;
+        let tag = self.blobs.replace_if(&lock_name(&self.job), &bytes, &state.tag)?;
+        Ok(tag.map(|tag| (state.tag, state.renewed) = (tag, sent)).is_some())
     }
 
     /// Fails if the lease is no longer ours for certain.
@@ -126,6 +142,11 @@ impl HeldLease {
             false => Ok(()),
         }
     }
+}
+
+/// Who wrote a lease: the part of its renewals that stays.
+fn owner(lease: &Lease) -> String {
+    lease.renewal.split('-').next().unwrap_or_default().to_owned()
 }
 
 impl Drop for HeldLease {
@@ -249,6 +270,19 @@ mod tests {
         second.tell(Holder { run: "01B".to_owned(), ..Holder::default() });
         second.check().unwrap();
         assert_eq!(holder(blobs.as_ref(), "j").unwrap().unwrap().run, "01B", "who lost it does not give it back");
+    }
+
+    #[test]
+    fn a_renewal_whose_reply_was_lost_is_ours() {
+        let (_runtime, blobs) = bucket();
+        let attempt = || LeaseAttempt::new(Arc::clone(&blobs), "j", TIMES);
+        let held = held(attempt().look().unwrap());
+        let before = held.state().tag.clone();
+        held.tell(Holder { run: "01A".to_owned(), ..Holder::default() });
+        held.state().tag = before;
+        held.tell(Holder { run: "01B".to_owned(), ..Holder::default() });
+        held.check().unwrap();
+        assert_eq!(holder(blobs.as_ref(), "j").unwrap().unwrap().run, "01B");
     }
 
     #[test]

@@ -80,6 +80,10 @@ impl Blobs for LeasedBlobs {
         self.inner.open_sized(path, len)
     }
 
+    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
+        self.inner.open_fresh(path, len)
+    }
+
     fn list(&self, directory: &str) -> Result<Vec<String>> {
         self.inner.list(directory)
     }
@@ -88,12 +92,20 @@ impl Blobs for LeasedBlobs {
         self.inner.list_after(directory, after)
     }
 
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+        self.inner.list_both(first, second)
+    }
+
     fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
         self.inner.list_stats(directory)
     }
 
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         self.inner.stat(path)
+    }
+
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        self.inner.stat_all(paths)
     }
 
     fn leftovers(&self, directory: &str) -> Result<Vec<String>> {

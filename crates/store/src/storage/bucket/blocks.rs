@@ -19,8 +19,8 @@ const BLOCK: u64 = 256 << 10;
 /// Greatest bytes of a request.
 const REQUEST: u64 = 8 << 20;
 /// Bytes of blocks that are kept.
-const CAPACITY: u64 = 128 << 20;
-/// Bytes of announced blocks that are fetched or wait for their use.
+const CAPACITY: u64 = 256 << 20;
+/// Bytes of announced blocks that are being fetched.
 const AHEAD: u64 = CAPACITY / 2;
 
 /// Attempts to read a block that others evict.
@@ -42,7 +42,7 @@ struct State {
     /// Places of fetched blocks with the time of their use when they were queued, the oldest first.
     queue: VecDeque<(Place, u64)>,
     bytes: u64,
-    /// Bytes of announced blocks, fetched or not, that nobody has used yet.
+    /// Bytes of announced blocks that are being fetched.
     ahead: u64,
     time: u64,
 }
@@ -50,12 +50,12 @@ struct State {
 #[derive(Debug)]
 enum Slot {
     /// Being fetched; its bytes if it was announced.
-    Pending { ahead: u64 },
+    Pending {
+        ahead: u64,
+    },
     Fetched {
         bytes: Bytes,
         used: u64,
-        /// Its bytes if it was announced, and not used yet.
-        ahead: u64,
     },
     /// For the reader who finds it first; others fetch again.
     Failed(Error),
@@ -67,9 +67,22 @@ pub(super) struct BlockFile {
     pub(super) name: Arc<str>,
     pub(super) key: Key,
     pub(super) len: u64,
+    /// Whether no block comes from the disk: for verification.
+    is_fresh: bool,
 }
 
 impl BlockFile {
+    pub(super) fn new(path: &str, key: Key, len: u64, is_fresh: bool) -> Self {
+        // In memory, too, the blocks are others.
+        let name = if is_fresh { format!("fresh {path}") } else { path.to_owned() };
+        Self { name: name.into(), key, len, is_fresh }
+    }
+
+    /// The name of a block on disk.
+    fn cached(&self, root: &str, number: u64) -> String {
+        format!("{root}\0{}\0{}\0{number}", self.name, self.len)
+    }
+
     fn blocks(&self, range: &Range<u64>) -> Range<u64> {
         range.start / BLOCK..range.end.min(self.len).div_ceil(BLOCK)
     }
@@ -156,30 +169,58 @@ impl Blocks {
     /// Begins to fetch runs of blocks, which are marked as pending.
     fn fetch(self: &Arc<Self>, client: &Arc<Client>, file: &BlockFile, runs: Vec<Range<u64>>) {
         for run in runs {
-            let (blocks, file, room) = (Arc::clone(self), file.clone(), Arc::clone(&client.reads));
-            let store = Arc::clone(&client.store);
+            let (blocks, file, from) = (Arc::clone(self), file.clone(), Arc::clone(client));
             client.spawn(async move {
                 let guard = Unfetched { blocks: &blocks, file: &file, run: run.clone() };
-                // It is closed only when the process ends.
-                let _permit = room.acquire_owned().await;
-                let got = store.get_range(&file.key, file.bytes(&run)).await;
-                blocks.put(&file, &run, got);
+                for missing in blocks.take_cached(&from, &file, &run).await {
+                    // It is closed only when the process ends.
+                    let _permit = Arc::clone(&from.reads).acquire_owned().await;
+                    let got = from.store.get_range(&file.key, file.bytes(&missing)).await;
+                    if let Ok(bytes) = &got {
+                        to_disk(&from, &file, &missing, bytes);
+                    }
+                    blocks.put(&file, &missing, got);
+                }
                 std::mem::forget(guard);
             });
         }
     }
 
+    /// Takes the blocks of a run that the disk has; returns the runs of the others.
+    async fn take_cached(&self, client: &Client, file: &BlockFile, run: &Range<u64>) -> Vec<Range<u64>> {
+        let Some(cache) = client.cache.clone().filter(|_| !file.is_fresh) else { return vec![run.clone()] };
+        let names: Vec<String> = run.clone().map(|number| file.cached(&client.name, number)).collect();
+        let read = move || names.iter().map(|name| cache.get(name)).collect::<Vec<_>>();
+        // It fails only if it panics, or the process ends.
+        let found = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        let mut missing: Vec<Range<u64>> = Vec::new();
+        let mut state = self.state();
+        for (at, number) in run.clone().enumerate() {
+            match found.get(at) {
+                Some(Some(block)) => state.insert((Arc::clone(&file.name), number), block.clone()),
+                _ => match missing.last_mut() {
+                    Some(last) if last.end == number => last.end += 1,
+                    _ => missing.push(number..number + 1),
+                },
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+        missing
+    }
+
     /// Keeps what was fetched.
     fn put(&self, file: &BlockFile, run: &Range<u64>, got: Result<Bytes, Error>) {
         let wanted = file.bytes(run);
+        let got = got.map(|bytes| {
+            let is_whole = bytes.len() as u64 == wanted.end - wanted.start;
+            // Copies: slices would keep all of the reply in memory.
+            is_whole.then(|| bytes.chunks(BLOCK as usize).map(Bytes::copy_from_slice).collect::<Vec<_>>())
+        });
         let mut state = self.state();
         match got {
-            Ok(bytes) if bytes.len() as u64 == wanted.end - wanted.start => {
-                for number in run.clone() {
-                    let at = (number - run.start) * BLOCK;
-                    let end = (at + BLOCK).min(bytes.len() as u64);
-                    // A copy: a slice would keep all of the reply in memory.
-                    let block = Bytes::copy_from_slice(&bytes[at as usize..end as usize]);
+            Ok(Some(blocks)) => {
+                for (number, block) in run.clone().zip(blocks) {
                     state.insert((Arc::clone(&file.name), number), block);
                 }
             }
@@ -248,9 +289,8 @@ impl State {
         self.time += 1;
         match self.slots.get_mut(place)? {
             Slot::Pending { .. } => None,
-            Slot::Fetched { bytes, used, ahead } => {
+            Slot::Fetched { bytes, used } => {
                 *used = self.time;
-                self.ahead = self.ahead.saturating_sub(std::mem::take(ahead));
                 Some(Ok(bytes.clone()))
             }
             Slot::Failed(_) => match self.slots.remove(place) {
@@ -260,13 +300,13 @@ impl State {
         }
     }
 
-    /// Forgets a block; returns whether it was announced.
+    /// Forgets a block; returns whether it was announced and not fetched.
     fn remove(&mut self, place: &Place) -> bool {
         let announced = match self.slots.remove(place) {
             Some(Slot::Pending { ahead }) => ahead,
-            Some(Slot::Fetched { bytes, ahead, .. }) => {
+            Some(Slot::Fetched { bytes, .. }) => {
                 self.bytes -= bytes.len() as u64;
-                ahead
+                0
             }
             Some(Slot::Failed(_)) | None => 0,
         };
@@ -275,14 +315,11 @@ impl State {
     }
 
     fn insert(&mut self, place: Place, bytes: Bytes) {
-        let ahead = match self.slots.get(&place) {
-            Some(Slot::Pending { ahead }) => *ahead,
-            _ => 0,
-        };
+        self.remove(&place);
         self.time += 1;
         self.bytes += bytes.len() as u64;
         self.queue.push_back((place.clone(), self.time));
-        self.slots.insert(place, Slot::Fetched { bytes, used: self.time, ahead });
+        self.slots.insert(place, Slot::Fetched { bytes, used: self.time });
         while self.bytes > CAPACITY {
             let Some((oldest, queued)) = self.queue.pop_front() else { return };
             match self.slots.get(&oldest) {
@@ -292,6 +329,18 @@ impl State {
             }
         }
     }
+}
+
+/// Writes the blocks of a run to disk, while the query goes on.
+fn to_disk(client: &Client, file: &BlockFile, run: &Range<u64>, bytes: &Bytes) {
+    let Some(cache) = client.cache.clone().filter(|_| !file.is_fresh) else { return };
+    let names: Vec<String> = run.clone().map(|number| file.cached(&client.name, number)).collect();
+    let bytes = bytes.clone();
+    tokio::task::spawn_blocking(move || {
+        for (name, block) in names.iter().zip(bytes.chunks(BLOCK as usize)) {
+            cache.put(name, block);
+        }
+    });
 }
 
 fn slice(bytes: &Bytes, from: usize, len: usize) -> io::Result<Bytes> {

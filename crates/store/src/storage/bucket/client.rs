@@ -12,6 +12,7 @@ use tidetable_source::Secret;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
+use super::disk_cache::DiskCache;
 use crate::error::StoreError;
 use crate::storage::blobs::Tag;
 
@@ -43,6 +44,8 @@ pub(super) struct Client {
     pub(super) parts: Arc<Semaphore>,
     /// Room for reads of ranges.
     pub(super) reads: Arc<Semaphore>,
+    /// Blocks on the local disk.
+    pub(super) cache: Option<Arc<DiskCache>>,
 }
 
 impl Client {
@@ -52,9 +55,10 @@ impl Client {
         handle: Handle,
         name: String,
         secrets: Vec<Secret>,
+        cache: Option<Arc<DiskCache>>,
     ) -> Self {
         let (parts, reads) = (Semaphore::new(PARTS_IN_FLIGHT), Semaphore::new(READS_IN_FLIGHT));
-        Self { store, prefix, handle, name, secrets, parts: parts.into(), reads: reads.into() }
+        Self { store, prefix, handle, name, secrets, parts: parts.into(), reads: reads.into(), cache }
     }
 
     pub(super) fn key(&self, path: &str) -> Key {

@@ -7,10 +7,11 @@
 
 mod blocks;
 mod client;
+mod disk_cache;
 mod object;
 mod upload;
 
-use std::io;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,9 +27,12 @@ use crate::storage::blobs::{BlobWriter, Blobs, Bucket, Stat, Tag};
 use crate::storage::durability::TEMPORARY;
 use blocks::{BlockFile, Blocks};
 use client::{Client, io_error};
+pub use disk_cache::{CacheUsage, DiskCache};
 use object::{ImmutableObject, Object};
 use upload::Upload;
 
+/// Names in a reply to a list.
+const REPLY: usize = 1000;
 /// Small objects that are read at a time.
 const READS: usize = 16;
 
@@ -45,24 +49,43 @@ pub struct BucketBlobs {
 
 impl BucketBlobs {
     /// The storage at a URL such as `s3://bucket/prefix`, with `settings` by their names in `object_store`; the environment
-    /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on) sets the others, as [`open_object_store`] says.
+    /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on) sets the others, as [`open_object_store`] says. What never changes is
+    /// kept in `cache`, too.
     ///
     /// Calls block, and their requests run on the runtime of `handle`, which needs several threads.
     ///
     /// # Errors
     /// If it is not the URL of a bucket, or settings are missing.
-    pub fn open(url: &str, settings: Vec<(String, Secret)>, handle: Handle) -> Result<Self> {
+    pub fn open(url: &str, settings: Vec<(String, Secret)>, cache: Option<DiskCache>, handle: Handle) -> Result<Self> {
         let (store, prefix) = open_object_store(url, &settings, &handle)?;
         let secrets = settings.into_iter().filter(|(name, _)| SECRETS.contains(&name.as_str()));
         let secrets = secrets.map(|(_, value)| value).filter(|value| !value.expose().is_empty()).collect();
-        let client = Arc::new(Client::new(store, prefix, handle, url.to_owned(), secrets));
+        let client = Client::new(store, prefix, handle, url.to_owned(), secrets, cache.map(Arc::new));
+        let client = Arc::new(client);
         Ok(Self { client, blocks: Arc::default() })
     }
 
     /// The objects of `store` under `prefix`; `name` is for messages.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Key, handle: Handle, name: String) -> Self {
-        let client = Arc::new(Client::new(store, prefix, handle, name, Vec::new()));
+        let client = Arc::new(Client::new(store, prefix, handle, name, Vec::new(), None));
         Self { client, blocks: Arc::default() }
+    }
+
+    /// As [`Self::new`], with a cache on the local disk.
+    pub fn with_cache(
+        store: Arc<dyn ObjectStore>,
+        prefix: Key,
+        handle: Handle,
+        name: String,
+        cache: DiskCache,
+    ) -> Self {
+        let client = Client::new(store, prefix, handle, name, Vec::new(), Some(Arc::new(cache)));
+        Self { client: Arc::new(client), blocks: Arc::default() }
+    }
+
+    fn immutable(&self, path: &str, len: u64, is_fresh: bool) -> Arc<dyn ReadAt> {
+        let (client, blocks) = (Arc::clone(&self.client), Arc::clone(&self.blocks));
+        Arc::new(ImmutableObject { client, blocks, file: BlockFile::new(path, self.client.key(path), len, is_fresh) })
     }
 
     /// The names directly below `directory`, that sort after `after`.
@@ -91,6 +114,15 @@ impl BucketBlobs {
 
 /// The directory that has temporary objects: files of exports whose name is not known yet.
 const TEMPORARY_IN: &str = "exports";
+
+/// The longest directory that holds all `keys`; `None` if there are none.
+fn common_directory(keys: &[Key]) -> Option<Key> {
+    let (first, rest) = keys.split_first()?;
+    let parts: Vec<_> = first.parts().collect();
+    let shared = |other: &Key| other.parts().zip(&parts).take_while(|(a, b)| a == *b).count();
+    let depth = rest.iter().map(shared).min().unwrap_or(parts.len()).min(parts.len().saturating_sub(1));
+    Some(parts.into_iter().take(depth).collect())
+}
 
 fn stat_of(object: &ObjectMeta) -> Stat {
     Stat { bytes: object.size, modified: Some(object.last_modified.timestamp_micros()), stamp: None }
@@ -158,9 +190,11 @@ impl Blobs for BucketBlobs {
     }
 
     fn open_sized(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
-        let file = BlockFile { name: path.into(), key: self.client.key(path), len };
-        let (client, blocks) = (Arc::clone(&self.client), Arc::clone(&self.blocks));
-        Ok(Arc::new(ImmutableObject { client, blocks, file }))
+        Ok(self.immutable(path, len, false))
+    }
+
+    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
+        Ok(self.immutable(path, len, true))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>> {
@@ -173,6 +207,24 @@ impl Blobs for BucketBlobs {
         let mut names = self.names(directory, Some(after))?;
         names.retain(|name| !name.starts_with('.'));
         Ok(names)
+    }
+
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+        let keys = (self.client.key(first), self.client.key(second));
+        let listed = self.client.ask(|store| async move {
+            let of_second = store.list(Some(&keys.1)).take(REPLY).try_collect::<Vec<_>>();
+            let (first, second) = futures::try_join!(store.list_with_delimiter(Some(&keys.0)), of_second)?;
+            let names = |objects: Vec<ObjectMeta>| -> Vec<String> {
+                let last = |object: ObjectMeta| Some(object.location.parts().next_back()?.as_ref().to_owned());
+                let mut names: Vec<String> = objects.into_iter().filter_map(last).collect();
+                names.retain(|name| !name.starts_with('.'));
+                names.sort_unstable();
+                names
+            };
+            let all = second.len() < REPLY;
+            Ok((names(first.objects), all.then(|| names(second))))
+        });
+        listed.map_err(io_error("list", first))
     }
 
     fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
@@ -205,6 +257,34 @@ impl Blobs for BucketBlobs {
             Err(error) => Err(self.client.io(error)),
         });
         found.map_err(io_error("read metadata of", path))
+    }
+
+    /// A few by a request each, all at a time; many by listing the directory that holds them all.
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        let keys: Vec<Key> = paths.iter().map(|path| self.client.key(path)).collect();
+        let Some(common) = common_directory(&keys).filter(|_| keys.len() > READS) else {
+            let asked = self.client.ask(|store| async move {
+                let head = |key: Key| {
+                    let store = Arc::clone(&store);
+                    async move {
+                        match store.head(&key).await {
+                            Ok(head) => Ok(Some(stat_of(&head))),
+                            Err(Error::NotFound { .. }) => Ok(None),
+                            Err(error) => Err(error),
+                        }
+                    }
+                };
+                stream::iter(keys).map(head).buffered(READS).try_collect::<Vec<_>>().await
+            });
+            return asked.map_err(io_error("read metadata of", paths.first().map_or("", String::as_str)));
+        };
+        let listed = self.client.ask(|store| async move {
+            let with_stat = |object: ObjectMeta| (stat_of(&object), object.location);
+            store.list(Some(&common)).map_ok(with_stat).try_collect::<Vec<_>>().await
+        });
+        let listed = listed.map_err(io_error("list", paths.first().map_or("", String::as_str)))?;
+        let found: HashMap<Key, Stat> = listed.into_iter().map(|(stat, key)| (key, stat)).collect();
+        Ok(keys.iter().map(|key| found.get(key).copied()).collect())
     }
 
     fn delete(&self, path: &str) -> Result<()> {
