@@ -13,9 +13,9 @@ pub struct Heatmap {
     pub sampled: bool,
     /// Ranges of row keys in key order.
     pub buckets: Vec<Bucket>,
-    /// Starts of the slices, ascending, all [`Self::slice`] long; microseconds since the epoch. Empty slices count, too.
-    pub starts: Vec<i64>,
-    /// Length of a slice, microseconds.
+    /// Start of the first slice, microseconds since the epoch.
+    pub start: i64,
+    /// Length of every slice, microseconds. Empty slices between others count, too.
     pub slice: i64,
     /// The values.
     pub values: Matrix,
@@ -76,6 +76,22 @@ impl Matrix {
 }
 
 impl Heatmap {
+    /// Number of slices.
+    pub fn slices(&self) -> usize {
+        self.values.len().checked_div(self.buckets.len()).unwrap_or(0)
+    }
+
+    /// End of the last slice, microseconds since the epoch.
+    pub fn end(&self) -> i64 {
+        let slices = i64::try_from(self.slices()).unwrap_or(i64::MAX);
+        self.start.saturating_add(self.slice.saturating_mul(slices))
+    }
+
+    /// The value of a slice and a bucket.
+    pub fn at(&self, slice: usize, bucket: usize) -> f64 {
+        self.values.at(slice * self.buckets.len() + bucket)
+    }
+
     /// The map with half the slices: each is the sum of two neighbours, the last of one if their number is odd. Top
     /// shares become the greater of two.
     #[must_use]
@@ -86,13 +102,7 @@ impl Heatmap {
             Matrix::Real(values) => Matrix::Real(pairs(values, width, |a, b| a + b)),
         };
         let shares = self.top_share.chunks(2).map(|pair| pair.iter().flatten().copied().reduce(f64::max)).collect();
-        Self {
-            starts: self.starts.iter().copied().step_by(2).collect(),
-            slice: self.slice.saturating_mul(2),
-            values,
-            top_share: shares,
-            ..self.clone()
-        }
+        Self { slice: self.slice.saturating_mul(2), values, top_share: shares, ..self.clone() }
     }
 }
 
@@ -118,7 +128,7 @@ mod tests {
             metric: "rows".to_owned(),
             sampled: false,
             buckets: vec![Bucket::default(); 2],
-            starts: vec![0, 10, 20],
+            start: 100,
             slice: 10,
             values: Matrix::Whole(vec![1, 2, 3, 4, 5, 6]),
             top_share: vec![Some(0.5), Some(0.7), None],
@@ -126,7 +136,7 @@ mod tests {
         };
         let half = map.halved();
         assert_eq!(half.values, Matrix::Whole(vec![4, 6, 5, 6]));
-        assert_eq!((half.starts, half.slice), (vec![0, 20], 20));
+        assert_eq!((half.start, half.slice, half.slices(), half.end()), (100, 20, 2, 140));
         assert_eq!(half.top_share, [Some(0.7), None]);
     }
 }
