@@ -79,6 +79,10 @@ docs:
 picture: _build
     python3 -B docs/images/layouts.py "{{ tidetable }}"
 
+# Run the samples and draw docs/images/report.png, a page as chromium shows it.
+page-picture: _build _venv
+    "$TIDETABLE_PYTHON" -B docs/images/pages.py "{{ tidetable }}"
+
 # Formatting, lints, circles between files, documentation, and the sample data against its description.
 lint:
     python3 -B tests/house.py --circles
@@ -210,7 +214,7 @@ _release:
 
 _venv:
     @[ -x "$TIDETABLE_PYTHON" ] || python3 -m venv "{{ venv }}"
-    @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r sample-data/smart-meters/requirements.txt
+    @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r crates/page/tests/requirements.txt -r sample-data/smart-meters/requirements.txt
 
 _httpfs:
     @[ -x "{{ httpfs }}/bin/python" ] || python3 -m venv "{{ httpfs }}"

@@ -6,7 +6,8 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 9] = ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "cli"];
+const FLOORS: [&str; 11] =
+    ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "page", "advisor", "cli"];
 /// Crates that only tests may use.
 const DEV_ONLY: [&str; 4] = ["bench", "bucket-server", "proof", "testkit"];
 

@@ -57,6 +57,7 @@ mod ops {
     mod history;
     mod maintenance;
     mod pipes_and_disks;
+    mod report;
     mod retries;
     mod run_records;
     mod runs;

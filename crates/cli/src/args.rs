@@ -28,7 +28,7 @@ pub use maintenance::{
 pub use new::New;
 pub use parse::{Column, Day, selected_of};
 pub use read::Read;
-pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Since, Status};
+pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Report, Since, Status};
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
@@ -67,6 +67,8 @@ pub enum Command {
     Retry(Retry),
     /// Show the status of jobs: last runs, age of their days, gaps, failed days, rejected rows
     Status(Status),
+    /// Show a job at a glance: days, runs, checks, lineage; as a page, too
+    Report(Report),
     /// List runs, newest first
     History(History),
     /// Show what tables and published days were made from, and what an input went into

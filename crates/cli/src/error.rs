@@ -85,6 +85,9 @@ pub enum CliError {
     /// A batch cannot be shown.
     #[error("cannot show the result: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+    /// A page cannot be made.
+    #[error(transparent)]
+    Page(#[from] tidetable_page::PageError),
     /// A result has no JSON form.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),

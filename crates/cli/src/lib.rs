@@ -101,6 +101,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Plan(args) => commands::plan::plan(global, args),
         Command::Retry(args) => commands::run::retry::retry(global, args),
         Command::Status(args) => commands::reports::status::status(global, args),
+        Command::Report(args) => commands::reports::overview::report(global, args),
         Command::History(args) => commands::reports::history::history(global, args),
         Command::Lineage(args) => commands::reports::lineage::lineage(global, args),
         Command::Rejects(args) => commands::reports::rejects::rejects(global, args),

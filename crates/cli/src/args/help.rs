@@ -7,7 +7,7 @@ use super::Cli;
 /// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
-    ("Looking back", &["status", "history", "lineage", "rejects"]),
+    ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
@@ -45,6 +45,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable status", "a line for each job"),
             ("tidetable status smart-meters --fresh 26h", "exit with 1 if it is older"),
+        ],
+    ),
+    (
+        "report",
+        [
+            ("tidetable report smart-meters", "days, runs, checks and lineage of a job"),
+            ("tidetable report smart-meters --report page.html", "the same as a page, for a browser"),
         ],
     ),
     (
@@ -114,7 +121,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "describe",
         [
             ("tidetable describe SENSOR", "layout, windows, inputs and files"),
-            ("tidetable describe SENSOR --output json", "its whole manifest"),
+            ("tidetable describe SENSOR --report page.html", "a page with its bytes, windows and versions"),
         ],
     ),
     (

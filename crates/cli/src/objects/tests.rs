@@ -21,6 +21,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["run --catch-up --dry-run"], MOMENTS),
     (&["schedule --check"], SCHEDULED),
     (&["status"], STATUS),
+    (&["report"], REPORT),
     (&["history"], HISTORY),
     (&["lineage"], LINKS),
     (&["rejects"], REJECTS),

@@ -1,0 +1,1 @@
+//! Rules of schema design, checked on the tables of a job file.
