@@ -5,12 +5,10 @@ mod stored;
 mod text;
 
 use std::io::Write;
-use std::path::Path;
 
 use tidetable_page::runs_page;
 use tidetable_runner::record::{RunRecord, state_of};
 use tidetable_runner::report::Overview;
-use tidetable_runner::run::RunError;
 
 use crate::args::{Global, Output, Report};
 use crate::commands::{clock, project_if_any, store};
@@ -24,17 +22,12 @@ pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_deref())?;
     let store = store(global)?;
     let project = project_if_any(global)?;
-    let clock = args.now.unwrap_or_else(clock);
-    let Some(overview) = Overview::read(&store, project.as_ref(), &args.job, clock)? else {
+    let clock = clock();
+    let Some(overview) = Overview::read(&store, project.as_ref(), &args.job, args.now.unwrap_or(clock))? else {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: args.job.clone(), known });
     };
-    let root = store.blobs().display();
-    let state = |record: &RunRecord| -> Result<&'static str, CliError> {
-        let root = Path::new(&root);
-        let path = || tidetable_runner::record::lock_path(root, &record.job);
-        Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
-    };
+    let state = |record: &RunRecord| state_of(store.blobs().as_ref(), record, clock);
     let states = overview.runs.iter().map(state).collect::<Result<Vec<_>, _>>()?;
     let stored = stored::overview(&args.job, &overview, &states);
     let shown = file.as_ref().is_none_or(|file| !file.is_stdout());
