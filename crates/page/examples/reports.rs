@@ -1,4 +1,5 @@
 //! Writes the pages on runs and on a table of the tests into a folder: `cargo run -p tidetable-page --example reports FOLDER`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../tests/page/reports.rs"]
 mod reports;

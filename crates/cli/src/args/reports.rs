@@ -37,9 +37,6 @@ pub struct Report {
     /// Also write a page into this file; an existing one is replaced. - is standard output
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// The logical time for gaps [default: the clock]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
-    pub now: Option<i64>,
 }
 
 /// `tidetable history`

@@ -5,7 +5,7 @@ use crate::view::Flow;
 const BOX: (f64, f64) = (210.0, 46.0);
 const GAP: (f64, f64) = (70.0, 14.0);
 /// Letters that fit into a box.
-const MOST_LETTERS: usize = 26;
+const MOST_LETTERS: usize = 22;
 
 /// The drawing.
 #[derive(Default)]
@@ -45,31 +45,28 @@ impl Drawing {
         }
         // Exports stand in the last column.
         let last = column.iter().copied().max().unwrap_or(0);
-        for (at, node) in flow.nodes.iter().enumerate().filter(|(_, node)| node.kind == "export") {
-            if edges.iter().any(|(_, into)| *into == at) && !node.name.is_empty() {
-                column[at] = last;
-            }
+        for (at, _) in flow.nodes.iter().enumerate().filter(|(_, node)| node.kind == "export") {
+            column[at] = last;
         }
         let mut filled = vec![0usize; last + 1];
-        let places: Vec<(f64, f64)> = column
-            .iter()
-            .map(|at| {
-                let row = filled[*at];
-                filled[*at] += 1;
-                (*at as f64 * (BOX.0 + GAP.0), row as f64 * (BOX.1 + GAP.1))
-            })
-            .collect();
-        let line = |(from, into): &(usize, usize)| {
-            let ((x0, y0), (x1, y1)) = (places[*from], places[*into]);
-            let (x0, y0, y1) = (x0 + BOX.0, y0 + BOX.1 / 2.0, y1 + BOX.1 / 2.0);
-            let middle = f64::midpoint(x0, x1);
-            format!("M{x0} {y0}C{middle} {y0} {middle} {y1} {x1} {y1}")
+        let mut free = |column: usize| {
+            let row = filled[column];
+            filled[column] += 1;
+            (column as f64 * (BOX.0 + GAP.0), row as f64 * (BOX.1 + GAP.1))
         };
+        let places: Vec<(f64, f64)> = column.iter().map(|at| free(*at)).collect();
+        let lines = edges.iter().map(|(from, into)| {
+            // A line that passes a column has a place of its own there, so that it does not seem to come out of a box.
+            let between = column[*from] + 1..column[*into];
+            let way: Vec<(f64, f64)> = between.map(&mut free).chain([places[*into]]).collect();
+            line(places[*from], &way)
+        });
+        let lines: Vec<String> = lines.collect();
         let rows = filled.iter().copied().max().unwrap_or(0);
         Self {
             width: (last + 1) as f64 * (BOX.0 + GAP.0) - GAP.0,
             height: rows as f64 * (BOX.1 + GAP.1),
-            lines: edges.iter().map(line).collect(),
+            lines,
             steps: edges
                 .iter()
                 .map(|(from, into)| (flow.nodes[*from].name.clone(), flow.nodes[*into].name.clone()))
@@ -89,6 +86,22 @@ impl Drawing {
                 .collect(),
         }
     }
+}
+
+/// A line from the right of a box along free places to the left of another.
+fn line(from: (f64, f64), way: &[(f64, f64)]) -> String {
+    let (mut x, mut y) = (from.0 + BOX.0, from.1 + BOX.1 / 2.0);
+    let mut path = format!("M{x} {y}");
+    for (at, (next_x, top)) in way.iter().enumerate() {
+        let (middle, next_y) = (f64::midpoint(x, *next_x), top + BOX.1 / 2.0);
+        path.push_str(&format!("C{middle} {y} {middle} {next_y} {next_x} {next_y}"));
+        (x, y) = (*next_x, next_y);
+        if at + 1 < way.len() {
+            x += BOX.0;
+            path.push_str(&format!("H{x}"));
+        }
+    }
+    path
 }
 
 fn short(name: &str) -> String {
@@ -122,6 +135,8 @@ mod tests {
         let columns: Vec<f64> = drawing.boxes.iter().map(|place| place.x / (BOX.0 + GAP.0)).collect();
         assert_eq!(columns, [0.0, 1.0, 2.0, 3.0, 3.0]);
         assert_eq!((drawing.lines.len(), drawing.boxes[4].y), (4, BOX.1 + GAP.1));
+        let past = &drawing.lines[3];
+        assert!(past.contains("H770") && past.contains(" 83 "), "below the box that it passes: {past}");
         let circle = Flow { nodes: vec![node("table", "A"), node("table", "B")], edges: vec![(0, 1), (1, 0)] };
         assert_eq!(Drawing::of(&circle).boxes.len(), 2, "a circle ends");
         assert_eq!(Drawing::of(&Flow::default()).boxes.len(), 0);

@@ -136,10 +136,13 @@ SCALES = "() => tidetable.charts.map(({ plot, line }) => [plot, line].filter(Boo
 def check_zoom(page):
     whole = page.evaluate(SCALES)
     assert len({tuple(scale) for chart in whole for scale in chart}) == 1, f"one axis of time: {whole}"
+    page.locator("#map-0").scroll_into_view_if_needed()
     box = page.locator("#map-0 .u-over").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.6, steps=5)
+    # The chart takes the last move with its next frame.
+    page.wait_for_timeout(100)
     page.mouse.up()
     zoomed = page.evaluate(SCALES)
     [(least, most)] = {tuple(scale) for chart in zoomed for scale in chart}

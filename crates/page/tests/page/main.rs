@@ -1,5 +1,6 @@
 //! Pages in a real browser: `TIDETABLE_PYTHON` with Playwright and axe, and Debian's chromium. Without them the test says
 //! why it is skipped.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fixture;
 mod hostile;

@@ -23,7 +23,7 @@ pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
     let store = store(global)?;
     let project = project_if_any(global)?;
     let clock = clock();
-    let Some(overview) = Overview::read(&store, project.as_ref(), &args.job, args.now.unwrap_or(clock))? else {
+    let Some(overview) = Overview::read(&store, project.as_ref(), &args.job, clock)? else {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: args.job.clone(), known });
     };

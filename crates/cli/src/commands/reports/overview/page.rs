@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use tidetable_layout::time::SECOND;
 use tidetable_page::view::{
     Calendar, CalendarDay, CheckPoint, CheckSeries, DayState as ShownState, Flow, FlowNode, RunBar, RunsPage, Verdict,
 };
@@ -54,7 +55,7 @@ fn shown(day: &DayOf) -> CalendarDay {
 fn reasons(overview: &Overview, states: &[&str]) -> Vec<String> {
     let mut said = Vec::new();
     if let (Some(last), Some(state)) = (overview.runs.last(), states.last()) {
-        let began = time(last.started).unwrap_or_default();
+        let began = time(last.started.div_euclid(SECOND) * SECOND).unwrap_or_default();
         let error = last.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         said.push(format!("The last run began at {began} and is {state}{error}."));
     }
