@@ -46,6 +46,18 @@ fn orders_are_promised_only_where_bytes_keep_them() {
 }
 
 #[test]
+fn fields_of_a_key_are_read_without_a_block() {
+    let (spec, source) = meters();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let found = layout.row_field_of_key(b"0000000012#20260101", 0).unwrap();
+    assert_eq!(found.to_data(), uints(&[12]).to_data());
+    for key in [&b"0000000012#2026010x"[..], b"", b"20260101", b"00000000x2#20260101"] {
+        assert!(matches!(layout.row_field_of_key(key, 0), Err(DecodeError::Key { .. })), "{}", key.escape_ascii());
+    }
+    assert!(matches!(layout.row_field_of_key(b"0000000012#20260101", 2), Err(DecodeError::NoField { field: 2, .. })));
+}
+
+#[test]
 fn meters_read_back_without_copying() {
     let (spec, source) = meters();
     let layout = Layout::compile(&spec, &source).unwrap();

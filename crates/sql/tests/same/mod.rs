@@ -375,6 +375,20 @@ async fn explain_shows_what_scans_evaluate() {
         let plan = plan(&session, query).await;
         assert_eq!(plan.contains("SortExec"), sorted, "{plan}");
     }
+    // Window functions over entities, and sorts by key, merge windows instead.
+    let of_meter = "OVER (PARTITION BY meter ORDER BY ts)";
+    for (query, sorted) in [
+        (format!("SELECT kwh - lag(kwh) {of_meter} FROM SENSOR"), false),
+        (format!("SELECT avg(kwh) {of_meter} FROM SENSOR WHERE kwh > 1 AND ts >= '2018-01-02'"), false),
+        ("SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts".to_owned(), false),
+        ("SELECT lag(kwh) OVER (PARTITION BY meter ORDER BY kwh) FROM SENSOR".to_owned(), true),
+        ("SELECT lag(kwh) OVER (PARTITION BY ts ORDER BY meter) FROM SENSOR".to_owned(), true),
+        ("SELECT lag(kwh) OVER (ORDER BY ts, meter) FROM SENSOR".to_owned(), true),
+        ("SELECT meter, ts FROM SENSOR ORDER BY ts, meter".to_owned(), true),
+    ] {
+        let plan = plan(&session, &query).await;
+        assert_eq!(plan.contains("SortExec") || plan.contains("RepartitionExec"), sorted, "{query}\n{plan}");
+    }
     // Groups by values stay in DataFusion.
     for query in [
         "SELECT kwh, count(*) FROM SENSOR GROUP BY 1",
