@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Folder of the store [default: `root` of tidetable.toml]
+    /// Folder or bucket of the store [default: `root` of tidetable.toml]
     #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR")]
     pub root: Option<String>,
     /// How results are written to standard output
