@@ -6,7 +6,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::GroupValues;
 use std::sync::Arc;
-use tidetable_layout::decode::record_counts;
+use tidetable_layout::decode::{is_one_each, record_counts};
 
 use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::spec::GroupOf;
@@ -133,7 +133,7 @@ impl Runs {
         let Records { rows, records, ends } = records;
         let mut runs = Self::default();
         let counts = record_counts(ends).enumerate();
-        let one_each = ends.len() == records.num_rows();
+        let one_each = is_one_each(ends);
         let row_of = (!one_each).then(|| {
             UInt32Array::from_iter_values(counts.flat_map(|(row, count)| std::iter::repeat_n(row as u32, count)))
         });
