@@ -5,12 +5,15 @@
 
 mod candidate;
 mod counter;
+mod draws;
 mod entity;
 mod load;
 mod prepare;
 mod table;
 
 pub use candidate::Candidate;
+pub(crate) use draws::time_literal;
+pub use draws::{Draw, DrawSpec};
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
 pub use table::{PartBytes, Row, TrialTable, Visitor, Write};
