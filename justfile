@@ -22,6 +22,9 @@ export TIDETABLE_PYTHON := venv / "bin/python"
 # The engines that `bench` compares with, apart from what tests need.
 peers := target / "bench-venv"
 
+# DuckDB with its extension httpfs, whose wheel is of another version.
+httpfs := target / "httpfs-venv"
+
 # List the recipes.
 default:
     @"{{ just_executable() }}" --list
@@ -76,6 +79,10 @@ docs:
 picture: _build
     python3 -B docs/images/layouts.py "{{ tidetable }}"
 
+# Run the samples and draw docs/images/report.png, a page as chromium shows it.
+page-picture: _build _venv
+    "$TIDETABLE_PYTHON" -B docs/images/pages.py "{{ tidetable }}"
+
 # Formatting, lints, circles between files, documentation, and the sample data against its description.
 lint:
     python3 -B tests/house.py --circles
@@ -118,6 +125,12 @@ bench-tall *ARGS: _peers
     cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
     python3 -B bench/tall.py "{{ release }}" "{{ target }}/release/queries" "{{ peers }}/bin/python" data/bench "$@"
 
+# A root in a bucket against one in a directory and DuckDB's httpfs, without and with 30 ms a reply: `just bench-bucket --scale 0.1 --only load`.
+bench-bucket *ARGS: _release _httpfs
+    cargo build --release --package tidetable-bucket-server
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/bucket.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" "{{ httpfs }}/bin/python" data/bench "$@"
+
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
     cargo build --release --package tidetable-testkit --examples
@@ -142,7 +155,7 @@ prove *ARGS:
     cargo run --quiet --package tidetable-proof --bin prove -- "$@"
 
 # Every proof in its full size, which takes an hour or more. What each promises and has reached: `docs/reliability.md`.
-prove-all: prove-model prove-histories prove-power prove-faults prove-replies prove-kills prove-damage prove-planted prove-buckets
+prove-all: prove-model prove-histories prove-power prove-faults prove-replies prove-kills prove-damage prove-planted prove-buckets prove-server
 
 # A million random operations against a map of cells.
 prove-model: (prove "model" "--seed" "1" "--seeds" "1000" "--size" "1000")
@@ -174,6 +187,13 @@ prove-buckets:
     "{{ just_executable() }}" prove buckets
     python3 -B crates/proof/bucket.py "{{ target }}/bucket-venv" "{{ just_executable() }}" prove buckets --seeds 5
 
+# The store in a bucket of our own server, by the real S3 client: the model, 100,000 commits of one writer and of two, a kill at every request.
+prove-server: (prove "server-model" "--seeds" "200" "--size" "500") (prove "server-steps" "--seeds" "500" "--size" "20") (prove "server-replies" "--seeds" "5000" "--size" "20") (prove "server-writers" "--seeds" "5000" "--size" "10") (prove "server-kills" "--seeds" "4" "--size" "8")
+
+# A bucket server for people: `just bucket-server --port 9000 --delay 30ms`; `just bucket-server --help` lists its options.
+bucket-server *ARGS:
+    @cargo run --quiet --package tidetable-bucket-server -- "$@"
+
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
     "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"
@@ -194,7 +214,11 @@ _release:
 
 _venv:
     @[ -x "$TIDETABLE_PYTHON" ] || python3 -m venv "{{ venv }}"
-    @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r sample-data/smart-meters/requirements.txt
+    @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r crates/page/tests/requirements.txt -r sample-data/smart-meters/requirements.txt
+
+_httpfs:
+    @[ -x "{{ httpfs }}/bin/python" ] || python3 -m venv "{{ httpfs }}"
+    @"{{ httpfs }}/bin/python" -m pip install --quiet --disable-pip-version-check -r bench/requirements-httpfs.txt
 
 # One by one: a peer that cannot be installed is missing, and the others are measured.
 _peers:

@@ -160,7 +160,9 @@ def scada(db, work, python, path):
     given = folder / "la-haute-borne-data-2014-2015.csv"
     db.execute(
         f"COPY (SELECT Wind_turbine_name AS turbine, strftime(Date_time, '%Y-%m-%dT%H:%M:%SZ') AS ts, "
-        f"* EXCLUDE (Wind_turbine_name, Date_time) FROM read_csv('{given}')) TO '{path}' (HEADER)"
+        f"* EXCLUDE (Wind_turbine_name, Date_time) FROM read_csv('{given}') "
+        # Some readings come twice, which are the same cells and two rows of a table.
+        f"QUALIFY row_number() OVER (PARTITION BY Wind_turbine_name, Date_time) = 1) TO '{path}' (HEADER)"
     )
     shutil.rmtree(folder)
 

@@ -7,9 +7,9 @@ use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
 const FLOORS: [&str; 11] =
-    ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "advisor", "page", "cli"];
+    ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "page", "advisor", "cli"];
 /// Crates that only tests may use.
-const DEV_ONLY: [&str; 3] = ["bench", "proof", "testkit"];
+const DEV_ONLY: [&str; 4] = ["bench", "bucket-server", "proof", "testkit"];
 
 /// The workspace crates that each crate depends on: normal and dev-dependencies.
 fn dependencies() -> BTreeMap<String, (Vec<String>, Vec<String>)> {

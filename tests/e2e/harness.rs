@@ -2,6 +2,7 @@
 
 pub mod cells;
 pub mod inputs;
+pub mod s3;
 pub mod system;
 
 use std::collections::BTreeMap;
@@ -111,6 +112,7 @@ impl Project {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidetable-e2e"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env_remove("TIDETABLE_ROOT").env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
+        command.env("XDG_CACHE_HOME", self.path("cache"));
         // Servers of tests are on this machine.
         command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
         command

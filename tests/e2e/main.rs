@@ -49,6 +49,7 @@ mod query {
 mod ops {
     mod backfill;
     mod backup;
+    mod bucket_root;
     mod compatibility;
     mod damage;
     mod deletes;
@@ -56,6 +57,7 @@ mod ops {
     mod history;
     mod maintenance;
     mod pipes_and_disks;
+    mod report;
     mod retries;
     mod run_records;
     mod runs;

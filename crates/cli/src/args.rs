@@ -24,11 +24,13 @@ pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
-pub use maintenance::{Backup, Clean, Compact, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify};
+pub use maintenance::{
+    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
+};
 pub use new::New;
 pub use parse::{Column, Day, selected_of};
 pub use read::Read;
-pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Since, Status};
+pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Report, Since, Status};
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
@@ -67,6 +69,8 @@ pub enum Command {
     Retry(Retry),
     /// Show the status of jobs: last runs, age of their days, gaps, failed days, rejected rows
     Status(Status),
+    /// Show a job at a glance: days, runs, checks, lineage; as a page, too
+    Report(Report),
     /// List runs, newest first
     History(History),
     /// Show what tables and published days were made from, and what an input went into
@@ -129,6 +133,10 @@ pub enum Command {
     Backup(Backup),
     /// Restore a backup into a new root
     Restore(Restore),
+    /// Copy a store, with its versions, between folders and buckets; copies only what is new
+    Copy(Copy),
+    /// Show the cache of a root in a bucket, or empty it
+    Cache(Cache),
     /// Find damaged records, lists and manifests, and move them to quarantine with --fix
     Doctor(Doctor),
 }

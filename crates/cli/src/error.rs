@@ -5,7 +5,6 @@ use std::io;
 use miette::Diagnostic;
 use tidetable_advisor::AdvisorError;
 use tidetable_export::ExportError;
-use tidetable_page::PageError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
@@ -32,9 +31,6 @@ pub enum CliError {
     /// Layouts that could not be measured.
     #[error(transparent)]
     Advisor(#[from] AdvisorError),
-    /// A page that could not be made.
-    #[error(transparent)]
-    Page(#[from] PageError),
     /// A failed backup or restore.
     #[error(transparent)]
     Backup(#[from] BackupError),
@@ -93,6 +89,9 @@ pub enum CliError {
     /// A batch cannot be shown.
     #[error("cannot show the result: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+    /// A page cannot be made.
+    #[error(transparent)]
+    Page(#[from] tidetable_page::PageError),
     /// A result has no JSON form.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -335,6 +334,12 @@ pub enum CliError {
         /// The root.
         root: String,
     },
+    /// A restore into a bucket.
+    #[error("{root} is in a bucket: restore into a folder (--into), then copy that with `tidetable copy`")]
+    RestoreIntoBucket {
+        /// The root.
+        root: String,
+    },
     /// A root that is a file.
     #[error("{root} is not a folder: --root, TIDETABLE_ROOT or `root` of tidetable.toml names the folder of a store")]
     RootNoFolder {
@@ -380,6 +385,7 @@ impl CliError {
             | Self::NoRoot { .. }
             | Self::RootEmpty { .. }
             | Self::RootNoFolder { .. }
+            | Self::RestoreIntoBucket { .. }
             | Self::NothingRan { .. }
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }

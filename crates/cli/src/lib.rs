@@ -87,6 +87,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Schedule(_)
             | Command::Backup(_)
             | Command::Restore(_)
+            | Command::Copy(_)
+            | Command::Cache(_)
             | Command::Inspect(_)
             | Command::Schema(_)
             | Command::Completions(_)
@@ -101,6 +103,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Plan(args) => commands::plan::plan(global, args),
         Command::Retry(args) => commands::run::retry::retry(global, args),
         Command::Status(args) => commands::reports::status::status(global, args),
+        Command::Report(args) => commands::reports::overview::report(global, args),
         Command::History(args) => commands::reports::history::history(global, args),
         Command::Lineage(args) => commands::reports::lineage::lineage(global, args),
         Command::Rejects(args) => commands::reports::rejects::rejects(global, args),
@@ -130,6 +133,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Vacuum(args) => commands::maintenance::vacuum::vacuum(global, args),
         Command::Backup(args) => commands::maintenance::backup::backup(global, args),
         Command::Restore(args) => commands::maintenance::backup::restore(global, args),
+        Command::Cache(args) => commands::maintenance::cache::cache(global, args),
+        Command::Copy(args) => commands::maintenance::copy::copy(global, args),
         Command::Doctor(args) => commands::maintenance::doctor::doctor(global, args),
         Command::Verify(args) => commands::maintenance::verify::verify(global, args),
     }

@@ -25,5 +25,5 @@ pub use file::format::FileFormat;
 pub use part::adopt::{Adopted, Stranded, adopt, found_instead, stranded};
 pub use part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 pub use part::withdraw::EmptyPart;
-pub use part::{publish, record, sweep};
+pub use part::{publish, record, retire, sweep, sweep_retired};
 pub use stale::{Reason, Stale, stale};

@@ -135,28 +135,33 @@
       u.ctx.putImageData(image, Math.round(left), Math.round(top));
     }
 
-    // Labels where the outermost segments change that leave room; else keys at even distances.
+    // Ticks where segments of the key change: of the outermost that changes in sight, or of inner ones that leave room.
+    let depth = 0;
     function splits(u, axis, min, max) {
-      const room = Math.max(2, Math.floor(u.bbox.height / devicePixelRatio / 20));
-      let found = [];
-      for (const changes of map.changes) {
-        const seen = changes.filter(([at, label]) => at >= min && at < max && label !== "");
-        if (seen.length <= room && seen.length > found.length) found = seen;
+      const room = Math.max(2, Math.floor(u.bbox.height / devicePixelRatio / 22)), least = (max - min) / room;
+      const seen = map.changes.map((changes) => changes.filter(([at]) => at >= min && at < max));
+      depth = seen.findIndex((changes) => changes.length >= 2);
+      if (depth < 0) {
+        const count = Math.min(room, Math.ceil(max - min), 8);
+        return [...new Set(Array.from({ length: count }, (_, at) => Math.floor(min + (at * (max - min)) / count)))];
       }
-      const least = (max - min) / room;
-      if (found.length >= 2) {
-        const kept = [];
-        for (const [at] of found) if (!kept.length || at - kept.at(-1) >= least) kept.push(at);
-        return kept;
-      }
-      const count = Math.min(room, Math.ceil(max - min), 8), even = [];
-      for (let at = 0; at < count; at++) even.push(Math.floor(min + (at * (max - min)) / count));
-      return [...new Set(even)];
+      while (seen[depth + 1]?.length > seen[depth].length && seen[depth + 1].length <= room) depth++;
+      const kept = [];
+      for (const [at] of seen[depth]) if (!kept.length || at - kept.at(-1) >= least) kept.push(at);
+      return kept;
     }
-    function label(u, at) {
-      const level = map.changes.findLast((changes) => changes.some(([place]) => place === at) && changes.length > 1);
-      const full = map.keys[clamp(at, 0, buckets - 1)];
-      const text = level && u.scales.y.max - u.scales.y.min > 1 && labelled(u, level) ? level.find(([place]) => place === at)[1] : full;
+    function label(u, at, first) {
+      const of = (level) => map.changes[level].find(([place]) => place === at)?.[1];
+      const inside = (level) => map.changes[level].findLast(([place]) => place <= at)?.[1];
+      let text = map.keys[clamp(at, 0, buckets - 1)];
+      if (depth >= 0) {
+        const path = [];
+        for (let level = 0; level <= depth; level++) {
+          const part = first || path.length || level === depth ? inside(level) : of(level);
+          if (part) path.push(part);
+        }
+        text = path.join(" ");
+      }
       u.ctx.font = font.replace("12px", `${12 * devicePixelRatio}px`);
       const room = (labels() - 14) * devicePixelRatio;
       if (u.ctx.measureText(text).width <= room) return isolated(text);
@@ -164,7 +169,6 @@
       while (letters.length > 1 && u.ctx.measureText(letters.join("") + "…").width > room) letters.pop();
       return isolated(letters.join("") + "…");
     }
-    const labelled = (u, changes) => changes.filter(([at]) => at >= u.scales.y.min && at < u.scales.y.max).length >= 2;
 
     const sync = { key: "time", setSeries: false, scales: ["x", null] };
     const size = () => ({ width: holder.clientWidth, height: narrow() ? 280 : clamp(buckets, 320, 420) });
@@ -182,11 +186,11 @@
 
     const plot = new uPlot({
       ...size(), legend: { show: false }, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
-      padding: [6, 8, 0, 0],
+      padding: [6, 18, 0, 0],
       cursor: { sync, drag: { x: true, y: true, uni: 24 }, points: { show: false } },
       scales: { x: { time: true }, y: { auto: false, dir: -1, range: (u, min, max) => [min ?? 0, max ?? buckets] } },
       axes: [{ ...timeAxis(), show: !hasShare }, {
-        stroke: () => css("--muted"), font, size: labels, gap: 4, splits, values: (u, all) => all.map((at) => label(u, at)),
+        stroke: () => css("--muted"), font, size: labels, gap: 4, splits, values: (u, all) => all.map((at, place) => label(u, at, place === 0)),
         grid: { show: false }, ticks: { stroke: () => css("--line"), width: 1, size: 5 },
       }],
       series: [{}, { scale: "y", paths: () => null, points: { show: false } }],
@@ -215,7 +219,7 @@
       xs.push(Math.max(UNTIL, xs.at(-1))); ys.push(null);
       line = new uPlot({
         width: holder.clientWidth, height: 110, legend: { show: false }, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
-        padding: [10, 8, 0, 0],
+        padding: [10, 18, 0, 0],
         cursor: { sync, y: false, drag: { x: true, y: false }, points: { show: false } },
         scales: { x: { time: true, range: (u, min, max) => [min, max] }, y: { auto: false, range: [0, 1] } },
         axes: [timeAxis(), {

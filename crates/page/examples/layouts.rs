@@ -1,4 +1,5 @@
 //! Writes the page of the fixture of the tests, to look at it: `cargo run -p tidetable-page --example layouts > page.html`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../tests/page/fixture.rs"]
 mod fixture;

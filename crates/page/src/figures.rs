@@ -34,9 +34,10 @@ pub(crate) fn decimals(number: f64, decimals: usize) -> String {
     }
 }
 
-/// A measure: whole as it is, else with three decimals.
+/// A measure with as many decimals as it has, three at most.
 pub(crate) fn measure(number: f64) -> String {
-    decimals(number, if number.fract() == 0.0 { 0 } else { 3 })
+    let text = decimals(number, 3);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Bytes in the largest unit that leaves a whole: `662 KiB`, `1.27 GiB`.
@@ -131,7 +132,7 @@ mod tests {
     fn numbers_are_grouped() {
         assert_eq!([0, 999, 1_000, 678_351, 1_000_000].map(grouped), ["0", "999", "1,000", "678,351", "1,000,000"]);
         assert_eq!(decimals(-1234.567, 2), "-1,234.57");
-        assert_eq!((measure(12.0), measure(0.25)), ("12".to_owned(), "0.250".to_owned()));
+        assert_eq!((measure(12.0), measure(0.25)), ("12".to_owned(), "0.25".to_owned()));
     }
 
     #[test]

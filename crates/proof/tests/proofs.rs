@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tidetable_proof::proofs::{Figures, bits, buckets, faults, histories, kills, model, power, replies};
+use tidetable_proof::proofs::{Figures, bits, buckets, faults, histories, kills, model, power, replies, server};
 use tidetable_proof::{Finding, Result};
 
 fn proven(done: Result<Figures>) -> Figures {
@@ -95,4 +95,34 @@ fn a_damaged_page_of_many_is_an_error() {
 fn a_bucket_holds_what_a_disk_holds() {
     let figures = proven(buckets::prove(1, 2, 30, None));
     assert!(figures.get("commits") == 60 && figures.get("steps") == 6, "{figures}");
+}
+
+#[test]
+fn a_server_holds_what_a_map_of_cells_holds() {
+    let figures = proven(server::model(1, 2, 60));
+    assert!(figures.get("operations") == 120 && figures.get("faults") > 10, "{figures}");
+}
+
+#[test]
+fn steps_over_a_bad_line_to_a_server_are_repeated() {
+    let figures = proven(server::steps(1, 2, 6));
+    assert!(figures.get("steps") == 12 && figures.get("faults") > 5, "{figures}");
+}
+
+#[test]
+fn a_commit_to_a_server_is_made_once() {
+    let figures = proven(server::replies(1, 6, 15));
+    assert!(figures.get("commits") == 90 && figures.get("faults") > 30, "{figures}");
+}
+
+#[test]
+fn two_writers_to_a_server_lose_and_double_nothing() {
+    let figures = proven(server::writers(1, 6, 10));
+    assert!(figures.get("commits") == 120 && figures.get("faults") > 30, "{figures}");
+}
+
+#[test]
+fn a_client_may_be_killed_at_any_request() {
+    let figures = proven(server::kills(Path::new(env!("CARGO_BIN_EXE_prove")), 1, 1, 1));
+    assert!(figures.get("kills") == 2 * figures.get("requests of scripts") && figures.get("kills") > 10, "{figures}");
 }

@@ -1,16 +1,18 @@
 //! The holder of a job's lock: the process that runs the job locks `locks/<job>.lock` and writes its name there.
 //!
 //! A run that cannot write its record, as on a full disk, reports its failure there: overwriting the file in place
-//! needs no room.
+//! needs no room. In a bucket the lock is a [`Lease`](crate::Lease).
 
-use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{FORMAT, Outcome, RunRecord};
+use crate::run::{Outcome, RunRecord};
 
+/// The directory of locks.
+pub(crate) const LOCKS: &str = "locks";
 /// Length of a lock file: a block of most file systems.
 const LENGTH: usize = 4096;
 /// Longest error stored there, in characters.
@@ -23,6 +25,9 @@ pub struct Holder {
     pub run: String,
     /// Its process.
     pub process: u32,
+    /// Its machine, in a bucket, which several share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Its failure, if its record could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedRun>,
@@ -48,7 +53,7 @@ impl Holder {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, file: &mut File) -> Result<()> {
+    pub fn write(&self, file: &mut File) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.resize(bytes.len().max(LENGTH - 1), b' ');
         bytes.push(b'\n');
@@ -69,67 +74,24 @@ impl Holder {
         };
         Self { failed: Some(failed), ..self }
     }
+
+    /// Its process, and its machine where several share the root: for messages.
+    pub fn place(&self) -> String {
+        match &self.machine {
+            Some(machine) => format!("process {} on {machine}", self.process),
+            None => format!("process {}", self.process),
+        }
+    }
 }
 
-/// The record of the last run of `job` in the store at `root`, if it failed and the record could not be written.
-pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
-    let held = read_holder(&mut File::open(lock_path(root, job)).ok()?)?;
-    let failed = held.failed?;
-    Some(RunRecord {
-        format: FORMAT,
-        run: held.run,
-        job: job.to_owned(),
-        now: failed.now,
-        started: failed.started,
-        finished: Some(failed.finished),
-        outcome: if failed.interrupted { Outcome::Interrupted } else { Outcome::Failed },
-        error: Some(failed.error),
-        ..RunRecord::default()
-    })
+/// Path of the lock of `job` inside the store.
+pub fn lock_name(job: &str) -> String {
+    format!("{LOCKS}/{job}.lock")
 }
 
-/// The last runs of jobs in the store at `root` that failed without a written record, oldest first.
-pub fn all_unrecorded(root: &Path) -> Vec<RunRecord> {
-    let files = std::fs::read_dir(root.join("locks")).into_iter().flatten().flatten();
-    let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
-    let mut found: Vec<RunRecord> = names.filter_map(|job| unrecorded(root, &job)).collect();
-    found.sort_unstable_by(|a, b| a.run.cmp(&b.run));
-    found
-}
-
-/// Path of the lock of `job` in the store at `root`.
+/// Path of the lock of `job` in the directory `root`.
 pub fn lock_path(root: &Path, job: &str) -> PathBuf {
-    root.join("locks").join(format!("{job}.lock"))
-}
-
-/// The holder of the lock of `job` in the store at `root`; `None` if it is free.
-///
-/// # Errors
-/// If the lock cannot be tested.
-pub fn holder(root: &Path, job: &str) -> Result<Option<Holder>> {
-    let mut file = match File::open(lock_path(root, job)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file).unwrap_or_default())),
-        Err(TryLockError::Error(source)) => Err(source),
-    }
-}
-
-/// The outcome of a run, or `running`; `killed` if its record has no outcome and its lock is free.
-///
-/// # Errors
-/// If the lock cannot be tested.
-pub fn state_of(root: &Path, record: &RunRecord) -> Result<&'static str> {
-    if record.outcome != Outcome::Running {
-        return Ok(record.outcome.name());
-    }
-    // If another run of the job holds the lock, this one has ended.
-    let goes_on = holder(root, &record.job)?.is_some_and(|holder| holder.run == record.run);
-    Ok(if goes_on { "running" } else { "killed" })
+    root.join(lock_name(job))
 }
 
 /// Parses a lock file.
@@ -137,62 +99,4 @@ pub fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text)).ok()?;
     serde_json::from_str(&text).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_goes_on_while_it_holds_its_lock() {
-        let root = tempfile::tempdir().unwrap();
-        let record = |run: &str, outcome| RunRecord {
-            run: run.to_owned(),
-            job: "j".to_owned(),
-            outcome,
-            ..RunRecord::default()
-        };
-        let state = |run, outcome| state_of(root.path(), &record(run, outcome)).unwrap();
-        assert_eq!(state("a", Outcome::Running), "killed");
-        std::fs::create_dir(root.path().join("locks")).unwrap();
-        let mut file = File::create(lock_path(root.path(), "j")).unwrap();
-        file.lock().unwrap();
-        file.write_all(b"{\"run\":\"b\",\"process\":7}").unwrap();
-        assert_eq!((state("a", Outcome::Running), state("b", Outcome::Running)), ("killed", "running"));
-        assert_eq!(state("a", Outcome::Failed), "failed");
-        drop(file);
-        assert_eq!(state("b", Outcome::Running), "killed");
-    }
-
-    #[test]
-    fn a_failure_that_has_no_record_stands_in_the_lock() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir(root.path().join("locks")).unwrap();
-        let mut file = File::create(lock_path(root.path(), "j")).unwrap();
-        let holder = Holder { run: "b".to_owned(), process: 7, failed: None };
-        holder.write(&mut file).unwrap();
-        let length = file.metadata().unwrap().len();
-        assert_eq!(unrecorded(root.path(), "j"), None);
-        let error = Some("no space \u{1f4be} ".repeat(1_000));
-        let record = RunRecord {
-            now: 1,
-            started: 2,
-            finished: Some(3),
-            outcome: Outcome::Failed,
-            error,
-            ..RunRecord::default()
-        };
-        holder.clone().failing(&record).write(&mut file).unwrap();
-        assert_eq!(file.metadata().unwrap().len(), length, "a full disk has room for no more");
-        let told = unrecorded(root.path(), "j").unwrap();
-        assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
-        assert!(told.error.as_ref().unwrap().starts_with("no space"));
-        assert_eq!(all_unrecorded(root.path()), std::slice::from_ref(&told));
-        // Its record may already have some results.
-        let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
-        begun.end_as(&told);
-        assert_eq!((begun.outcome, begun.finished, begun.rows_rejected), (Outcome::Failed, Some(3), 7));
-        holder.write(&mut file).unwrap();
-        assert_eq!(unrecorded(root.path(), "j"), None);
-    }
 }

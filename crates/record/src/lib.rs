@@ -6,7 +6,8 @@
 //! - [`FailingRow`] is a row that broke a check; [`failing_rows`] reads those of a run.
 //! - [`Failures`] are the parts and days of a job that are still to be done, from all runs.
 //! - [`Seen`] are the gone and copied inputs that the last run of a job saw, so that they are reported once.
-//! - [`Holder`] is the process that runs a job now ([`holder`]); a `running` record without one is of a killed run.
+//! - [`Holder`] is the process that runs a job now ([`holder`]); a `running` record without one is of a killed run. In a
+//!   bucket it holds a [`Lease`].
 //! - [`rejected_rows`] reads the rejected rows of a run.
 //!
 //! ```
@@ -28,7 +29,9 @@ mod compaction;
 mod failing;
 mod failures;
 mod holder;
+mod lease;
 mod load;
+mod lock;
 mod part;
 mod rejects;
 mod run;
@@ -39,8 +42,10 @@ pub use attempt::AttemptRecord;
 pub use compaction::CompactionRecord;
 pub use failing::{FailingRow, failing_path, failing_rows, keep_failing_rows, runs_with_failing_rows};
 pub use failures::{Failure, Failures};
-pub use holder::{FailedRun, Holder, holder, lock_path, read_holder, state_of, unrecorded};
+pub use holder::{FailedRun, Holder, lock_name, lock_path, read_holder};
+pub use lease::Lease;
 pub use load::{Added, InputRecord, InputState, LoadRecord};
+pub use lock::{holder, state_of, unrecorded};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};
 pub use run::{FORMAT, Outcome, RunRecord, RunRequest};

@@ -1,15 +1,18 @@
 //! Access to the records of runs.
 
-use std::path::Path;
+use std::collections::VecDeque;
 
+use bytes::Bytes;
 use tidetable_store::maintenance::{leave_out, unreadable};
 use tidetable_store::{Blobs, StoreError};
 
-use crate::holder::all_unrecorded;
 use crate::load::LoadRecord;
+use crate::lock::all_unrecorded;
 use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";
+/// Records read at a time in a bucket, at most.
+const LARGEST_BATCH: usize = 32;
 
 /// Reads the records of a store. Runs are named by ULIDs, so their names ascend with time.
 #[derive(Debug, Clone, Copy)]
@@ -48,17 +51,29 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// If it cannot be read or parsed.
     pub fn load(&self, run: &str) -> Result<Option<RunRecord>, StoreError> {
+        self.blobs.read(&path(run))?.map(|bytes| Self::parse(run, &bytes)).transpose()
+    }
+
+    /// The records of `runs`, in that order; in a bucket they are read many at a time.
+    pub fn load_each<I: Iterator<Item = String>>(
+        &self,
+        runs: I,
+    ) -> impl Iterator<Item = Result<Option<RunRecord>, StoreError>> + use<'a, I> {
+        let most = if self.blobs.bucket().is_some() { LARGEST_BATCH } else { 1 };
+        Loading { blobs: self.blobs, runs, read: VecDeque::new(), single: VecDeque::new(), batch: 1, most }
+    }
+
+    fn parse(run: &str, bytes: &[u8]) -> Result<RunRecord, StoreError> {
         let path = path(run);
-        let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
-        let broken = |reason: String| unreadable(&path, "the record of a run", FORMAT, &bytes, reason);
-        let mut record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+        let broken = |reason: String| unreadable(&path, "the record of a run", FORMAT, bytes, reason);
+        let mut record: RunRecord = serde_json::from_slice(bytes).map_err(|error| broken(error.to_string()))?;
         if record.format > FORMAT {
             return Err(broken(format!("it has format {}", record.format)));
         }
         if record.format < FORMAT {
             record.loads.iter_mut().for_each(LoadRecord::count_unchanged);
         }
-        Ok(Some(record))
+        Ok(record)
     }
 
     /// Looks up a run by name, by unique prefix, or as `last`; includes failed runs without
@@ -88,7 +103,7 @@ impl<'a> Runs<'a> {
 
     /// The last run of each job, if it failed without a written record.
     fn unrecorded(&self) -> Vec<RunRecord> {
-        all_unrecorded(Path::new(&self.blobs.display()))
+        all_unrecorded(self.blobs)
     }
 
     /// The record of a run, including failed runs without a written record; `None` if it does not exist.
@@ -146,7 +161,7 @@ impl<'a> Runs<'a> {
         job: Option<&str>,
     ) -> Result<impl Iterator<Item = Result<RunRecord, StoreError>> + use<'a>, StoreError> {
         let (runs, job) = (*self, job.map(str::to_owned));
-        let records = self.names()?.into_iter().rev().filter_map(move |run| runs.load(&run).transpose());
+        let records = runs.load_each(self.names()?.into_iter().rev()).filter_map(Result::transpose);
         Ok(records.filter(move |record| {
             record.as_ref().map_or(true, |record| job.as_ref().is_none_or(|job| record.job == *job))
         }))
@@ -166,6 +181,42 @@ impl<'a> Runs<'a> {
     /// If the runs cannot be listed.
     pub fn last(&self, job: &str) -> Result<Option<RunRecord>, StoreError> {
         Ok(self.readable(Some(job))?.next())
+    }
+}
+
+/// Reads records in batches that grow: most readers stop at the first.
+struct Loading<'a, I> {
+    blobs: &'a dyn Blobs,
+    runs: I,
+    read: VecDeque<(String, Option<Bytes>)>,
+    /// Of a batch that could not be read: each has its own error.
+    single: VecDeque<String>,
+    batch: usize,
+    most: usize,
+}
+
+impl<I: Iterator<Item = String>> Iterator for Loading<'_, I> {
+    type Item = Result<Option<RunRecord>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.read.is_empty() && self.single.is_empty() {
+            let runs: Vec<String> = self.runs.by_ref().take(self.batch).collect();
+            let paths: Vec<String> = runs.iter().map(|run| path(run)).collect();
+            match self.blobs.read_all(&paths) {
+                Ok(found) => self.read.extend(runs.into_iter().zip(found)),
+                Err(_) => self.single.extend(runs),
+            }
+            self.batch = (2 * self.batch).min(self.most);
+        }
+        let (run, bytes) = match self.read.pop_front() {
+            Some((run, bytes)) => (run, Ok(bytes)),
+            None => {
+                let run = self.single.pop_front()?;
+                let bytes = self.blobs.read(&path(&run));
+                (run, bytes)
+            }
+        };
+        Some(bytes.and_then(|bytes| bytes.map(|bytes| Runs::parse(&run, &bytes)).transpose()))
     }
 }
 

@@ -1,8 +1,12 @@
 //! The project: the directory with a tidetable.toml, its store root and its jobs.
 
 use std::path::{Component, Path, PathBuf, absolute};
+use std::time::Duration;
 
-use crate::job::{Fields, JobError, JobFileError, Mistake, PROJECT, ProjectError, Reader, nearest};
+use crate::job::{
+    CacheSettings, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting, nearest,
+    read_root,
+};
 
 /// The file that marks the project directory.
 const MARK: &str = "tidetable.toml";
@@ -14,6 +18,12 @@ pub struct Project {
     pub dir: PathBuf,
     /// The store: an absolute path, or a URL such as `s3://bucket/prefix` as given.
     pub root: String,
+    /// Settings of a root in a bucket. They are for the root of the command line, too.
+    pub storage: Vec<StorageSetting>,
+    /// How long the lock of a job in a bucket holds without being renewed; `None` for the default.
+    pub lease: Option<Duration>,
+    /// The cache of a root in a bucket.
+    pub cache: CacheSettings,
     /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
 }
@@ -37,19 +47,26 @@ impl Project {
             Err(source) => return Err(ProjectError::Read { path, source }),
         };
         let mut reader = Reader::new(&text);
-        let root = read_root(&mut reader);
+        let table = reader.parse();
+        let root = table.as_ref().map(|table| {
+            let fields = Fields::of_table(&mut reader, &PROJECT, table, 0..0);
+            read_root(&mut reader, &fields)
+        });
         let problems = reader.into_problems();
         if !problems.is_empty() {
             let shown = shown(&path, &start);
             return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
         }
-        let root = resolve(root.as_deref().unwrap_or("data"), &dir);
-        Ok(Self { dir, root, start })
+        let Root { place, storage, lease, cache } = root.unwrap_or_default();
+        let root = resolve(place.as_deref().unwrap_or("data"), &dir);
+        Ok(Self { dir, root, storage, lease, cache, start })
     }
 
     /// A project with a store only, for commands that need no job: `root` is relative to the absolute path `start`.
     pub fn of_store(start: &Path, root: &str) -> Self {
-        let bare = Self { dir: start.to_owned(), root: String::new(), start: start.to_owned() };
+        let (dir, start) = (start.to_owned(), start.to_owned());
+        let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
+        let bare = Self { dir, root: empty, storage, lease: None, cache, start };
         bare.with_root(Some(root), None)
     }
 
@@ -145,16 +162,6 @@ impl Project {
     }
 }
 
-fn read_root(reader: &mut Reader<'_>) -> Option<String> {
-    let table = reader.parse()?;
-    let fields = Fields::of_table(reader, &PROJECT, &table, 0..0);
-    let root = fields.text(reader, "root")?;
-    if root.value.is_empty() {
-        reader.refuse(root.at.clone(), Mistake::Empty { key: "root" });
-    }
-    Some(root.owned())
-}
-
 /// `path` without `..`, which would hide the name of its directory.
 fn plain(path: &Path) -> std::io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) { path.canonicalize() } else { absolute(path) }
@@ -193,6 +200,18 @@ mod tests {
         assert_eq!(Path::new(&root(Some("x"), Some("y"))), below.join("x"));
         assert_eq!(Path::new(&root(Some(""), Some("/y"))), Path::new("/y"));
         assert_eq!(root(None, Some("s3://bucket/prefix")), "s3://bucket/prefix");
+        fs::write(
+            dir.path().join(MARK),
+            "[root]\nurl = \"s3://b/p\"\nlease = \"90s\"\n[root.storage]\nregion = \"r\"\nsecret_access_key = { env = \"K\" }\n",
+        )
+        .unwrap();
+        let bucket = Project::find(&below).unwrap();
+        assert_eq!((bucket.root.as_str(), bucket.lease), ("s3://b/p", Some(Duration::from_secs(90))));
+        assert_eq!(
+            bucket.storage.iter().map(|setting| setting.key).collect::<Vec<_>>(),
+            ["region", "secret_access_key"]
+        );
+        assert!(bucket.storage.iter().all(|setting| setting.is_for("s3://other") && !setting.is_for("gs://other")));
         assert_eq!(Path::new(&root(None, None)), dir.path().join("store"));
         assert_eq!(project.resolve("gs://b/x.csv"), "gs://b/x.csv");
         assert!(project.jobs().is_empty());
@@ -203,7 +222,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(MARK), "").unwrap();
         assert_eq!(Path::new(&Project::find(dir.path()).unwrap().root), dir.path().join("data"));
-        for wrong in ["rot = \"x\"", "root = 3", "root = \"\"", "root ="] {
+        for wrong in [
+            "rot = \"x\"",
+            "root = 3",
+            "root = \"\"",
+            "root =",
+            "root = { url = \"\" }",
+            "root = { lease = \"1s\" }",
+            "root = { url = \"gs://b\", storage = { region = \"r\" } }",
+            "root = { storage = { secret_access_key = \"x\" } }",
+            "root = { cache = { size = \"big\" } }",
+            "root = { cache = { folder = \"x\" } }",
+        ] {
             fs::write(dir.path().join(MARK), wrong).unwrap();
             let Err(ProjectError::File(error)) = Project::find(dir.path()) else { panic!("{wrong}") };
             assert_eq!(error.problems().len(), 1, "{wrong}");

@@ -89,7 +89,7 @@ pub enum SourceError {
         source: StoreError,
     },
     /// Settings that make no object store.
-    #[error("{url}: {source}; check the address and `storage` of the source")]
+    #[error("{url}: {source}; check the address and the settings in `storage`")]
     StoreSettings {
         /// Address.
         url: String,

@@ -71,5 +71,5 @@ pub use plan::ColumnDiff;
 pub use read::{Chunk, Growth, InputReader, Origin, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
-pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_transient};
+pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_transient, open_object_store};
 pub use time::{FormatFault, TimeCounts};

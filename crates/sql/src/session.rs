@@ -24,12 +24,14 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
+use crate::catalog::exports::bucket_url;
 use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CATALOG, RECORDS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
 use crate::optimizer::group_top_k::top_by_group;
+use crate::optimizer::key_order::windows_in_key_order;
 use crate::optimizer::logical_rules;
 use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
@@ -121,6 +123,9 @@ impl Session {
         let state = with_sql_features(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
         let context = if options.files { context.enable_url_table() } else { context };
+        if let Some(bucket) = store.blobs().bucket() {
+            context.register_object_store(&bucket_url()?, bucket.client);
+        }
         Ok(Self { context, tables, time: ALL_TIMES, push_down, external: options.external.clone() })
     }
 
@@ -307,6 +312,8 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
         rules.insert(before_sorts, top_by_group());
     }
     rules.insert(after_pushdown, aggregate_in_scan());
+    let before_order = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
+    rules.insert(before_order, windows_in_key_order());
     let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
     rules.insert(before_last, top_in_order());
     rules

@@ -50,6 +50,18 @@ pub enum FilePart {
     },
 }
 
+impl FilePart {
+    /// Group and column of a part that is of a column.
+    pub(crate) fn column(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Values { group, column } | Self::Sums { group, column } | Self::Outliers { group, column } => {
+                Some((*group, *column))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for FilePart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -113,9 +113,9 @@ impl Commit<'_> {
     /// Refuses the edit if the latest vacuum, as `base` records it, may have removed one of its SSTs.
     fn fence(&self, base: &Version) -> Result<()> {
         let Some(cutoff) = base.vacuum_watermark else { return Ok(()) };
-        for sst in self.edit.written() {
-            let path = self.table.sst_path(&sst.id);
-            let stat = self.table.blobs().stat(&path)?;
+        let paths: Vec<String> = self.edit.written().map(|sst| self.table.sst_path(&sst.id)).collect();
+        let stats = self.table.blobs().stat_all(&paths)?;
+        for ((sst, path), stat) in self.edit.written().zip(paths).zip(stats) {
             let may_be_gone = stat.is_none_or(|stat| stat.modified.is_some_and(|modified| modified < cutoff));
             // Vacuum removes no file that a version names.
             if may_be_gone && !base.ssts().any(|named| named.id == sst.id) {

@@ -140,6 +140,15 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// The lease on a job was lost: another run may have taken it.
+    #[error(
+        "the lease on job {job} was lost: it could not be renewed in time, and another run may have taken it; nothing more was \
+         written, and the next run continues"
+    )]
+    LeaseLost {
+        /// The job.
+        job: String,
+    },
     /// Another writer committed a change that this commit cannot follow.
     #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
     Conflict {

@@ -3,6 +3,9 @@
 //! `exports/SENSOR_DAY.json` is the list of one export; `exports/SENSOR_20180101/` is a part of it. A part is listed
 //! after its files are in place, so listed parts can be read. If a part has several files, their names are new in
 //! every run: a reader with an old list finds all of them or an error, never a mixture.
+//!
+//! In a directory the list is replaced by a rename. In a bucket it is replaced only if it is still the one that was read,
+//! so of two writers one fails; and files that it lists no more are removed later, for readers of the old list.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
 use crate::maintenance::left_out::unreadable;
-use crate::storage::blobs::{Blobs, Stamp};
+use crate::storage::blobs::{Blobs, Stamp, Stat, Tag};
 
 const EXPORTS: &str = "exports";
 /// Format of lists whose parts are one file each.
@@ -35,6 +38,13 @@ pub struct Published {
     /// Parts without rows, by label: they have no file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub empty: BTreeMap<String, MadeFrom>,
+    /// In a bucket, files that are no longer listed and not removed yet, by path inside the store, with the time (of the
+    /// clock, microseconds) when they were replaced.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retired: BTreeMap<String, i64>,
+    /// In a bucket, the tag of the list as it was read or written.
+    #[serde(skip)]
+    pub tag: Option<Tag>,
 }
 
 /// Origin of a part: the query and the versions it was made from.
@@ -113,7 +123,15 @@ impl PartFile {
     /// # Errors
     /// If the file cannot be read.
     pub fn state(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
-        let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
+        self.state_by(blobs, path, blobs.stat(path)?)
+    }
+
+    /// As [`Self::state`], by the metadata of the file.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    pub fn state_by(&self, blobs: &dyn Blobs, path: &str, found: Option<Stat>) -> Result<FileState> {
+        let Some(found) = found else { return Ok(FileState::Missing) };
         let is_same_file = match (self.stamp, found.stamp) {
             (Some(known), Some(now)) if known == now && found.bytes == self.bytes => return Ok(FileState::AsPublished),
             (Some(known), Some(now)) => Some(known.inode == now.inode),
@@ -168,14 +186,14 @@ impl Published {
     /// If the list cannot be read.
     pub fn load(blobs: &dyn Blobs, name: &str) -> Result<Self> {
         let path = list_path(name);
-        let Some(bytes) = blobs.read(&path)? else {
+        let Some((bytes, tag)) = blobs.read_tagged(&path)? else {
             return Ok(Self { format: FORMAT, name: name.to_owned(), ..Self::default() });
         };
         let what = "the list of what was published";
         let broken = |reason: String| unreadable(&path, what, SEVERAL_FILES, &bytes, reason);
         let list: Self = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
         match list.format {
-            FORMAT | SEVERAL_FILES => Ok(list),
+            FORMAT | SEVERAL_FILES => Ok(Self { tag, ..list }),
             other => Err(broken(format!("it has format {other}, which this build does not know"))),
         }
     }
@@ -183,15 +201,31 @@ impl Published {
     /// Writes the list, replacing the one before.
     ///
     /// # Errors
-    /// If it cannot be written; then the list is the old or the new one.
-    pub fn save(&self, blobs: &dyn Blobs) -> Result<()> {
+    /// If it cannot be written; then the list is the old or the new one. In a bucket, [`StoreError::Conflict`] if it is no
+    /// longer the one that was read.
+    pub fn save(&mut self, blobs: &dyn Blobs) -> Result<()> {
         let path = list_path(&self.name);
         let broken = |error: serde_json::Error| StoreError::Manifest { path: path.clone(), reason: error.to_string() };
         let several = self.parts.values().any(|part| !part.more.is_empty());
         let list = Self { format: if several { SEVERAL_FILES } else { FORMAT }, ..self.clone() };
         let mut bytes = serde_json::to_vec_pretty(&list).map_err(broken)?;
         bytes.push(b'\n');
-        blobs.replace(&path, &bytes)
+        if blobs.bucket().is_none() {
+            return blobs.replace(&path, &bytes);
+        }
+        self.tag = match &self.tag {
+            Some(tag) => blobs.replace_if(&path, &bytes, tag)?,
+            None if blobs.create_new(&path, &bytes)? => match blobs.read_tagged(&path)? {
+                Some((found, tag)) if found == bytes => tag,
+                _ => None,
+            },
+            None => None,
+        };
+        if self.tag.is_none() {
+            let reason = "its list was written meanwhile".to_owned();
+            return Err(StoreError::Conflict { table: format!("export {}", self.name), reason });
+        }
+        Ok(())
     }
 
     /// The readable lists of a store, by name, and the errors of the others.

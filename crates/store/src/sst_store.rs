@@ -1,9 +1,10 @@
 //! SST store: paths, opening and deletion of the SSTs of a table.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tidetable_sstable::Reader;
+use tidetable_sstable::{ReadAt, Reader};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{TABLES, ulid_text};
@@ -48,13 +49,38 @@ impl SstStore {
         format!("{}/{id}.sst", self.quarantine_directory())
     }
 
+    /// In a bucket, begins to fetch what is read when these SSTs are opened, all at a time.
+    pub(crate) fn announce<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
+        if self.blobs.bucket().is_none() {
+            return;
+        }
+        for sst in ssts {
+            // Opening it again reports an error.
+            if let Ok(file) = self.blobs.open_sized(&self.path(&sst.id), sst.bytes) {
+                file.will_read(opening_range(sst));
+            }
+        }
+    }
+
     /// Opens an SST and checks that it is the one `sst` describes.
     ///
     /// # Errors
     /// If it is missing, damaged, or another file.
     pub(crate) fn open(&self, sst: &Sst) -> Result<Reader> {
+        self.checked(sst, self.blobs.open_sized(&self.path(&sst.id), sst.bytes)?)
+    }
+
+    /// As [`Self::open`], reading from the storage itself and no cache.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
+        self.checked(sst, self.blobs.open_fresh(&self.path(&sst.id), sst.bytes)?)
+    }
+
+    fn checked(&self, sst: &Sst, file: Arc<dyn ReadAt>) -> Result<Reader> {
         let path = self.path(&sst.id);
-        let file = self.blobs.open(&path)?;
+        file.will_read(opening_range(sst));
         let length = file.len();
         let reader = Reader::open(file).map_err(|source| StoreError::Sst { path: path.clone(), source })?;
         let swapped = |reason| Err(StoreError::Swapped { path: path.clone(), reason });
@@ -72,18 +98,40 @@ impl SstStore {
 
     /// Removes SSTs that no version names. One that cannot be removed is left to vacuum.
     pub(crate) fn delete<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
-        for sst in ssts {
-            if let Err(error) = self.blobs.delete(&self.path(&sst.id)) {
+        let paths: Vec<String> = ssts.map(|sst| self.path(&sst.id)).collect();
+        if self.blobs.bucket().is_some() {
+            if let Err(error) = self.blobs.delete_all(&paths) {
+                tracing::warn!(%error, "cannot remove unused SSTs; vacuum will");
+            }
+            return;
+        }
+        for path in paths {
+            if let Err(error) = self.blobs.delete(&path) {
                 tracing::warn!(%error, "cannot remove an unused SST; vacuum will");
             }
         }
     }
 }
 
-/// Open readers of SSTs: each file is opened once, on first use; different files in parallel.
+/// Files of at most this size are read whole in a bucket, where a request takes longer than so many bytes.
+const SMALL: u64 = 1 << 20;
+/// The end of a file with its footer, meta and filter, at most, bytes.
+const LARGEST_END: u64 = 4 << 20;
+
+/// The bytes that are read when an SST is opened, and for its filter: more than enough, by its rows and cells.
+fn opening_range(sst: &Sst) -> Range<u64> {
+    if sst.bytes <= SMALL {
+        return 0..sst.bytes;
+    }
+    // A filter has 9 bits a row; the meta some hundred bytes a stripe of 65,536 cells, and the schema.
+    let end = (64 << 10) + sst.rows / 8 * 10 + sst.cells / 64;
+    sst.bytes - end.min(LARGEST_END).min(sst.bytes)..sst.bytes
+}
+
+/// Open readers of SSTs: each file is opened on first use; different files in parallel.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSsts {
-    readers: Mutex<HashMap<String, Arc<Mutex<Option<Reader>>>>>,
+    readers: Mutex<HashMap<String, Arc<OnceLock<Reader>>>>,
 }
 
 impl OpenSsts {
@@ -99,10 +147,17 @@ impl OpenSsts {
                 None => Arc::clone(readers.entry(sst.id.clone()).or_default()),
             }
         };
-        let mut reader = entry.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*reader {
-            Some(reader) => Ok(reader.clone()),
-            None => Ok(reader.insert(store.open(sst)?).clone()),
+        if let Some(reader) = entry.get() {
+            return Ok(reader.clone());
         }
+        // No lock is held while it is opened: if two threads do, one of the readers is dropped.
+        let reader = store.open(sst)?;
+        Ok(entry.get_or_init(|| reader).clone())
+    }
+
+    /// Whether an SST is open.
+    pub(crate) fn has(&self, sst: &Sst) -> bool {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.get(&sst.id).is_some_and(|entry| entry.get().is_some())
     }
 }

@@ -86,6 +86,14 @@ impl Table {
         self.manifests.version(number)
     }
 
+    /// Passes the versions from `first` to `last` to `take`, ascending: faster than reading each.
+    ///
+    /// # Errors
+    /// As [`Self::version`], and those of `take`.
+    pub fn walk(&self, first: u64, last: u64, take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
+        self.manifests.walk(first, last, take)
+    }
+
     /// The newest version with a logical time of at most `time` (microseconds since the epoch).
     ///
     /// # Errors

@@ -219,6 +219,7 @@ fn commands_print_the_keys_of_the_reference() {
     check("history", &["history"]);
     check("status", &["status", "--now", "2020-01-04", "--fresh", "9d"]);
     check("lineage", &["lineage", "T"]);
+    check("report", &["report", "j"]);
     check("clean", &["clean", "--older-than", "0s", "--keep", "1"]);
 
     check("backup", &["backup", "vault"]);

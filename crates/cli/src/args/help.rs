@@ -8,10 +8,10 @@ use super::Cli;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Layouts", &["compare", "advise", "heatmap"]),
-    ("Looking back", &["status", "history", "lineage", "rejects"]),
+    ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
-    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
-    ("Safety", &["backup", "restore", "verify", "doctor", "repair"]),
+    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
+    ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
 ];
 
@@ -46,6 +46,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable status", "a line for each job"),
             ("tidetable status smart-meters --fresh 26h", "exit with 1 if it is older"),
+        ],
+    ),
+    (
+        "report",
+        [
+            ("tidetable report smart-meters", "days, runs, checks and lineage of a job"),
+            ("tidetable report smart-meters --report page.html", "the same as a page, for a browser"),
         ],
     ),
     (
@@ -136,7 +143,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "describe",
         [
             ("tidetable describe SENSOR", "layout, windows, inputs and files"),
-            ("tidetable describe SENSOR --output json", "its whole manifest"),
+            ("tidetable describe SENSOR --report page.html", "a page with its bytes, windows and versions"),
         ],
     ),
     (
@@ -242,6 +249,20 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable restore /backups/meters", "the newest backup, into the root of the project"),
             ("tidetable restore /backups/meters /tmp/restored", "into another folder, to look at it"),
+        ],
+    ),
+    (
+        "copy",
+        [
+            ("tidetable copy data s3://meters/prod", "move a store into a bucket, or keep a copy of it there"),
+            ("tidetable copy s3://meters/prod data", "and back into a folder"),
+        ],
+    ),
+    (
+        "cache",
+        [
+            ("tidetable cache", "where blocks of the bucket are kept, and how many"),
+            ("tidetable cache --empty", "remove them"),
         ],
     ),
     (

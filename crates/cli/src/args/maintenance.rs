@@ -167,6 +167,34 @@ pub struct Restore {
     pub at: Option<String>,
 }
 
+/// `tidetable copy`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Copies tables with all their versions, exports, records of runs and rejected rows, from a folder or bucket into another. The \
+copy is empty at first, or an older copy of the same store: then only what is new is copied. An interrupted one is run \
+again. Every file is compared with its checksum as it passes. Jobs may run in the first root meanwhile, not in the copy.
+
+  tidetable copy data s3://meters/prod
+  tidetable copy s3://meters/prod /srv/meters
+
+Exit codes: 0 done, 1 failed or something is damaged, 2 the copy holds another store, 75 a job runs in the copy.")]
+pub struct Copy {
+    /// Root to copy: a folder, or a URL such as s3://bucket/prefix
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// Root to copy into
+    #[arg(value_name = "TO")]
+    pub to: String,
+}
+
+/// `tidetable cache`
+#[derive(Debug, Args)]
+pub struct Cache {
+    /// Remove all of it
+    #[arg(long)]
+    pub empty: bool,
+}
+
 /// `tidetable doctor`
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -25,6 +25,20 @@ pub struct Status {
     pub now: Option<i64>,
 }
 
+/// `tidetable report`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A day is late if a run that came after its end, and could have published it, did not. The page is one file that \
+    asks nothing of a network."
+)]
+pub struct Report {
+    /// The job
+    pub job: String,
+    /// Also write a page into this file; an existing one is replaced. - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
 /// `tidetable history`
 #[derive(Debug, Args)]
 pub struct History {
@@ -122,6 +136,9 @@ fn parse_since(text: &str) -> Result<Since, String> {
 pub struct Describe {
     /// The table
     pub table: String,
+    /// Also write a page into this file; an existing one is replaced. - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
 /// `tidetable inspect`

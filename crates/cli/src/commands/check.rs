@@ -6,8 +6,10 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use tidetable_layout::error::{Advice, LostReason};
+use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_runner::job::{NameConflict, name_conflict};
 use tidetable_runner::record::Severity;
+use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{DataChecks, check_data, check_keys, check_queries, probe_params, tables_read};
 use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
@@ -29,6 +31,9 @@ const MAX_TABLES: usize = 1000;
 /// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
+    if project.root_is_url() && !args.data {
+        check_root(global, &project)?;
+    }
     // Invalid ones are reported when they are checked themselves.
     let jobs = || project.jobs().iter().filter_map(|name| Job::load(&project, name).ok()).collect();
     let jobs: Vec<Job> = if args.data { Vec::new() } else { jobs() };
@@ -61,6 +66,31 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
         None => Ok(()),
         Some(code) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
     }
+}
+
+/// Checks that the bucket of the root can be one.
+fn check_root(global: &Global, project: &Project) -> Result<(), CliError> {
+    let id = ulid_text(UlidIds::default().next());
+    let BucketCheck { ahead } = check_bucket(open_store(project)?.blobs().as_ref(), &id, clock)?;
+    let mut rows = ResultRows::of(objects::FINDINGS);
+    let seconds = ahead.map(|ahead| ahead / SECOND);
+    let clocks = match seconds {
+        Some(0) => "its clock agrees".to_owned(),
+        Some(ahead) if ahead > 0 => format!("its clock is {ahead} s ahead"),
+        Some(behind) => format!("its clock is {} s behind", -behind),
+        None => "it does not tell the time".to_owned(),
+    };
+    rows.push(row!["root", project.root, format!("reached, and writes conditionally; {clocks}")]);
+    if ahead.is_some_and(|ahead| ahead.abs() > SKEW) {
+        let finding = format!(
+            "{clocks}: more than {} min, by which `status`, `vacuum` and `clean` tell old from new; set the clock of this machine",
+            SKEW / MINUTE
+        );
+        rows.push(row!["warning", "clock", finding]);
+    }
+    let mut out = stdout();
+    rows.write(global.output, &mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Warns of more tables than Bigtable allows.

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use tidetable_runner::Project;
+use tidetable_runner::{Project, open_store};
 
 use crate::args::Global;
 use crate::error::CliError;
@@ -14,12 +14,20 @@ const FOLDERS: [&str; 5] = ["locks", "runs", "tables", "exports", "rejected"];
 
 /// Refuses a root that does not exist, is no directory, or holds nothing of a store.
 pub(crate) fn is_there(global: &Global, project: &Project) -> Result<(), CliError> {
-    if project.root_is_url() {
-        // Opening the store refuses a URL.
-        return Ok(());
-    }
+    holds_store(project, global.root.as_ref().is_some_and(|root| !root.is_empty()))
+}
+
+/// As [`is_there`]; `is_named` if the root was given on the command line.
+pub(crate) fn holds_store(project: &Project, is_named: bool) -> Result<(), CliError> {
     let root = project.root.clone();
-    let is_named = global.root.as_ref().is_some_and(|root| !root.is_empty());
+    if project.root_is_url() {
+        let names = open_store(project)?.blobs().list("")?;
+        return match FOLDERS.iter().any(|folder| names.iter().any(|name| name == folder)) {
+            true => Ok(()),
+            false if is_named => Err(CliError::RootEmpty { root }),
+            false => Err(CliError::NothingRan { root, state: "is empty" }),
+        };
+    }
     match Path::new(&root).metadata() {
         Ok(found) if !found.is_dir() => Err(CliError::RootNoFolder { root }),
         Ok(_) if FOLDERS.iter().any(|folder| Path::new(&root).join(folder).is_dir()) => Ok(()),

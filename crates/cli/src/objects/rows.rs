@@ -46,6 +46,61 @@ pub const STATUS: &[Key] = &[
 const DAYS: &[Key] =
     &[key("of", Text, "the export or table"), key("days", List(&Text), "labels of its parts, such as `2018-01-31`")];
 
+/// `report`.
+pub const REPORT: &[Key] = &[
+    key("job", Text, "the job"),
+    key("days", List(&Object(REPORT_DAY)), "days of exports, or of tables if the job has no exports"),
+    key("runs", List(&Object(REPORT_RUN)), "runs whose records are kept, the oldest first"),
+    key("checks", List(&Object(REPORT_CHECK)), "rules of checks with their values"),
+    key("lineage", List(&Object(REPORT_STEP)), "steps from inputs to exports"),
+];
+
+const REPORT_DAY: &[Key] = &[
+    key("of", Text, "the export or table"),
+    key("day", Day, "the day, in the time zone of the job"),
+    key("state", Text, "`published`, `late`, `sealed`, `missing` or `failed`; of several parts of a day, the worst"),
+    key("rows", Integer, "rows published; of a month, those of the month"),
+    key("rejected", Integer, "rejected rows of the inputs with this day"),
+    key("run", OrNull(&Text), "the run that published or tried it last"),
+];
+
+const REPORT_RUN: &[Key] = &[
+    key("run", Text, "name of the run"),
+    key("outcome", Text, "as of a run"),
+    key("now", Time, "logical time"),
+    key("started", Time, "when it began"),
+    key("seconds", OrNull(&Number), "how long it took; null if it did not end"),
+    key("read", Integer, "rows read"),
+    key("rejected", Integer, "rows rejected"),
+    key("published", Integer, "parts published"),
+    key("error", OrNull(&Text), "why it failed"),
+];
+
+const REPORT_CHECK: &[Key] = &[
+    key("check", Text, "name of the check"),
+    key("on", Text, "the table or export"),
+    key("rule", Text, "the rule, such as `not_null meter`"),
+    key("severity", Text, "`error` or `warn`"),
+    key("values", List(&Object(REPORT_VALUE)), "its last value of each part or day"),
+];
+
+const REPORT_VALUE: &[Key] = &[
+    key("label", Text, "label of the part, or the day"),
+    key("measured", Integer, "rows that broke the rule; for a rule on the number of rows, that number"),
+    key("passed", Truth, "whether the rule held"),
+    key("run", Text, "the run that measured it"),
+];
+
+const REPORT_STEP: &[Key] = &[
+    key("from", Text, "kind of the origin: `source` or `table`"),
+    key("name", Text, "name of that"),
+    key("into", Text, "kind of the result: `table` or `export`"),
+    key("into_name", Text, "name of that"),
+    key("items", Integer, "inputs read, or parts published"),
+    key("rows", Integer, "rows read, or published"),
+    key("rejected", Integer, "rows rejected"),
+];
+
 /// `history`. Tables leave out the last.
 pub const HISTORY: &[Key] = &[
     key("run", Text, "name of the run"),
@@ -146,7 +201,7 @@ pub const TABLES: &[Key] = &[
 
 /// `check`.
 pub const FINDINGS: &[Key] = &[
-    key("kind", Text, "`table`, `export`, `check` or `warning`"),
+    key("kind", Text, "`root` (in a bucket), `table`, `export`, `check` or `warning`"),
     key("name", Text, "what it is about"),
     key("finding", Text, "the finding"),
 ];
@@ -242,6 +297,26 @@ pub const BACKUPS: &[Key] = &[
     key("damaged", Integer, "damaged files, which are not in it"),
     key("copied", OrNull(&Integer), "files copied by this command; null if it copies none"),
     key("copied_bytes", OrNull(&Integer), "bytes of those"),
+];
+
+/// `cache`.
+pub const CACHED: &[Key] = &[
+    key("directory", OrNull(&Text), "where it is; null without a cache"),
+    key("size", Integer, "bytes it may have"),
+    key("files", Integer, "files it has, or had before it was emptied"),
+    key("bytes", Integer, "their bytes"),
+];
+
+/// `copy`.
+pub const COPIED: &[Key] = &[
+    key("from", Text, "the root that was copied"),
+    key("to", Text, "the copy"),
+    key("tables", Integer, "tables"),
+    key("exports", Integer, "exports"),
+    key("copied", Integer, "files copied"),
+    key("copied_bytes", Integer, "bytes of those"),
+    key("known", Integer, "files that were there already"),
+    key("damaged", Integer, "damaged files, which are not in the copy"),
 ];
 
 /// `backup --verify`.

@@ -5,6 +5,7 @@ pub(crate) mod csv;
 pub(crate) mod destination;
 pub(crate) mod format;
 pub(crate) mod json;
+pub(crate) mod page;
 pub(crate) mod rows;
 pub(crate) mod screen;
 pub(crate) mod table;

@@ -4,12 +4,15 @@
 //! part, so that a listing shows either the old files or the new ones. With [`keep_old`], which preserves files for
 //! readers of older snapshots, new files get new names beside the old ones; the Delta log says which belong together.
 //!
+//! A bucket has no directories to swap. There, several files get new names beside the old ones, and the list of the
+//! export says which belong together; a single file is put under its fixed name.
+//!
 //! [`keep_old`]: PublishRequest::keep_old
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use tidetable_store::published::PartFile;
-use tidetable_store::storage::StagingDirectory;
+use tidetable_store::storage::{StagingDirectory, TEMPORARY};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
@@ -67,6 +70,8 @@ impl<'a> PartFiles<'a> {
 
     fn begin(&self) -> Result<FileWriter> {
         let path = match (&self.aside, self.done.len()) {
+            // Its name is known at the end, and an object has one from the beginning.
+            (_, 0) if self.in_bucket() && !self.single && !self.request.keep_old => self.temporary(),
             (_, 0) => part_path(self.request.folder, &self.first),
             (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
             (None, at) => part_path(self.request.folder, &self.name(at)),
@@ -86,7 +91,7 @@ impl<'a> PartFiles<'a> {
     /// Completes one of several files.
     fn end(&mut self, file: FileWriter) -> Result<()> {
         let at = self.done.len();
-        if at == 0 && !self.request.keep_old {
+        if at == 0 && !self.request.keep_old && !self.in_bucket() {
             let Some(aside) = self.request.store.blobs().staging(&self.folder())? else {
                 self.single = true;
                 self.current = Some(file);
@@ -99,10 +104,20 @@ impl<'a> PartFiles<'a> {
         let done = PartFile { file: name, bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
         match &self.aside {
             Some(aside) => file.publish_as(&format!("{}/{}", aside.path(), done.file))?,
+            None if self.in_bucket() => file.publish_as(&part_path(self.request.folder, &done.file))?,
             None => file.publish()?,
         }
         self.done.push(done);
         Ok(())
+    }
+
+    /// Path of the first file in a bucket, until its name is known.
+    fn temporary(&self) -> String {
+        format!("exports/{TEMPORARY}{}-{}", self.request.run, self.request.folder.replace('/', "-"))
+    }
+
+    fn in_bucket(&self) -> bool {
+        self.request.store.blobs().bucket().is_some()
     }
 
     fn folder(&self) -> String {

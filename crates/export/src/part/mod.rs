@@ -29,6 +29,10 @@ use crate::part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 use crate::part::settle::settle;
 use crate::part::withdraw::EmptyPart;
 
+/// How long files stay in a bucket after the list has named others, microseconds: readers of the list before may still open
+/// them.
+const GRACE: i64 = 60 * 60 * 1_000_000;
+
 /// Runs the query and writes its rows to the files of the part. The query runs in one partition, so that the same
 /// data gives the same bytes; publish several parts at a time to use all cores.
 ///
@@ -166,6 +170,8 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
     for PublishedPart { label, part, made_from, .. } in parts {
         if let Some(part) = part {
             published.empty.remove(label);
+            let listed = part.paths();
+            published.retired.retain(|path, _| !listed.contains(path));
             published.parts.insert(label.clone(), part.clone());
         } else {
             published.parts.remove(label);
@@ -176,15 +182,42 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
     Ok(())
 }
 
+/// In a bucket, notes the obsolete files of `parts` in the list, to be saved by [`record`] with the parts: readers of the
+/// list before may still read them. `clock` is the time by the clock, microseconds.
+pub fn retire(store: &Store, published: &mut Published, parts: &[PublishedPart], clock: i64) {
+    if store.blobs().bucket().is_some() {
+        let files = parts.iter().flat_map(|part| &part.obsolete);
+        published.retired.extend(files.map(|path| (path.clone(), clock)));
+    }
+}
+
+/// Removes the [retired](retire) files of a list whose time is up.
+///
+/// # Errors
+/// As [`sweep`], or if the list cannot be saved; then the next sweep removes them again.
+pub fn sweep_retired(store: &Store, published: &mut Published, clock: i64) -> Result<()> {
+    let due = |since: i64| clock.saturating_sub(since) >= GRACE;
+    let gone: Vec<String> = published.retired.extract_if(.., |_, since| due(*since)).map(|(path, _)| path).collect();
+    if !gone.is_empty() {
+        remove(store, &gone)?;
+        published.save(store.blobs().as_ref())?;
+    }
+    Ok(())
+}
+
 /// Removes files under former names, unless a list names them: another part or export may have taken the name.
-/// Call it only when every published part is listed.
+/// Call it only when every published part is listed. In a bucket they stay, [retired](retire).
 ///
 /// # Errors
 /// If a file cannot be removed. If a list cannot be read, nothing is removed.
 pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
-    if obsolete.is_empty() {
+    if obsolete.is_empty() || store.blobs().bucket().is_some() {
         return Ok(());
     }
+    remove(store, obsolete)
+}
+
+fn remove(store: &Store, obsolete: &[String]) -> Result<()> {
     let blobs = store.blobs().as_ref();
     let (lists, damaged) = Published::readable(blobs)?;
     if !damaged.is_empty() {
@@ -193,5 +226,6 @@ pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
         return Ok(());
     }
     let named: HashSet<String> = lists.iter().flat_map(|list| list.parts.values()).flat_map(Part::paths).collect();
-    obsolete.iter().filter(|path| !named.contains(*path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
+    let goes: Vec<String> = obsolete.iter().filter(|path| !named.contains(*path)).cloned().collect();
+    Ok(blobs.delete_all(&goes)?)
 }

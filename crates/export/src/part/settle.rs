@@ -49,7 +49,8 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
         // The existing file stays.
         return Ok(unchanged(previous, Vec::new()));
     }
-    if !request.keep_old && follows_several(request, name)? {
+    let in_bucket = request.store.blobs().bucket().is_some();
+    if !request.keep_old && !in_bucket && follows_several(request, name)? {
         let folder = format!("exports/{}", request.folder);
         let aside = request.store.blobs().staging(&folder)?;
         let aside = aside.ok_or_else(|| ExportError::Elsewhere { folder: request.folder.to_owned() })?;
@@ -62,7 +63,10 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
     if request.previous.is_some() && !moved && holds(request.store, &path, &new)? {
         return Ok(Settled { outcome: Outcome::Unchanged, ..changed(request, vec![new]) });
     }
-    file.publish()?;
+    match in_bucket {
+        true => file.publish_as(&path)?,
+        false => file.publish()?,
+    }
     Ok(changed(request, vec![new]))
 }
 
@@ -109,7 +113,8 @@ fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
 /// Whether the directory has exactly the listed files of a part.
 fn all_hold(store: &Store, part: &Part) -> Result<bool> {
     let files = part.files();
-    if part_names(store, &part.folder)?.len() != files.len() {
+    // In a bucket, files of before may still be there.
+    if store.blobs().bucket().is_none() && part_names(store, &part.folder)?.len() != files.len() {
         return Ok(false);
     }
     for file in files {

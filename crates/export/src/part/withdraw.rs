@@ -28,7 +28,7 @@ pub struct EmptyPart<'a> {
 }
 
 impl EmptyPart<'_> {
-    /// Removes the files, atomically if the store can. [`record`](crate::record) then lists the part
+    /// Removes the files, atomically if the store can; in a bucket they become obsolete. [`record`](crate::record) then lists the part
     /// as empty: if a run is interrupted in between, the list names missing files, and the next run
     /// withdraws the part again.
     ///
@@ -36,7 +36,11 @@ impl EmptyPart<'_> {
     /// If a list cannot be read or a file cannot be removed.
     pub fn withdraw(self) -> Result<PublishedPart> {
         let mut withdrawn = self.previous.is_some();
-        if !self.keep_old {
+        let mut obsolete = Vec::new();
+        if self.store.blobs().bucket().is_some() {
+            // The list is the switch.
+            obsolete.extend(self.previous.filter(|_| !self.keep_old).map(Part::paths).unwrap_or_default());
+        } else if !self.keep_old {
             let mut folders = vec![self.made_from.folder.as_str()];
             folders.extend(self.previous.map(|previous| previous.folder.as_str()));
             folders.dedup();
@@ -50,7 +54,7 @@ impl EmptyPart<'_> {
             part: None,
             made_from: self.made_from,
             columns: Vec::new(),
-            obsolete: Vec::new(),
+            obsolete,
         })
     }
 

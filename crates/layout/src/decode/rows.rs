@@ -3,6 +3,8 @@
 //! A meter's day is one key and 96 records. A reader that groups or filters by fields of the key decodes each value once
 //! per row.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 
 use crate::block::{Block, Keys};
@@ -113,16 +115,34 @@ impl Layout {
         let ends = RecordAlignment::build(self, block)?.row_ends;
         let alignment = RecordAlignment::of_rows(block.keys.len());
         let reader = ColumnReader { layout: self, block, alignment: &alignment, timestamps: Vec::new() };
-        let column = |field: &usize| -> Result<ArrayRef, DecodeError> {
-            let unknown = DecodeError::NoField { field: *field, count: self.records.len() };
-            let record = self.records.get(*field).ok_or(unknown)?;
-            let is_shared = self.is_row_field(*field) || self.row_time_step(*field).is_some();
-            let origin = record.origins.last().filter(|_| is_shared);
-            let origin = origin.ok_or(DecodeError::NoField { field: *field, count: self.records.len() })?.clone();
-            let own = RecordField { field: record.field, kind: record.kind, origins: vec![origin], steps: Vec::new() };
-            reader.column(&own)
-        };
+        let column = |field: &usize| self.row_column(&reader, *field);
         Ok(RowValues { columns: fields.iter().map(column).collect::<Result<_, _>>()?, ends })
+    }
+
+    /// The value of a row field in one row key: an array of length one.
+    ///
+    /// # Errors
+    /// If this layout cannot have encoded the key, or the field is of another kind.
+    pub fn row_field_of_key(&self, key: &[u8], field: usize) -> Result<ArrayRef, DecodeError> {
+        let tail = Arc::new(self.stored.tail.clone());
+        let unknown = || DecodeError::Key { key: String::from_utf8_lossy(key).into_owned() };
+        let (prefix, rest) = key.split_at_checked(key.len().saturating_sub(tail.width())).ok_or_else(unknown)?;
+        let number = tail.read(rest).ok_or_else(unknown)?;
+        let mut keys = Keys::new(tail);
+        keys.push(prefix, number);
+        let block = &Block { keys, groups: vec![None; self.stored.groups.len()] };
+        let alignment = &RecordAlignment::of_rows(1);
+        self.row_column(&ColumnReader { layout: self, block, alignment, timestamps: Vec::new() }, field)
+    }
+
+    /// A value per row of a row field, or of the event time at the resolution of the key.
+    fn row_column(&self, reader: &ColumnReader<'_>, field: usize) -> Result<ArrayRef, DecodeError> {
+        let unknown = || DecodeError::NoField { field, count: self.records.len() };
+        let record = self.records.get(field).ok_or_else(unknown)?;
+        let is_shared = self.is_row_field(field) || self.row_time_step(field).is_some();
+        let origin = record.origins.last().filter(|_| is_shared).ok_or_else(unknown)?.clone();
+        let own = RecordField { field: record.field, kind: record.kind, origins: vec![origin], steps: Vec::new() };
+        reader.column(&own)
     }
 }
 

@@ -68,11 +68,6 @@ impl Scale {
     pub(crate) fn level(&self, value: f64) -> u8 {
         u8::try_from(self.least.partition_point(|least| *least <= value)).unwrap_or(u8::MAX)
     }
-
-    /// The value in the middle of the scale's `part`, 0 to 1, as it is written beside it.
-    pub(crate) fn value(&self, part: f64) -> f64 {
-        (self.max.ln_1p() * part).exp_m1()
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::embed;
 use crate::error::PageError;
-use crate::figures::{grouped, measure, time};
+use crate::figures::{decimals, grouped, time};
 use crate::heat::coarse::{CoarseTable, coarse};
 use crate::heat::colours::{Scale, palette};
 use crate::heat::map::{EncodedMap, encode};
@@ -14,6 +14,11 @@ use crate::view::{Heatmap, Matrix};
 /// Least height of a picture, pixels.
 const LEAST_HEIGHT: usize = 256;
 const MINUTE: i64 = 60_000_000;
+/// Where a drawn scale begins, and its width.
+const LEFT: f64 = 24.0;
+const WIDTH: f64 = 310.0;
+/// Pixels between two values beside a scale.
+const APART: f64 = 30.0;
 
 /// The maps of a page.
 pub(super) struct Maps {
@@ -45,7 +50,13 @@ pub(super) struct ScaleText {
     pub(super) metric: String,
     pub(super) first: String,
     pub(super) last: String,
-    pub(super) ticks: Vec<String>,
+    pub(super) ticks: Vec<Tick>,
+}
+
+/// A value beside a scale.
+pub(super) struct Tick {
+    pub(super) x: f64,
+    pub(super) text: String,
 }
 
 #[derive(Serialize)]
@@ -114,19 +125,50 @@ fn shown(map: &Heatmap, scale: &Scale) -> Result<ShownMap, PageError> {
     })
 }
 
+/// The colours of a scale in steps that can be drawn: where each begins, and the colour.
+pub(super) fn steps() -> Vec<(f64, String)> {
+    let colour = |[r, g, b]: [u8; 3]| format!("#{r:02x}{g:02x}{b:02x}");
+    palette().into_iter().skip(1).step_by(4).enumerate().map(|(at, of)| (LEFT + 5.0 * at as f64, colour(of))).collect()
+}
+
 fn scale_text(metric: &str, scale: &Scale, whole: bool) -> ScaleText {
-    let text = |part: f64| {
-        let value = scale.value(part);
-        measure(if whole || value >= 100.0 { value.round() } else { value })
-    };
-    let mut ticks: Vec<String> = [0.0, 0.25, 0.5, 0.75, 1.0].map(text).to_vec();
-    // The lightest colour but nothing's is that of the least value, not of none.
-    if let (Some(first), true) = (ticks.first_mut(), whole) {
-        *first = "1".to_owned();
+    let top = scale.max.ln_1p();
+    let least = if whole { 1.0 } else { scale.max / 1000.0 };
+    let place = |value: f64| ((LEFT + WIDTH * value.ln_1p() / top) * 10.0).round() / 10.0;
+    let tick = |value: f64| Tick { x: place(value), text: short(value) };
+    // 1, 2, 5, 10, 20, 50 and so on, where there is room; the largest value always.
+    let decade = least.log10().floor() as i32;
+    let round = (decade..decade + 24).flat_map(|tens| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(tens)));
+    let mut ticks: Vec<Tick> = Vec::new();
+    for value in round.filter(|value| *value >= least && *value < scale.max) {
+        let free = ticks.last().is_none_or(|last| place(value) - last.x >= APART);
+        if free && place(scale.max) - place(value) >= APART {
+            ticks.push(tick(value));
+        }
     }
-    let ends = (ticks.first().cloned().unwrap_or_default(), ticks.last().cloned().unwrap_or_default());
-    ticks.dedup();
-    ScaleText { metric: metric.to_owned(), first: ends.0, last: ends.1, ticks }
+    ticks.push(tick(scale.max));
+    let first = ticks.first().map(|tick| tick.text.clone()).unwrap_or_default();
+    ScaleText { metric: metric.to_owned(), first, last: short(scale.max), ticks }
+}
+
+/// A value in few letters: `20`, `1.5k`, `0.05`.
+fn short(value: f64) -> String {
+    let (value, unit) = match value {
+        _ if value >= 1e9 => (value / 1e9, "G"),
+        _ if value >= 1e6 => (value / 1e6, "M"),
+        _ if value >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let places = if value >= 100.0 {
+        0
+    } else if value >= 1.0 {
+        1
+    } else {
+        3
+    };
+    let text = decimals(value, places);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
 }
 
 /// A length of time in its largest whole unit: `15 min`.
@@ -147,8 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_of_one_has_one_end() {
-        let text = scale_text("rows", &Scale::up_to(1.0), true);
-        assert_eq!((text.first.as_str(), text.last.as_str()), ("1", "1"));
+    fn a_scale_has_round_values_with_room_between() {
+        let ticks = |max, whole| -> Vec<(f64, String)> {
+            scale_text("rows", &Scale::up_to(max), whole).ticks.into_iter().map(|tick| (tick.x, tick.text)).collect()
+        };
+        assert_eq!(ticks(1.0, true), [(334.0, "1".to_owned())]);
+        let texts: Vec<String> = ticks(36.0, true).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["1", "2", "5", "10", "20", "36"]);
+        for max in [3.0, 50.0, 1234.0, 1e6, 3e12] {
+            assert!(ticks(max, true).windows(2).all(|pair| pair[1].0 - pair[0].0 >= APART), "{max}");
+        }
+        assert_eq!([0.05, 20.0, 1234.0, 15_000.0, 3.2e6].map(short), ["0.05", "20", "1,234", "15k", "3.2M"]);
     }
 }

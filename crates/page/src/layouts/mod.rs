@@ -12,7 +12,6 @@ use askama::Template;
 use crate::embed;
 use crate::error::PageError;
 use crate::frame::{Frame, Parts};
-use crate::heat::colours::palette;
 use crate::heat::map;
 use crate::view::{Heatmap, LayoutsPage};
 use bars::Bars;
@@ -35,7 +34,8 @@ struct Html<'a> {
     bars: Bars,
     maps: Vec<ShownMap>,
     scales: Vec<ScaleText>,
-    colours: Vec<String>,
+    /// The colours of a drawn scale, and where each begins.
+    steps: Vec<(f64, String)>,
     /// How many slices were joined to one.
     halved: usize,
     queries: Option<QueryTable>,
@@ -52,12 +52,16 @@ struct Html<'a> {
 /// # Errors
 /// If a heatmap is no rectangle, or a row of a table has another number of fields than the table has columns.
 pub fn layouts_page(page: &LayoutsPage) -> Result<String, PageError> {
+    within(page, MOST_BYTES)
+}
+
+fn within(page: &LayoutsPage, most: usize) -> Result<String, PageError> {
     page.heatmaps.iter().try_for_each(map::check)?;
     let mut maps = page.heatmaps.clone();
     let mut joined = 1;
     loop {
         let html = write(page, &maps, joined)?;
-        if html.len() <= MOST_BYTES || maps.iter().all(|map| map.slices() < 2) {
+        if html.len() <= most || maps.iter().all(|map| map.slices() < 2) {
             return Ok(html);
         }
         maps = maps.iter().map(Heatmap::halved).collect();
@@ -76,7 +80,7 @@ fn write(page: &LayoutsPage, heatmaps: &[Heatmap], halved: usize) -> Result<Stri
         bars: Bars::of(&page.bytes),
         maps: shown,
         scales,
-        colours: palette().iter().map(|[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}")).collect(),
+        steps: maps::steps(),
         halved,
         queries: page.queries.as_ref().map(QueryTable::of).transpose()?,
         findings: page.findings.iter().map(FindingText::of).collect(),
@@ -101,3 +105,6 @@ fn sections(page: &LayoutsPage) -> Vec<(&'static str, &'static str)> {
     ];
     all.into_iter().filter(|(there, ..)| *there).map(|(_, id, name)| (id, name)).collect()
 }
+
+#[cfg(test)]
+mod tests;

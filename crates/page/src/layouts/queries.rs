@@ -26,6 +26,8 @@ pub(super) struct QueryLine {
 /// An answer.
 pub(super) struct AnswerText {
     pub(super) bytes: String,
+    /// The 95th percentile, where it is more.
+    pub(super) worst: String,
     pub(super) best: bool,
     pub(super) how: String,
     pub(super) rows: String,
@@ -75,8 +77,8 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
     };
     let plural =
         |number: u64, noun: &str| format!("{mark}{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" });
-    let worse = if answer.bytes_p95 > answer.bytes.seen {
-        format!(", p95 {mark}{}", bytes(answer.bytes_p95))
+    let worst = if answer.bytes_p95 > answer.bytes.seen {
+        format!("p95 {mark}{}", bytes(answer.bytes_p95))
     } else {
         String::new()
     };
@@ -85,7 +87,8 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
         (seen, returned) => format!("{} % returned", measure_percent(returned as f64 / seen as f64)),
     };
     AnswerText {
-        bytes: format!("{mark}{}{worse}", bytes(answer.bytes.seen)),
+        bytes: format!("{mark}{}", bytes(answer.bytes.seen)),
+        worst,
         best: answer.error.is_none() && best == Some(answer.bytes.seen),
         how,
         rows: format!("{}, {}", plural(answer.rows.seen, "row"), plural(answer.cells.seen, "cell")),

@@ -4,6 +4,8 @@ mod cost;
 mod heatmap;
 mod layouts;
 mod queries;
+mod runs;
+mod table;
 
 pub use cost::{Capacity, Cost, Load, Monthly, Prices};
 pub use heatmap::{Bucket, Heatmap, Matrix};
@@ -12,3 +14,5 @@ pub use layouts::{
     Verdict,
 };
 pub use queries::{Answer, Query, QueryMatrix, QueryRow, Seen, Shape};
+pub use runs::{Calendar, CalendarDay, CheckPoint, CheckSeries, DayState, Flow, FlowNode, RunBar, RunsPage};
+pub use table::{FamilyText, TablePage, VersionText, WindowBar};

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tidetable_proof::proofs::kills::Task;
 use tidetable_proof::{Finding, Result, proofs};
 
-const USAGE: &str = "usage: prove model|histories|power|faults|replies|kills|bits|damages|large|buckets|planted [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
+const USAGE: &str = "usage: prove model|histories|power|faults|replies|kills|bits|damages|large|buckets|planted|server-model|server-steps|server-replies|server-writers|server-kills [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
 
 struct Args {
     proof: String,
@@ -55,6 +55,11 @@ fn run() -> Result<()> {
         }
         "kills" => proofs::kills::prove(&std::env::current_exe()?, args.seed, size(1000)),
         "replies" => proofs::replies::prove(args.seed, seeds(1000), size(100)),
+        "server-model" => proofs::server::model(args.seed, seeds(100), size(100)),
+        "server-steps" => proofs::server::steps(args.seed, seeds(100), size(10)),
+        "server-replies" => proofs::server::replies(args.seed, seeds(1000), size(20)),
+        "server-writers" => proofs::server::writers(args.seed, seeds(1000), size(10)),
+        "server-kills" => proofs::server::kills(&std::env::current_exe()?, args.seed, seeds(4), size(8)),
         _ => Err(Finding::new(USAGE)),
     }?;
     println!("{} from seed {}: {figures}; no finding, in {:.0?}", args.proof, args.seed, begun.elapsed());
@@ -65,6 +70,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
         Some((first, task)) if first == "child" => Task::parse(task).and_then(|task| task.run()),
+        Some((first, task)) if first == "child-in-bucket" => {
+            proofs::server::Task::parse(task).and_then(|task| task.run())
+        }
         _ => run(),
     };
     match done {

@@ -10,7 +10,8 @@ use tidetable_store::storage::BucketBlobs;
 use tidetable_store::{Blobs, StoreError};
 use tokio::runtime::{Builder, Handle};
 
-use super::{Figures, each_seed, replies};
+use super::replies::{self, retried};
+use super::{Figures, each_seed};
 use crate::cells::same;
 use crate::finding::{Finding, Result};
 use crate::random::Random;
@@ -62,7 +63,7 @@ fn bucket(url: Option<&str>, handle: &Handle) -> Result<(Arc<dyn ObjectStore>, P
 }
 
 /// The contract of [`Blobs`].
-fn contract(blobs: &dyn Blobs) -> Result<()> {
+pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
     let hold = |sound: bool, what: &str| if sound { Ok(()) } else { Err(Finding::new(what.to_owned())) };
     for path in blobs.list("a")? {
         blobs.delete(&format!("a/{path}"))?;
@@ -101,20 +102,34 @@ fn contract(blobs: &dyn Blobs) -> Result<()> {
     writer.write_all(b"again")?;
     writer.finish()?;
     hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "old bytes are read after a replace")?;
+    // Written under another name, in several parts, over a file that exists.
+    let mut writer = blobs.writer("a/.large")?;
+    for _ in 0..5 {
+        writer.write_all(&piece)?;
+    }
+    writer.finish_as("a/large")?;
+    hold(blobs.open("a/large")?.len() == piece.len() as u64 * 5, "a file that was renamed is not the new one")?;
     blobs.delete("a/large")?;
     blobs.delete("a/large")?;
+    blobs.replace("a/b/1.json", b"one")?;
+    let Some((_, Some(first))) = blobs.read_tagged("a/b/1.json")? else { return Err(Finding::new("no tag is read")) };
+    let second = blobs.replace_if("a/b/1.json", b"two", &first)?;
+    let Some(second) = second else { return Err(Finding::new("an unchanged file is not replaced")) };
+    hold(blobs.replace_if("a/b/1.json", b"three", &first)?.is_none(), "a changed file is replaced")?;
+    hold(blobs.replace_if("a/b/1.json", b"three", &second)?.is_some(), "the tag of a replacement is not its own")?;
+    hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"three"), "old bytes are read after a replacement")?;
     Ok(())
 }
 
 /// Random steps over an unreliable connection, each retried until it succeeds.
-fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Figures> {
+pub(super) fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Figures> {
     let world = World::new(blobs, kind, seed)?;
     let mut model = World::model(kind)?;
     let mut script = Script::new(kind, Random::new(seed), 12);
     for _ in 0..steps {
         let step = script.next(model.inputs().len());
         offer(&mut model, &step);
-        let before = world.table().latest_number()?;
+        let before = retried(|| world.table().latest_number())?;
         let mut tries = 0;
         let done = loop {
             match world.act(&step, model.inputs(), model.now()) {
@@ -124,11 +139,11 @@ fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Fig
             }
         };
         // A try that returned an error may have succeeded.
-        let after = world.table().latest_number()?;
+        let after = retried(|| world.table().latest_number())?;
         let done = if after > before { crate::world::Done::Committed(after) } else { done };
-        let now = world.snapshot()?.map_or(model.now(), |snapshot| snapshot.version().now);
+        let now = retried(|| world.snapshot())?.map_or(model.now(), |snapshot| snapshot.version().now);
         tell(&mut model, &step, done, now);
-        same(step.name(), &world.cells()?, model.cells())?;
+        same(step.name(), &retried(|| world.cells())?, model.cells())?;
     }
     Ok(Figures(vec![("steps", steps)]))
 }

@@ -11,6 +11,7 @@ pub mod planted;
 pub mod power;
 pub mod replies;
 pub mod run;
+pub mod server;
 
 use std::fmt;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{Snapshot, StoreError};
+use tidetable_store::{Blobs, Snapshot, StoreError};
 
 use super::kept::{Shown, tidy, whole};
 use super::{Figures, each_seed};
@@ -58,13 +58,19 @@ struct Pair {
 }
 
 fn run(seed: u64, operations: u64, large: bool) -> Result<(Figures, u128)> {
+    let shelf = Shelf::default();
+    let figures = on(Arc::new(shelf.clone()), seed, operations, large)?;
+    Ok((figures, shelf.hash()))
+}
+
+/// Makes `operations` steps on storage whose files all have different times.
+pub(super) fn on(blobs: Arc<dyn Blobs>, seed: u64, operations: u64, large: bool) -> Result<Figures> {
     let mut random = Random::new(seed);
     let mut kind = Kind::any(&mut random);
     if large {
         kind.spread = Spread { ids: 50_000, days: 1, hours: 4 };
     }
-    let shelf = Arc::new(Shelf::default());
-    let mut world = World::new(Arc::clone(&shelf) as _, kind, seed)?;
+    let mut world = World::new(blobs, kind, seed)?;
     world.exact = true;
     if large && random.one_in(2) {
         // Small, so that a load writes several sorted runs.
@@ -92,7 +98,7 @@ fn run(seed: u64, operations: u64, large: bool) -> Result<(Figures, u128)> {
     }
     whole(pair.world.table(), true)?;
     figures.add(&Figures(vec![("seeds", 1)]));
-    Ok((figures, shelf.hash()))
+    Ok(figures)
 }
 
 impl Pair {

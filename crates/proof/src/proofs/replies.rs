@@ -19,6 +19,8 @@ use crate::world::World;
 
 /// Tries after which a writer must have succeeded.
 const TRIES: usize = 1000;
+/// The table of every [`World`].
+pub(super) const TABLE: &str = "T";
 /// Newest versions from which the base of a commit is chosen.
 const HELD: usize = 4;
 
@@ -47,32 +49,75 @@ pub(super) fn line(
     blobs: &Arc<dyn Blobs>,
     (seed, commits): (u64, u64),
 ) -> Result<Figures> {
-    let world = World::new(flaky, kind, seed)?;
-    let (table, ids) = (world.table().clone(), Names::new(!seed));
-    let mut held = vec![world.prepared(&crate::event::Inputs::default())?.0];
-    let mut figures = Figures::default();
-    let mut acknowledged: BTreeMap<String, u64> = BTreeMap::new();
-    for number in 0..commits {
-        let Some(base) = held.get(random.place(held.len())).cloned() else { break };
-        let edit = edit(&table, blobs.as_ref(), &base, number, &ids)?;
-        let (version, errors) = commit(&table, &base, &edit, &ids)?;
-        figures.add(&Figures(vec![("commits", 1), ("errors", errors)]));
-        acknowledged.insert(edit.inputs.iter().map(|input| input.path.clone()).collect(), version.number);
-        held.push(version);
-        if held.len() > HELD {
-            held.remove(0);
+    let writer = Writer { run: seed, first: 0, commits };
+    let (figures, acknowledged) = writer.commit_all(random, kind, flaky, blobs.as_ref())?;
+    check(&Store::new(Arc::clone(blobs)).table(TABLE), &acknowledged).map(|()| figures)
+}
+
+/// The version that each input was acknowledged in.
+pub(super) type Acknowledged = BTreeMap<String, u64>;
+
+/// A writer with inputs of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writer {
+    /// Makes its ids unique.
+    pub run: u64,
+    /// Number of its first input.
+    pub first: u64,
+    /// How many commits it makes, of an input each.
+    pub commits: u64,
+}
+
+impl Writer {
+    /// Makes its commits over the unreliable connection `flaky`; their files go to `blobs`, where nothing is lost.
+    ///
+    /// # Errors
+    /// If one never succeeds.
+    pub fn commit_all(
+        self,
+        random: &mut Random,
+        kind: Kind,
+        flaky: Arc<dyn Blobs>,
+        blobs: &dyn Blobs,
+    ) -> Result<(Figures, Acknowledged)> {
+        let world = World::new(flaky, kind, self.run)?;
+        let (table, ids) = (world.table().clone(), Names::new(!self.run));
+        let mut held = vec![retried(|| world.prepared(&crate::event::Inputs::default()))?.0];
+        let mut figures = Figures::default();
+        let mut acknowledged = Acknowledged::new();
+        for number in self.first..self.first + self.commits {
+            let Some(base) = held.get(random.place(held.len())).cloned() else { break };
+            let edit = edit(&table, blobs, &base, number, &ids)?;
+            let (version, errors) = commit(&table, &base, &edit, &ids)?;
+            figures.add(&Figures(vec![("commits", 1), ("errors", errors)]));
+            acknowledged.insert(edit.inputs.iter().map(|input| input.path.clone()).collect(), version.number);
+            held.push(version);
+            if held.len() > HELD {
+                held.remove(0);
+            }
+        }
+        Ok((figures, acknowledged))
+    }
+}
+
+/// Repeats what may fail for the connection, until it succeeds.
+pub(super) fn retried<T, E: Into<Finding>>(act: impl Fn() -> std::result::Result<T, E>) -> Result<T> {
+    for _ in 0..TRIES {
+        match act().map_err(Into::into) {
+            Err(Finding::Store(StoreError::Io { .. })) => {}
+            done => return done,
         }
     }
-    check(&Store::new(Arc::clone(blobs)).table(table.name()), &acknowledged).map(|()| figures)
+    Err(Finding::new(format!("no answer in {TRIES} tries")))
 }
 
 /// An edit of `base` with a new input and SST.
 fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Names) -> Result<VersionEdit> {
     let id = ulid_text(ids.next());
-    blobs.replace(&table.sst_path(&id), &number.to_le_bytes())?;
+    retried(|| blobs.replace(&table.sst_path(&id), &number.to_le_bytes()))?;
     let (window, day) = (START, (START / DAY) as i32);
     let input = Input {
-        input_seqno: number + 1,
+        input_seqno: base.inputs.iter().map(|input| input.input_seqno).max().unwrap_or(0) + 1,
         path: format!("input-{number:06}"),
         size: 0,
         version: "1".to_owned(),
@@ -121,7 +166,7 @@ fn commit(table: &Table, base: &Version, edit: &VersionEdit, ids: &Names) -> Res
 }
 
 /// Checks that every input exists once, came with the acknowledged version, and has its file.
-fn check(table: &Table, acknowledged: &BTreeMap<String, u64>) -> Result<()> {
+pub(super) fn check(table: &Table, acknowledged: &Acknowledged) -> Result<()> {
     let latest = table.latest()?.ok_or_else(|| Finding::new("there is no version"))?;
     if latest.number != acknowledged.len() as u64 {
         return Err(Finding::new(format!("{} commits made {} versions", acknowledged.len(), latest.number)));

@@ -63,6 +63,16 @@ pub enum BackupError {
         /// The backup.
         id: String,
     },
+    /// A root to copy into that is not an older copy.
+    #[error(
+        "{root} holds another store, or a newer one: {path} differs. Nothing is written over it: copy into another root"
+    )]
+    OtherStore {
+        /// The root.
+        root: String,
+        /// What differs.
+        path: String,
+    },
     /// A damaged catalog.
     #[error("{path} cannot be read: {reason}; take another backup with --at")]
     Catalog {
@@ -99,7 +109,8 @@ impl BackupError {
             | Self::Taken { .. }
             | Self::NoBackup { .. }
             | Self::RootTaken { .. }
-            | Self::OtherRestore { .. } => 2,
+            | Self::OtherRestore { .. }
+            | Self::OtherStore { .. } => 2,
             Self::Run(error) => error.exit_code(),
             _ => 1,
         }

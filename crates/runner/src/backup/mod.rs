@@ -17,10 +17,12 @@ pub(crate) mod catalog;
 pub(crate) mod copy;
 pub(crate) mod error;
 pub(crate) mod restore;
+pub(crate) mod transfer;
 pub(crate) mod vault;
 
 pub use catalog::{Backup, Held};
 pub use copy::BackupDone;
 pub use error::BackupError;
 pub use restore::{RESTORING, Restored};
+pub use transfer::{StoreCopy, copy_store};
 pub use vault::{Vault, VaultReport};

@@ -86,7 +86,28 @@ pub(crate) const fn key(name: &'static str, shape: ValueShape) -> Key {
 
 pub(crate) static PROJECT: Section = Section {
     noun: "project",
-    keys: &[key("root", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file.")],
+    keys: &[key("root", ValueShape::TextOrTable)
+        .says("Folder or bucket URL of the store, relative to this file; or a table with it and its settings.")],
+};
+
+pub(crate) static ROOT: Section = Section {
+    noun: "`root`",
+    keys: &[
+        key("url", ValueShape::Text).says("Folder or bucket URL of the store, relative to this file."),
+        key("storage", ValueShape::Table).says("How the bucket is reached."),
+        key("cache", ValueShape::Table).says("Where blocks of the bucket are kept on the local disk."),
+        key("lease", ValueShape::Text)
+            .says("How long the lock of a job in a bucket outlives a run that was killed; `60s` by default."),
+    ],
+};
+
+pub(crate) static CACHE: Section = Section {
+    noun: "`cache`",
+    keys: &[
+        key("dir", ValueShape::Text)
+            .says("Folder of the cache, relative to this file; `tidetable` in the folder of caches by default."),
+        key("size", ValueShape::Text).says("Size of the cache, such as `10GiB`; `1GiB` by default, none with `0`."),
+    ],
 };
 
 pub(crate) static JOB: Section = Section {

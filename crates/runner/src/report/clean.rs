@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::OpenOptions;
-use std::path::PathBuf;
+use std::path::Path;
 
 use tidetable_export::stranded;
-use tidetable_record::{Outcome, PartState, RunRecord, Runs};
+use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
-use tidetable_store::{Store, StoreError};
+use tidetable_store::{Blobs, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
@@ -152,10 +152,10 @@ impl CleanPlan {
         let named: HashSet<&str> =
             lists.iter().flat_map(|list| list.parts.values().map(|part| part.folder.as_str())).collect();
         let declared = project.map(declared);
-        let root = PathBuf::from(blobs.display()).join("exports");
         let mut lost: BTreeMap<String, u64> = BTreeMap::new();
         for folder in blobs.list("exports")?.into_iter().filter(|name| !name.ends_with(".json")) {
-            if named.contains(folder.as_str()) || !root.join(&folder).is_dir() {
+            let is_directory = |root: &Path| root.join("exports").join(&folder).is_dir();
+            if named.contains(folder.as_str()) || !blobs.directory().is_none_or(is_directory) {
                 continue;
             }
             let Some(part) = stranded(store, &folder)? else { continue };
@@ -200,7 +200,7 @@ impl CleanPlan {
     /// If a file cannot be removed: then the rest stays for the next time.
     pub fn run(&self, store: &Store) -> Result<(), RunError> {
         let blobs = store.blobs();
-        let root = PathBuf::from(blobs.display());
+        let Some(root) = blobs.directory() else { return self.run_in_bucket(blobs.as_ref()) };
         for Cleaned { path, kind, .. } in &self.removals {
             if *kind == CleanedKind::Lock {
                 // A run that holds the lock is active.
@@ -214,6 +214,27 @@ impl CleanPlan {
             if let (CleanedKind::Part, Some((folder, _))) = (kind, path.rsplit_once('/')) {
                 // Fails, as it should, if the directory is not empty.
                 let _ = std::fs::remove_dir(root.join(folder));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Objects removed in one call: a request of S3 takes as many.
+const BATCH: usize = 1000;
+
+impl CleanPlan {
+    fn run_in_bucket(&self, blobs: &dyn Blobs) -> Result<(), RunError> {
+        for removals in self.removals.chunk_by(|a, b| a.kind == b.kind) {
+            for batch in removals.chunks(BATCH) {
+                let mut paths: Vec<String> = batch.iter().map(|cleaned| cleaned.path.clone()).collect();
+                // A run that holds the lease may be active.
+                let is_free = |path: &String| {
+                    let job = path.strip_prefix("locks/").and_then(|name| name.strip_suffix(".lock"));
+                    job.is_none_or(|job| holder(blobs, job).is_ok_and(|holder| holder.is_none()))
+                };
+                paths.retain(is_free);
+                blobs.delete_all(&paths)?;
             }
         }
         Ok(())

@@ -1,17 +1,21 @@
-//! Reports on a store, without running anything: status of jobs, lineage, removable files, and
-//! damage.
+//! Reports on a store, without running anything: status of jobs, a job at a glance, lineage, removable files,
+//! damage, and buckets.
 
+pub(crate) mod bucket;
 pub(crate) mod clean;
 pub(crate) mod days;
 pub(crate) mod doctor;
 pub(crate) mod lineage;
+pub(crate) mod overview;
 pub(crate) mod status;
 
 use tidetable_layout::time::HOUR;
 
+pub use bucket::{BucketCheck, SKEW, check_bucket};
 pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
 pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};
+pub use overview::{DayOf, DayState, Overview, Place, PlaceKind, RuleValue, RuleValues, Step};
 pub use status::{DaysOf, Status, Statuses, statuses};
 
 /// Minimum age of a half-written file, and of a file that a running process may be about to name; microseconds.

@@ -1,15 +1,14 @@
 //! Status of jobs: their last runs, the age of their data and published parts, and what is missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
 use tidetable_layout::time::HOUR;
-use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
+use tidetable_record::{Failures, Holder, Outcome, PartState, RunRecord, Runs, holder, state_of, unrecorded};
 use tidetable_store::published::Published;
-use tidetable_store::{Store, Version};
+use tidetable_store::{Blobs, Store, Version};
 
 use crate::job::{Job, Per};
 use crate::period::Period;
@@ -19,6 +18,9 @@ use crate::run::RunError;
 
 /// Tolerated difference between clocks. Microseconds.
 pub(crate) const CLOCK_SKEW: i64 = HOUR;
+
+/// The state of a run that goes on.
+const RUNNING: &str = "running";
 
 /// Days of an export or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,6 +40,8 @@ pub struct Status {
     pub last: Option<RunRecord>,
     /// Its outcome, `running`, or `killed`.
     pub state: Option<&'static str>,
+    /// Who holds its lock, while it runs.
+    pub holder: Option<Holder>,
     /// The latest logical time of a successful run, microseconds. If that was in the future when the run began, the
     /// start of the run.
     pub good: Option<i64>,
@@ -127,7 +131,6 @@ pub fn statuses(
             Err(error) => found.problems.push(error.to_string()),
         }
     }
-    let root = blobs.display();
     for (name, known) in &mut jobs {
         match Failures::load(blobs, name) {
             Ok(failures) => {
@@ -136,10 +139,10 @@ pub fn statuses(
             }
             Err(error) => found.problems.push(error.to_string()),
         }
-        known.note_unrecorded(name, Path::new(&root));
+        known.note_unrecorded(name, blobs);
     }
     for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
-        found.jobs.push(known.status(name, Path::new(&root))?);
+        found.jobs.push(known.status(name, blobs, clock)?);
     }
     Ok(found)
 }
@@ -201,8 +204,8 @@ impl JobFacts {
     }
 
     /// Adds a failed run that could not write its record, as on a full disk.
-    fn note_unrecorded(&mut self, job: &str, root: &Path) {
-        let Some(unrecorded) = unrecorded(root, job) else { return };
+    fn note_unrecorded(&mut self, job: &str, blobs: &dyn Blobs) {
+        let Some(unrecorded) = unrecorded(blobs, job) else { return };
         match &mut self.last {
             Some(last) if last.run > unrecorded.run => {}
             Some(last) if last.run == unrecorded.run => last.end_as(&unrecorded),
@@ -210,7 +213,7 @@ impl JobFacts {
         }
     }
 
-    fn status(mut self, job: String, root: &Path) -> Result<Status, RunError> {
+    fn status(mut self, job: String, blobs: &dyn Blobs, clock: i64) -> Result<Status, RunError> {
         let here = |exports: &Option<Vec<(String, Per)>>, export: &String| {
             exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
         };
@@ -237,13 +240,12 @@ impl JobFacts {
         let by_export = |days: BTreeMap<String, BTreeSet<String>>| {
             days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
         };
-        let state = |record: &RunRecord| {
-            state_of(root, record)
-                .map_err(|source| RunError::Lock { path: tidetable_record::lock_path(root, &record.job), source })
-        };
+        let state = self.last.as_ref().map(|record| state_of(blobs, record, clock)).transpose()?;
+        let runs = state == Some(RUNNING);
         Ok(Status {
+            holder: if runs { holder(blobs, &job)? } else { None },
             job,
-            state: self.last.as_ref().map(state).transpose()?,
+            state,
             good: self.good,
             data_until: data.iter().filter_map(|of| of.until(Tz::UTC)).max(),
             published_until: published_until.filter(|_| !nothing_yet),
@@ -309,6 +311,10 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn nowhere() -> tidetable_store::LocalBlobs {
+        tidetable_store::LocalBlobs::new("/nowhere".into())
+    }
     use tidetable_layout::time::DAY;
 
     #[test]
@@ -342,7 +348,7 @@ mod tests {
         known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]), 9);
         known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]), 9);
         known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]), 9);
-        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        let status = known.status("j".to_owned(), &nowhere(), 0).unwrap();
         let of = |day: &str| vec![DaysOf { of: "E".to_owned(), days: vec![day.to_owned()] }];
         assert_eq!(status.sealed, of("c"));
         assert_eq!((status.good, status.last.unwrap().now, status.state), (Some(2), 3, Some("partial")));
@@ -361,7 +367,7 @@ mod tests {
         known.note(run("3", 900, 900, Outcome::Ok), 100);
         known.note(run("2", 50, 50, Outcome::Failed), 100);
         known.note(run("1", 40, 800, Outcome::Ok), 100);
-        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        let status = known.status("j".to_owned(), &nowhere(), 0).unwrap();
         assert_eq!((status.good, status.last.unwrap().run.as_str(), status.state), (Some(40), "2", Some("failed")));
     }
 }

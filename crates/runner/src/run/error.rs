@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tidetable_export::ExportError;
+use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
@@ -103,11 +104,30 @@ pub enum RunError {
         /// The columns of the query.
         columns: String,
     },
-    /// A store root in a bucket, which is not supported yet.
-    #[error("the store's root {root} is a URL; stores in buckets are not built yet, name a folder")]
-    RemoteRoot {
-        /// The root.
+    /// A root that is no storage.
+    #[error("the store's root: {source}")]
+    Root {
+        /// The cause.
+        source: Box<SourceError>,
+    },
+    /// A bucket whose conditional writes are not.
+    #[error(
+        "{root} cannot be the root of a store: {what}; two runs could overwrite each other's work there. Use a server that \
+         honours conditional writes (docs/guide/bucket.md), or a folder"
+    )]
+    Unconditional {
+        /// The bucket.
         root: String,
+        /// What it did.
+        what: &'static str,
+    },
+    /// A setting of the root's storage that cannot be read.
+    #[error("tidetable.toml: `{key}` of the root's storage: {reason}")]
+    RootSecret {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        reason: NoSecret,
     },
     /// A root with an unfinished restore.
     #[error("a restore into {root} is unfinished: run that `tidetable restore` again")]
@@ -129,7 +149,7 @@ pub enum RunError {
     },
     /// Another run of the job holds the lock.
     #[error(
-        "job {job} is being run already (run {run}, process {process}): wait for its end, or use --if-locked wait or \
+        "job {job} is being run already (run {run}, {place}): wait for its end, or use --if-locked wait or \
          --if-locked skip"
     )]
     Locked {
@@ -137,18 +157,18 @@ pub enum RunError {
         job: String,
         /// The other run.
         run: String,
-        /// Its process.
-        process: u32,
+        /// Its process and machine.
+        place: String,
     },
     /// A job runs during an operation that excludes runs.
-    #[error("job {job} is being run (run {run}, process {process}): wait for its end, nothing was changed")]
+    #[error("job {job} is being run (run {run}, {place}): wait for its end, nothing was changed")]
     Running {
         /// The job.
         job: String,
         /// The run.
         run: String,
-        /// Its process.
-        process: u32,
+        /// Its process and machine.
+        place: String,
     },
     /// A file could not be moved to quarantine.
     #[error("cannot move {path} to quarantine: {source}")]
@@ -276,9 +296,12 @@ impl RunError {
     /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Locked { .. } | Self::Running { .. } => 75,
+            Self::Locked { .. } | Self::Running { .. } | Self::Store(StoreError::LeaseLost { .. }) => 75,
             Self::Interrupted { signal } => 128 + signal,
             Self::Secret { .. }
+            | Self::RootSecret { .. }
+            | Self::Root { .. }
+            | Self::Unconditional { .. }
             | Self::HalfRestored { .. }
             | Self::NotSelected { .. }
             | Self::ListMissing { .. }

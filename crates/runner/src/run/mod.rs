@@ -20,21 +20,21 @@ pub(crate) mod stop;
 pub(crate) mod tests;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::load::RejectedRow;
-use tidetable_store::{Ids, LocalBlobs, Store};
+use tidetable_store::{Ids, Store};
 use ulid::Ulid;
 
 pub use checks::checker::check_queries;
 pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
+pub(crate) use lock::lease::LeaseTimes;
 pub(crate) use lock::take_all;
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
@@ -47,6 +47,8 @@ use crate::job::{Export, Job, JobError, Stage, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
+use crate::report::check_bucket;
+use crate::root::open_root;
 use columns::OtherColumns;
 use lock::Lock;
 use post_run::PostRun;
@@ -68,15 +70,13 @@ pub struct RunReport {
 /// Opens the store of a project.
 ///
 /// # Errors
-/// If its root is not a local directory, or a restore into it is unfinished.
+/// If its root is in a bucket whose settings are missing or wrong, or a restore into it is unfinished.
 pub fn open_store(project: &Project) -> Result<Store, RunError> {
-    if project.root_is_url() {
-        return Err(RunError::RemoteRoot { root: project.root.clone() });
-    }
-    if Path::new(&project.root).join(RESTORING).exists() {
+    let blobs = open_root(project)?;
+    if blobs.directory().is_some_and(|root| root.join(RESTORING).exists()) {
         return Err(RunError::HalfRestored { root: project.root.clone() });
     }
-    Ok(Store::new(Arc::new(LocalBlobs::new(PathBuf::from(&project.root)))))
+    Ok(Store::new(blobs))
 }
 
 /// The runtime for queries and remote reads.
@@ -183,6 +183,11 @@ pub fn run(
     Ok(Some(RunReport { rejected: done?, record }))
 }
 
+/// The times of the leases of a project.
+pub(crate) fn lease_times(project: &Project) -> LeaseTimes {
+    project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default()
+}
+
 /// The state of a run that has begun.
 struct Begun {
     store: Store,
@@ -204,13 +209,19 @@ fn begin(
     let store = open_store(project)?;
     let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
-    let taken = lock::take(Path::new(&project.root), &job.name, options.if_locked, &options.stop)?;
+    let taken = lock::take(store.blobs(), &job.name, (options.if_locked, lease_times(project)), &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
+    let store = lock.over(store);
     // Before reading anything that may be damaged.
     lock.tell(&record.run);
     let runs = Runs::of(store.blobs().as_ref());
-    if let Some(newest) = runs.names()?.last() {
-        record.run = name_after(newest, &record.run);
+    match runs.names()?.last() {
+        Some(newest) => record.run = name_after(newest, &record.run),
+        // The first run of a root.
+        None if store.blobs().bucket().is_some() => {
+            check_bucket(store.blobs().as_ref(), &record.run, options.clock)?;
+        }
+        None => {}
     }
     lock.tell(&record.run);
     let last = runs.last(&job.name)?.filter(|last| last.outcome.is_open());
@@ -245,8 +256,8 @@ fn not_begun(
         post_run::report_refusal(project, &job.hooks, &record, exit_code, observer);
         return;
     }
-    let blobs = LocalBlobs::new(PathBuf::from(&project.root));
-    let after = PostRun { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
+    let Ok(blobs) = open_root(project) else { return };
+    let after = PostRun { project, job, options, observer, blobs: blobs.as_ref(), exit_code, is_recorded: false };
     after.follow(&mut record);
 }
 

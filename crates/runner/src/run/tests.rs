@@ -1,6 +1,7 @@
 //! Runs with concurrent commits, and the number of reads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 use tidetable_store::maintenance::VerifyOptions;
 use tidetable_store::storage::{BlobWriter, StagingDirectory, Stat};
 use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
-use tidetable_store::{Blobs, Result as StoreResult, StoreError, Version, ulid_text};
+use tidetable_store::{Blobs, LocalBlobs, Result as StoreResult, StoreError, Version, ulid_text};
 
 use super::*;
 use crate::UlidIds;

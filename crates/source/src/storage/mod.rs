@@ -1,5 +1,6 @@
 //! Storage of inputs: the local disk or an object store.
 
+mod client;
 mod discover;
 mod fingerprint;
 mod pattern;
@@ -15,10 +16,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::NaiveDate;
+use object_store::ObjectStore;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
-use url::Url;
 
 use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all_by};
 use crate::error::SourceError;
@@ -30,14 +30,13 @@ use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
 
+pub use client::open_object_store;
 pub use discover::DiscoveredFiles;
 pub use secret::Secret;
 pub use transient::is_transient;
 
 /// The approximate size of text chunks.
 const CHUNK_BYTES: usize = 2 << 20;
-/// Parts of the names of credential options.
-const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_account"];
 /// The largest chunk: offsets are 32-bit, with room for one more long record.
 const LARGEST_CHUNK: usize = 256 << 20;
 /// A file of a source.
@@ -262,23 +261,8 @@ impl Storage {
         if let Some(store) = stores.get(&name) {
             return Ok((Arc::clone(store), handle));
         }
-        let unsupported = || SourceError::UnsupportedUrl { url: base.to_owned() };
-        let url = Url::parse(base).map_err(|_| unsupported())?;
-        if !matches!(url.scheme(), "s3" | "s3a" | "gs" | "az" | "adl" | "azure" | "abfs" | "abfss") {
-            return Err(unsupported());
-        }
         let settings = settings.map(Vec::as_slice).unwrap_or_default();
-        // Halves of two credentials make none.
-        let own = settings.iter().any(|(name, _)| CREDENTIALS.iter().any(|word| name.contains(word)));
-        let environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)));
-        let settings = settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-        // Clients of a store look for the runtime that drives them.
-        let _inside = handle.enter();
-        let (store, _) = parse_url_opts(&url, environment.chain(settings))
-            .map_err(|source| SourceError::StoreSettings { url: base.to_owned(), source })?;
-        let store: Arc<dyn ObjectStore> = Arc::from(store);
+        let (store, _) = open_object_store(base, settings, &handle)?;
         stores.insert(name, Arc::clone(&store));
         Ok((store, handle))
     }

@@ -36,7 +36,7 @@ struct RowPattern {
     times: Vec<i64>,
     /// Lengths of the runs of records with equal group values.
     runs: Vec<usize>,
-    /// Group number of each record, if known.
+    /// Group number of each run, if known.
     groups: Option<Vec<usize>>,
 }
 
@@ -136,15 +136,14 @@ impl RowPatterns {
         self.known.get(pattern).map(|pattern| pattern.runs.as_slice()).unwrap_or_default()
     }
 
-    /// The group number in `values` of each record of a row with this pattern.
+    /// The group number in `values` of each run of a row with this pattern.
     pub(crate) fn groups(&mut self, pattern: usize, values: &mut dyn GroupValues) -> Result<&[usize]> {
         let Some(known) = self.known.get_mut(pattern) else { return Ok(&[]) };
         if known.groups.is_none() {
             let columns: Vec<ArrayRef> = self.values.iter().filter_map(|values| values.get(pattern).cloned()).collect();
-            let (mut of_runs, mut groups) = (Vec::new(), Vec::with_capacity(known.times.len()));
+            let mut of_runs = Vec::new();
             values.intern(&columns, &mut of_runs)?;
-            known.runs.iter().zip(of_runs).for_each(|(run, group)| groups.extend(std::iter::repeat_n(group, *run)));
-            known.groups = Some(groups);
+            known.groups = Some(of_runs);
         }
         Ok(known.groups.as_deref().unwrap_or_default())
     }

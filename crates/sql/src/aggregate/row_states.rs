@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, PrimitiveArray, RecordBatch, UInt64Array,
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, BooleanArray, Decimal128Array, Int64Array, PrimitiveArray,
+    RecordBatch, UInt64Array,
 };
 use arrow::compute::{cast, filter, filter_record_batch, nullif};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
@@ -31,6 +32,8 @@ pub(crate) enum RowState {
     Sum(DataType),
     /// `avg(x)`: count, and sum in this type.
     Average(DataType),
+    /// `min(x)` or `max(x)`, `greatest`, of the type of its argument.
+    Bound { kind: DataType, greatest: bool },
 }
 
 /// An argument of a function, by row.
@@ -80,6 +83,10 @@ impl RowState {
             ("avg", [DataType::UInt64, kind @ (DataType::Float64 | DataType::Decimal128(..))]) => {
                 Some(Self::Average((*kind).clone()))
             }
+            (
+                name @ ("min" | "max"),
+                [kind @ (DataType::Float64 | DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))],
+            ) => Some(Self::Bound { kind: (*kind).clone(), greatest: name == "max" }),
             _ => None,
         }
     }
@@ -92,7 +99,13 @@ impl RowState {
                 | Self::Values
                 | Self::Sum(DataType::Decimal128(..))
                 | Self::Average(DataType::Decimal128(..))
+                | Self::Bound { .. }
         )
+    }
+
+    /// Whether the sums and counts of rows are all it needs.
+    pub(crate) fn is_of_sums(&self) -> bool {
+        !matches!(self, Self::Bound { .. })
     }
 
     /// Whether it needs its argument's values.
@@ -118,6 +131,7 @@ impl RowState {
                 let counts = argument()?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
                 vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(kind)?]
             }
+            Self::Bound { kind, greatest } => vec![argument()?.bounds(kind, *greatest)?],
         })
     }
 }
@@ -145,7 +159,7 @@ impl RowArgument<'_> {
                 if sums.data_type().is_integer() { cast(&sums, kind)? } else { sums }
             }
             (Self::Values(values, ends), DataType::Float64) => {
-                add::<Float64Type>(values, ends, add_floats).ok_or_else(type_mismatch)?
+                fold::<Float64Type>(values, ends, add_floats).ok_or_else(type_mismatch)?
             }
             (Self::Values(values, ends), DataType::Decimal128(_, scale)) => match values.data_type() {
                 DataType::Int64 => add_wide::<Int64Type>(values, ends, *scale)?,
@@ -167,22 +181,45 @@ impl RowArgument<'_> {
     }
 }
 
-/// Adds the non-null values of each row.
-fn add<T: ArrowPrimitiveType>(
+impl RowArgument<'_> {
+    /// The least or greatest value by row.
+    fn bounds(&self, kind: &DataType, greatest: bool) -> Result<ArrayRef> {
+        let Self::Values(values, ends) = self else { return Err(type_mismatch()) };
+        if values.data_type() != kind {
+            return Err(type_mismatch());
+        }
+        let found = match kind {
+            DataType::Float64 => bounds::<Float64Type>(values, ends, greatest),
+            DataType::Int64 => bounds::<Int64Type>(values, ends, greatest),
+            DataType::UInt64 => bounds::<UInt64Type>(values, ends, greatest),
+            _ => bounds::<Decimal128Type>(values, ends, greatest),
+        };
+        found.ok_or_else(type_mismatch)
+    }
+}
+
+/// The least or greatest of the non-null values of each row, in total order: a NaN is the greatest.
+fn bounds<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], greatest: bool) -> Option<ArrayRef> {
+    let better = |a: T::Native, b: T::Native| if a.is_lt(b) == greatest { b } else { a };
+    fold::<T>(values, ends, |own| own.iter().copied().reduce(better).unwrap_or_default())
+}
+
+/// One value of the non-null values of each row.
+fn fold<T: ArrowPrimitiveType>(
     values: &ArrayRef,
     ends: &[u32],
-    add: impl Fn(&[T::Native]) -> T::Native,
+    fold: impl Fn(&[T::Native]) -> T::Native,
 ) -> Option<ArrayRef> {
     let array = values.as_primitive_opt::<T>()?;
     let all = array.values();
     let mut present = Vec::new();
     let sum = |row: Range<usize>| {
         if array.null_count() == 0 {
-            return (!row.is_empty()).then(|| add(all.get(row).unwrap_or_default()));
+            return (!row.is_empty()).then(|| fold(all.get(row).unwrap_or_default()));
         }
         present.clear();
         present.extend(row.filter(|at| array.is_valid(*at)).filter_map(|at| all.get(at).copied()));
-        (!present.is_empty()).then(|| add(&present))
+        (!present.is_empty()).then(|| fold(&present))
     };
     let sums: PrimitiveArray<T> = rows(ends).map(sum).collect();
     Some(Arc::new(sums.with_data_type(array.data_type().clone())))

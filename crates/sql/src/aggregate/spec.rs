@@ -44,15 +44,20 @@ pub(crate) struct Aggregate {
     pub(crate) filter: Option<Expr>,
 }
 
+impl Aggregate {
+    /// What its states by row are made by; `None` if it needs single records.
+    pub(crate) fn row_state(&self) -> Option<RowState> {
+        RowState::of(&self.function, &self.arguments).filter(|_| self.filter.is_none())
+    }
+}
+
 impl ScanAggregate {
     /// The states by row; `None` if a row may have several groups, or a function needs single records.
     pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
         let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
-        let state = |aggregate: &Aggregate| {
-            let state = RowState::of(&aggregate.function, &aggregate.arguments);
-            state.filter(|_| aggregate.filter.is_none())
-        };
-        (one_group_each && !self.newest_only).then(|| self.aggregates.iter().map(state).collect()).flatten()
+        (one_group_each && !self.newest_only)
+            .then(|| self.aggregates.iter().map(Aggregate::row_state).collect())
+            .flatten()
     }
 }
 

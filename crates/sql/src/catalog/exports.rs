@@ -16,6 +16,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::published::{Part, Published};
+use tidetable_store::storage::Bucket;
 use tidetable_store::{Store, StoreError};
 use url::Url;
 
@@ -95,11 +96,16 @@ impl ExportsSchema {
             let schema = schema(list).filter(|schema| !schema.fields().is_empty());
             return Ok(schema.map(|schema| Arc::new(EmptyTable::new(schema)) as Arc<dyn TableProvider>));
         }
-        let root = PathBuf::from(self.listed.store.blobs().display());
-        // An absolute path: links and a change of the working directory must not change what is read.
-        let root = std::path::absolute(root)?;
-        let url = |path: String| file_url(&root.join(path));
-        let urls = parts.iter().flat_map(|part| part.paths()).map(url).collect::<Result<Vec<_>>>()?;
+        let paths = parts.iter().flat_map(|part| part.paths());
+        let urls: Vec<ListingTableUrl> = match self.listed.store.blobs().bucket() {
+            Some(bucket) => paths.map(|path| object_url(&bucket, &path)).collect::<Result<_>>()?,
+            None => {
+                let root = PathBuf::from(self.listed.store.blobs().display());
+                // An absolute path: links and a change of the working directory must not change what is read.
+                let root = std::path::absolute(root)?;
+                paths.map(|path| file_url(&root.join(path))).collect::<Result<_>>()?
+            }
+        };
         let ending = ending(parts.first().copied());
         if parts.iter().any(|part| self::ending(Some(part)) != ending) {
             return Err(external(several_forms(list)));
@@ -188,6 +194,22 @@ fn unreadable(list: &Published) -> StoreError {
         path: format!("{FOLDER}/{}{ENDING}", list.name),
         reason: "it names an unknown column type; use the release that published it, or run its job".to_owned(),
     }
+}
+
+/// The URL of the bucket of a store, in its sessions only: a bucket may have another client, with other settings, under its
+/// own URL.
+pub(crate) fn bucket_url() -> Result<Url> {
+    Url::parse("root://store/").map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+/// The URL of a file of a store in a bucket.
+fn object_url(bucket: &Bucket, path: &str) -> Result<ListingTableUrl> {
+    let mut url = bucket_url()?;
+    if let Ok(mut parts) = url.path_segments_mut() {
+        let prefix: Vec<_> = bucket.prefix.parts().map(|part| part.as_ref().to_owned()).collect();
+        parts.clear().extend(prefix).extend(path.split('/'));
+    }
+    ListingTableUrl::try_new(url, None)
 }
 
 /// A URL that escapes `*` and `[`, which a plain path would treat as wildcards.

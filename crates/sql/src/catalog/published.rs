@@ -63,8 +63,9 @@ impl PublishedTable {
     /// Fails if a file is missing, or was modified after publication.
     fn check(&self) -> std::result::Result<(), SqlError> {
         let blobs = self.store.blobs().as_ref();
-        for (path, file) in &self.parts {
-            match file.state(blobs, path)? {
+        let paths: Vec<String> = self.parts.iter().map(|(path, _)| path.clone()).collect();
+        for ((path, file), found) in self.parts.iter().zip(blobs.stat_all(&paths)?) {
+            match file.state_by(blobs, path, found)? {
                 FileState::AsPublished | FileState::SameBytes(_) | FileState::Another => {}
                 FileState::Missing => return Err(SqlError::PublishedGone { path: path.clone() }),
                 // The part may have been published again since the list was read.
@@ -85,13 +86,9 @@ impl PublishedTable {
 /// The first of `paths` that does not exist.
 pub(crate) fn gone(
     store: &Store,
-    mut paths: impl Iterator<Item = String>,
+    paths: impl Iterator<Item = String>,
 ) -> std::result::Result<Option<String>, StoreError> {
-    paths
-        .find_map(|path| match store.blobs().stat(&path) {
-            Ok(Some(_)) => None,
-            Ok(None) => Some(Ok(path)),
-            Err(error) => Some(Err(error)),
-        })
-        .transpose()
+    let paths: Vec<String> = paths.collect();
+    let found = store.blobs().stat_all(&paths)?;
+    Ok(paths.into_iter().zip(found).find_map(|(path, found)| found.is_none().then_some(path)))
 }

@@ -33,6 +33,9 @@ use crate::scan::spec::{FixedBatchSize, ScanOutput, TableScan};
 use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 
+/// Scan ranges whose SSTs may be opened while planning.
+const FEW_RANGES: usize = 64;
+
 /// A table version as records (all, or those in a range of event time), cells or rows.
 #[derive(Debug)]
 pub(crate) struct SnapshotTable {
@@ -194,6 +197,9 @@ impl TableProvider for SnapshotTable {
             ScanOutput::Records { .. } => ScanOutput::Records { within: self.within().map_err(external)? },
             output => output.clone(),
         };
+        if ranges.len() <= FEW_RANGES {
+            self.snapshot.announce(&ranges);
+        }
         let partitions = if is_small_scan(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
         let ranges = split(&self.snapshot, ranges, partitions).map_err(external)?;
         let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();

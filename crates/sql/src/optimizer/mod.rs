@@ -4,6 +4,7 @@ pub(crate) mod aggregate_below_join;
 pub(crate) mod comparison_rule;
 pub(crate) mod group_top_k;
 pub(crate) mod interval_comparisons;
+pub(crate) mod key_order;
 pub(crate) mod node_rule;
 pub(crate) mod partial_aggregate;
 pub(crate) mod record_scan;

@@ -7,10 +7,16 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileGroup;
-use tidetable_layout::KeyRange;
+use datafusion::error::Result;
+use datafusion::scalar::ScalarValue;
+use tidetable_layout::pushdown::{FieldBound, ValueSet};
 use tidetable_layout::time::window_name;
+use tidetable_layout::{KeyRange, Layout};
 use tidetable_store::version::{Sst, WindowState};
 use tidetable_store::{ScanRange, Snapshot, StoreError};
+
+use crate::error::external;
+use crate::pushdown::value_sets::scalar;
 
 /// Least bytes of a split.
 const MIN_PIECE: u64 = 1 << 20;
@@ -186,6 +192,59 @@ pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<
         out.push(FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(ScanRanges(parts))]));
     }
     Ok(Some(out))
+}
+
+/// Regroups for a merge of all windows by key: each group is a key range that no entity's rows cross, with all SSTs of
+/// `ranges`. An entity is a value of `field`, the first of the order of records. Returns also the first value of each group
+/// but the first. `None` if the ranges differ in keys.
+///
+/// # Errors
+/// If an SST cannot be opened.
+pub(crate) fn by_entity(
+    snapshot: &Snapshot,
+    ranges: &[ScanRange],
+    field: usize,
+    partitions: usize,
+) -> Result<Option<(Vec<FileGroup>, Vec<ScalarValue>)>> {
+    let Some(first) = ranges.first().filter(|first| ranges.iter().all(|range| range.keys == first.keys)) else {
+        return Ok(None);
+    };
+    let whole = ScanRange {
+        keys: first.keys.clone(),
+        ssts: ranges.iter().flat_map(|range| range.ssts.iter().cloned()).collect(),
+        time: ranges
+            .iter()
+            .fold(first.time.clone(), |all, one| all.start.min(one.time.start)..all.end.max(one.time.end)),
+        bytes: ranges.iter().map(|range| range.bytes).sum(),
+    };
+    let mut cuts: Vec<(Vec<u8>, ScalarValue)> = Vec::new();
+    for part in split_range(snapshot, &whole, partitions).map_err(external)?.iter().skip(1) {
+        let cut = start_of_entity(snapshot.layout(), &part.keys.start, field)?;
+        cuts.extend(cut.filter(|(key, _)| *key > whole.keys.start && cuts.last().is_none_or(|(last, _)| last < key)));
+    }
+    let bytes = whole.bytes / (cuts.len() as u64 + 1);
+    let starts = std::iter::once(&whole.keys.start).chain(cuts.iter().map(|(key, _)| key));
+    let ends = cuts.iter().map(|(key, _)| Some(key.clone())).chain(std::iter::once(whole.keys.end.clone()));
+    let groups = starts.zip(ends).enumerate().map(|(number, (start, end))| {
+        let part = ScanRange { keys: KeyRange { start: start.clone(), end }, bytes, ..whole.clone() };
+        let name = format!("tables/{}/by-key/{number}", snapshot.table().name());
+        FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(ScanRanges(vec![part]))])
+    });
+    Ok(Some((groups.collect(), cuts.into_iter().map(|(_, value)| value).collect())))
+}
+
+/// Where the rows begin that have the value of `field` that `key` has, and the value; `None` if they are not one key range.
+fn start_of_entity(layout: &Layout, key: &[u8], field: usize) -> Result<Option<(Vec<u8>, ScalarValue)>> {
+    // A key of another layout is an error of the reader.
+    let Ok(value) = layout.row_field_of_key(key, field) else { return Ok(None) };
+    let value = ScalarValue::try_from_array(&value, 0)?;
+    let Some(constant) = scalar(&value) else { return Ok(None) };
+    let name = layout.records_schema().field(field).name().clone();
+    let bound = FieldBound { field: name, set: ValueSet::In(vec![constant]) };
+    match layout.key_ranges(&[bound]).as_slice() {
+        [rows] if rows.contains(key) => Ok(Some((rows.start.clone(), value))),
+        _ => Ok(None),
+    }
 }
 
 /// Runs of consecutive scan ranges; none is empty, unless there are no ranges.

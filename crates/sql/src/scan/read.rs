@@ -39,6 +39,7 @@ pub(crate) struct ScanRangeReader {
 impl ScanRangeReader {
     /// Calls `send` with each batch until it returns false.
     pub(crate) fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        self.task.scan.snapshot.announce(&self.ranges);
         match (&self.task.scan.output, &self.task.aggregate) {
             (ScanOutput::Records { .. }, None) => self.records(send),
             (ScanOutput::Records { .. }, Some(aggregate)) => self.aggregate(aggregate, send),

@@ -46,7 +46,8 @@ impl SumReader {
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
         let whole = matches!(scan.output, ScanOutput::Records { within: None });
-        let Some(states) = aggregate.row_states().filter(|_| whole) else { return Ok(None) };
+        let of_sums = |states: &Vec<RowState>| whole && states.iter().all(RowState::is_of_sums);
+        let Some(states) = aggregate.row_states().filter(of_sums) else { return Ok(None) };
         if !filters.iter().all(|filter| is_of_row(layout, filter)) {
             return Ok(None);
         }

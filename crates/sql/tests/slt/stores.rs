@@ -48,7 +48,7 @@ fn publish(blobs: &dyn Blobs) {
         parts.insert(day.to_owned(), part);
     }
     let columns = [("meter", "UInt64"), ("kwh", "Float64")];
-    let list = Published {
+    let mut list = Published {
         columns: columns.map(|(name, kind)| (name.to_owned(), kind.to_owned())).into(),
         parts,
         ..Published::load(blobs, "DAY").unwrap()

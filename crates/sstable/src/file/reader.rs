@@ -159,6 +159,14 @@ impl Reader {
         })
     }
 
+    /// Announces that the stripes in `range` will be read soon.
+    pub fn will_read(&self, range: Range<usize>) {
+        let stripes = self.stripes().get(range).unwrap_or_default();
+        if let (Some(first), Some(last)) = (stripes.first(), stripes.last()) {
+            self.file.source.will_read(first.offset..last.offset + last.len);
+        }
+    }
+
     pub(crate) fn entry(&self, index: usize) -> Result<&StripeMeta, ReadError> {
         let stripes = self.stripes().len();
         self.stripes().get(index).ok_or(ReadError::NoSuchStripe { stripe: index, stripes })

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -17,6 +18,12 @@ pub trait ReadAt: Send + Sync + Debug {
     /// # Errors
     /// `UnexpectedEof` if the range exceeds the file; other errors of the storage.
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes>;
+
+    /// Announces that a range will be read soon, so that a source in a network fetches it meanwhile. It may do nothing, and
+    /// errors show when the range is read.
+    fn will_read(&self, range: Range<u64>) {
+        let _ = range;
+    }
 }
 
 impl ReadAt for Bytes {

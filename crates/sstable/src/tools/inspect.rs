@@ -58,6 +58,9 @@ pub struct StripeInspection {
 pub struct ChunkInspection {
     /// Which stream.
     pub stream: String,
+    /// Group and column it belongs to, if it is of a column.
+    #[serde(skip)]
+    pub column: Option<(usize, usize)>,
     /// Codec.
     pub codec: &'static str,
     /// Pages.
@@ -98,6 +101,7 @@ impl Reader {
             patterns.push(group.pattern_count());
             chunks.extend(group.streams().map(|stream| ChunkInspection {
                 stream: stream.part.to_string(),
+                column: stream.part.column(),
                 codec: stream.codec.name(),
                 pages: stream.page_count(),
                 setup_bytes: stream.setup.left(),

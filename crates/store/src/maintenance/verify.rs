@@ -117,7 +117,7 @@ impl Table {
     /// All damage of an SST.
     fn verify_sst(&self, file: &SstToVerify, checksums_only: bool) -> Vec<StoreError> {
         let sst = &file.sst;
-        let reader = match self.ssts().open(sst) {
+        let reader = match self.ssts().open_fresh(sst) {
             Ok(reader) => reader,
             Err(error) => return vec![error],
         };

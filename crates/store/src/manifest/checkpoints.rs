@@ -1,5 +1,9 @@
 //! Checkpoints of a table, and the oldest version it keeps.
 
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
@@ -23,10 +27,13 @@ impl ManifestStore {
 
     /// The oldest version and the checkpoints.
     pub(crate) fn kept(&self) -> Result<Kept> {
-        let names = self.blobs.list(&self.checkpoint_directory())?;
-        let oldest = numbered(&names, OLDEST).last().copied().unwrap_or(1);
-        let checkpoints = numbered(&names, ".json").into_iter().filter(|number| *number >= oldest).collect();
-        Ok(Kept { oldest, checkpoints })
+        Ok(kept_of(&self.blobs.list(&self.checkpoint_directory())?))
+    }
+
+    /// The same with the numbers of all manifests, if these are few in a bucket: then one round trip tells both.
+    pub(super) fn kept_and_numbers(&self) -> Result<(Kept, Option<Vec<u64>>)> {
+        let (checkpoints, manifests) = self.blobs.list_both(&self.checkpoint_directory(), &self.directory())?;
+        Ok((kept_of(&checkpoints), manifests.map(|names| numbered(&names, ".json"))))
     }
 
     /// Makes `version` the oldest, so that those before it can be removed.
@@ -66,9 +73,13 @@ impl ManifestStore {
         }
     }
 
-    /// The version of a checkpoint; `None` if it is missing or damaged.
-    pub(super) fn checkpointed(&self, number: u64) -> Option<Version> {
-        match self.read_checkpoint(number) {
+    /// The version of a checkpoint, from `files` if they have it; `None` if it is missing or damaged.
+    pub(super) fn checkpointed_of(&self, files: &HashMap<String, Bytes>, number: u64) -> Option<Version> {
+        let read = match files.get(&self.checkpoint_path(number)) {
+            Some(bytes) => self.decode_checkpoint(bytes, number).map(Some),
+            None => self.read_checkpoint(number),
+        };
+        match read {
             Ok(version) => version,
             Err(error) => {
                 tracing::warn!(%error, "a checkpoint cannot be used; the deltas before it are read instead");
@@ -84,9 +95,14 @@ impl ManifestStore {
     pub(crate) fn read_checkpoint(&self, number: u64) -> Result<Option<Version>> {
         let path = self.checkpoint_path(number);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
-        let decoded = manifest::decode_checkpoint(&bytes, number);
-        let (version, checksum) = decoded.map_err(|reason| StoreError::Manifest { path, reason })?;
-        Ok(Some(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version }))
+        self.decode_checkpoint(&bytes, number).map(Some)
+    }
+
+    fn decode_checkpoint(&self, bytes: &[u8], number: u64) -> Result<Version> {
+        let decoded = manifest::decode_checkpoint(bytes, number);
+        let broken = |reason| StoreError::Manifest { path: self.checkpoint_path(number), reason };
+        let (version, checksum) = decoded.map_err(broken)?;
+        Ok(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version })
     }
 
     /// Failing to write a checkpoint does not fail the commit: the next one tries again.
@@ -113,4 +129,11 @@ impl ManifestStore {
         let (checkpoint, whole) = self.checkpoint_of(version)?;
         Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
     }
+}
+
+/// What the names of checkpoints and of the mark of the oldest version tell.
+fn kept_of(names: &[String]) -> Kept {
+    let oldest = numbered(names, OLDEST).last().copied().unwrap_or(1);
+    let checkpoints = numbered(names, ".json").into_iter().filter(|number| *number >= oldest).collect();
+    Kept { oldest, checkpoints }
 }

@@ -3,7 +3,11 @@
 //! Manifest numbers have no gaps, from the oldest version that vacuum has left to the newest. Checkpoints save
 //! reading many deltas; a missing or damaged checkpoint costs time, never a version.
 
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
@@ -15,6 +19,9 @@ use crate::version::{Origin, Version, invariants};
 
 /// Attempts to read the newest version while vacuums remove older ones.
 const ATTEMPTS: usize = 5;
+
+/// Manifests read at a time where they are walked in a bucket.
+const WALK_AHEAD: u64 = 64;
 
 /// The versions of a table.
 pub(crate) struct Kept {
@@ -50,15 +57,36 @@ impl ManifestStore {
     /// # Errors
     /// If the manifests cannot be listed, or one is missing.
     pub(crate) fn latest_number(&self) -> Result<u64> {
+        let (kept, numbers) = self.kept_and_numbers()?;
+        self.newest_number(&kept, numbers)
+    }
+
+    /// Number of the newest version; 0 if there is none.
+    fn newest_number(&self, kept: &Kept, numbers: Option<Vec<u64>>) -> Result<u64> {
         // The directory of checkpoints stays small; that of manifests is listed only without checkpoints.
-        let Some(mut number) = self.kept()?.checkpoints.last().copied() else {
-            return Ok(self.version_numbers()?.last().copied().unwrap_or(0));
+        let Some(mut number) = kept.checkpoints.last().copied() else {
+            let mut numbers = numbers.map_or_else(|| self.file_numbers(&self.directory()), Ok)?;
+            numbers.retain(|number| *number >= kept.oldest);
+            return Ok(numbers.last().copied().unwrap_or(0));
         };
-        while self.has(number + 1)? {
+        // In a bucket the names after it are listed in one request, where each test of a name would be one.
+        let listed = match self.blobs.bucket() {
+            _ if numbers.is_some() => numbers,
+            Some(_) => {
+                let names = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
+                Some(numbered(&names, ".json"))
+            }
+            None => None,
+        };
+        let has = |number: u64| match &listed {
+            Some(numbers) => Ok(numbers.binary_search(&number).is_ok()),
+            None => self.has(number),
+        };
+        while has(number + 1)? {
             number += 1;
         }
         // Committing after a gap would discard the versions beyond it.
-        if self.has(number + 2)? {
+        if has(number + 2)? {
             return Err(self.missing(number + 1));
         }
         Ok(number)
@@ -90,8 +118,9 @@ impl ManifestStore {
     /// If its manifest cannot be read.
     pub(crate) fn latest(&self) -> Result<Option<Version>> {
         let read = || {
-            let number = self.latest_number()?;
-            if number == 0 { Ok(None) } else { self.newest_version(number).map(Some) }
+            let (kept, numbers) = self.kept_and_numbers()?;
+            let number = self.newest_number(&kept, numbers)?;
+            if number == 0 { Ok(None) } else { self.newest_version(number, &kept).map(Some) }
         };
         let mut latest = read();
         for _ in 1..ATTEMPTS {
@@ -107,8 +136,12 @@ impl ManifestStore {
     }
 
     /// Version `number`, the newest, from the cache if possible.
-    fn newest_version(&self, number: u64) -> Result<Version> {
-        let file = self.blobs.stat(&self.path(number))?.filter(|file| file.modified.is_some());
+    fn newest_version(&self, number: u64, kept: &Kept) -> Result<Version> {
+        // In a bucket the metadata would take a request, as does the manifest.
+        let file = match self.blobs.bucket() {
+            Some(_) => None,
+            None => self.blobs.stat(&self.path(number))?.filter(|file| file.modified.is_some()),
+        };
         if let Some(version) = file.and_then(|file| self.newest.of_file(&self.table, number, file)) {
             return Ok(version);
         }
@@ -118,7 +151,7 @@ impl ManifestStore {
         {
             return Ok(version);
         }
-        let version = self.version(number)?;
+        let version = self.version_with(number, kept)?;
         self.newest.put(&self.table, &version, file);
         Ok(version)
     }
@@ -129,11 +162,17 @@ impl ManifestStore {
     /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if it does not exist; or if its manifest, or one that it
     /// is based on, cannot be read.
     pub(crate) fn version(&self, number: u64) -> Result<Version> {
-        let Kept { oldest, checkpoints } = self.kept()?;
+        self.version_with(number, &self.kept()?)
+    }
+
+    fn version_with(&self, number: u64, Kept { oldest, checkpoints }: &Kept) -> Result<Version> {
+        let oldest = *oldest;
         if number < oldest {
             return Err(StoreError::Vacuumed { table: self.table.clone(), number, oldest });
         }
-        let (delta, checksum) = match self.read(number)? {
+        let first = checkpoints.iter().rev().find(|checkpoint| **checkpoint <= number).copied();
+        let files = self.read_ahead(first, first.unwrap_or(oldest)..=number)?;
+        let (delta, checksum) = match self.read_of(&files, number)? {
             (Manifest::Full(version), checksum) => return self.checked(*version, checksum, number),
             (Manifest::Delta(delta), checksum) => (*delta, checksum),
         };
@@ -142,12 +181,12 @@ impl ManifestStore {
         let mut at = number;
         let mut version = loop {
             if checkpoints.binary_search(&at).is_ok()
-                && let Some(version) = self.checkpointed(at)
+                && let Some(version) = self.checkpointed_of(&files, at)
             {
                 break version;
             }
             at -= 1;
-            match self.read(at)? {
+            match self.read_of(&files, at)? {
                 (Manifest::Full(version), checksum) => {
                     break Version { origin: Origin { manifest: checksum, checkpoint: at }, ..*version };
                 }
@@ -177,8 +216,12 @@ impl ManifestStore {
     pub(crate) fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
         let mut version = self.version(first)?;
         take(&version)?;
+        let mut files = HashMap::new();
         for number in first + 1..=last {
-            version = match self.read(number)? {
+            if self.blobs.bucket().is_some() && !files.contains_key(&self.path(number)) {
+                files = self.read_ahead(None, number..=last.min(number + WALK_AHEAD))?;
+            }
+            version = match self.read_of(&files, number)? {
                 (Manifest::Full(version), checksum) => self.checked(*version, checksum, number)?,
                 (Manifest::Delta(delta), checksum) => {
                     self.follows(&delta.before, &version.origin.manifest, number)?;
@@ -222,6 +265,25 @@ impl ManifestStore {
         let path = self.path(number);
         let Some(bytes) = self.blobs.read(&path)? else { return Err(self.gone(number)?) };
         manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })
+    }
+
+    /// In a bucket, the files that a version is read from, fetched at once: `manifests`, and its checkpoint. Elsewhere
+    /// nothing.
+    fn read_ahead(&self, checkpoint: Option<u64>, manifests: RangeInclusive<u64>) -> Result<HashMap<String, Bytes>> {
+        if self.blobs.bucket().is_none() {
+            return Ok(HashMap::new());
+        }
+        let manifests = manifests.map(|number| self.path(number));
+        let paths: Vec<String> = manifests.chain(checkpoint.map(|number| self.checkpoint_path(number))).collect();
+        let found = self.blobs.read_all(&paths)?;
+        Ok(paths.into_iter().zip(found).filter_map(|(path, bytes)| Some((path, bytes?))).collect())
+    }
+
+    /// Manifest `number` and its checksum, from `files` if they have it.
+    fn read_of(&self, files: &HashMap<String, Bytes>, number: u64) -> Result<(Manifest, String)> {
+        let path = self.path(number);
+        let Some(bytes) = files.get(&path) else { return self.read(number) };
+        manifest::read(bytes, number).map_err(|reason| StoreError::Manifest { path, reason })
     }
 
     /// Checksum of manifest `number`, if it exists.

@@ -6,6 +6,7 @@ pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod sst_scan;
 pub(crate) mod sst_source;
+pub(crate) mod stripes_ahead;
 pub(crate) mod window_mask;
 
 pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};

@@ -15,6 +15,7 @@ use crate::read::collisions;
 use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::sst_scan::{RowSelection, SstScan};
 use crate::read::sst_source::SstSource;
+use crate::read::stripes_ahead::StripesAhead;
 use crate::tombstone::TombstoneFilter;
 
 /// Iterator over the blocks of a key range. In key order each row occurs once; [unordered](ScanOptions::unordered) it may
@@ -175,6 +176,7 @@ impl Scans<'_> {
                 record_filter: record_filter.clone().filter(|_| as_stored),
                 stripe_stats: stripe_stats.clone().filter(|_| as_stored),
                 source: source.clone(),
+                ahead: StripesAhead::default(),
             }
         };
         let run = |(seqno, run): &(u64, Vec<SstSource>)| {

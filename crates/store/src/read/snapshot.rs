@@ -217,6 +217,16 @@ impl Snapshot {
         self.scan_in(range, projection, options, ScanMode::default())
     }
 
+    /// In a bucket, begins to fetch what is read first of the SSTs of these ranges, all at a time.
+    pub fn announce(&self, ranges: &[ScanRange]) {
+        if self.table().blobs().bucket().is_none() {
+            return;
+        }
+        let wanted: HashSet<&str> = ranges.iter().flat_map(|range| &range.ssts).map(String::as_str).collect();
+        let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
+        self.inner.table.ssts().announce(ssts.filter(|sst| !self.inner.readers.has(sst)));
+    }
+
     /// As [`Self::scan_with`], with internal options.
     pub(crate) fn scan_in(
         &self,
@@ -225,6 +235,7 @@ impl Snapshot {
         options: &ScanOptions,
         mode: ScanMode,
     ) -> Result<BlockScan> {
+        self.announce(std::slice::from_ref(range));
         let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
         let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &range.time)).collect::<Result<_>>()?;
@@ -236,6 +247,10 @@ impl Snapshot {
         let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
         // Point lookup: bloom filters rule out files without the key.
         sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
+        if options.stripe_stats.is_none() {
+            // A point lookup reads one stripe of each: all at a time.
+            sources.iter().for_each(|source| source.announce_few(&range.keys));
+        }
         if let Some(counts) = &options.counts {
             counts.considered(files, files - sources.len(), stripes, range.bytes.min(bytes));
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
@@ -268,6 +283,7 @@ impl Snapshot {
     pub fn row(&self, key: &[u8], projection: &Projection) -> Result<Option<Block>> {
         let keys = KeyRange::of_key(key);
         let Some(mut range) = self.whole(&keys) else { return Ok(None) };
+        self.announce(std::slice::from_ref(&range));
         let mut holding = Vec::with_capacity(range.ssts.len());
         let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {

@@ -12,6 +12,7 @@ use crate::merge::keep_rows;
 use crate::read::collisions::{RowKeys, places};
 use crate::read::options::StripeStats;
 use crate::read::sst_source::SstSource;
+use crate::read::stripes_ahead::StripesAhead;
 use crate::tombstone::TombstoneFilter;
 
 /// Which rows of its key range a scan reads.
@@ -53,6 +54,8 @@ pub(crate) struct SstScan {
     pub(super) record_filter: Option<Arc<dyn RecordFilter>>,
     /// Answers stripes from their stats.
     pub(super) stripe_stats: Option<Arc<dyn StripeStats>>,
+    /// Stripes that are fetched meanwhile.
+    pub(super) ahead: StripesAhead,
 }
 
 impl SstScan {
@@ -158,6 +161,7 @@ impl Iterator for SstScan {
                 if whole && listed.is_empty() && meta.is_some_and(|meta| self.is_known(meta)) {
                     continue;
                 }
+                self.ahead.before(index, self.stripes.end, &self.skipped, &self.source.reader);
                 self.read_others(index, whole, listed)
             };
             if let Some(block) = block.transpose() {

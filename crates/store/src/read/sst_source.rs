@@ -43,6 +43,15 @@ impl SstSource {
         within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
     }
 
+    /// Announces the stripes that `keys` touches, if they are few.
+    pub(crate) fn announce_few(&self, keys: &KeyRange) {
+        const FEW: usize = 4;
+        let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
+        if within.len() <= FEW {
+            self.reader.will_read(within);
+        }
+    }
+
     /// An error of reading it.
     pub(crate) fn error(&self, source: ReadError) -> StoreError {
         StoreError::Sst { path: self.path.clone(), source }

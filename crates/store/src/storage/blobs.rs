@@ -1,13 +1,17 @@
 //! Storage interface: immutable files with durable, atomic creation.
 //!
 //! Files of a store are immutable and created once under unique names. So it needs two operations:
-//! [`Blobs::create_new`], durable and atomic when it returns, and reading.
+//! [`Blobs::create_new`], durable and atomic when it returns, and reading. What several writers change, such as a lease
+//! in a bucket, is written by [`Blobs::replace_if`].
 
 use std::fmt::Debug;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path as Key;
 use serde::{Deserialize, Serialize};
 use tidetable_sstable::ReadAt;
 
@@ -26,6 +30,17 @@ pub trait Blobs: Debug + Send + Sync {
     /// # Errors
     /// After an error `path` holds the old or the new bytes.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Replaces the content of `path` as [`Self::replace`] does, if it is still the one that was read with `tag`. Returns
+    /// the tag of the new content; `None` if another writer was first.
+    ///
+    /// # Errors
+    /// If the storage cannot compare, as a directory; after another error `path` holds the old or the new bytes.
+    fn replace_if(&self, path: &str, bytes: &[u8], tag: &Tag) -> Result<Option<Tag>> {
+        let _ = (bytes, tag);
+        let source = std::io::ErrorKind::Unsupported.into();
+        Err(StoreError::Io { action: "compare and replace", path: path.to_owned(), source })
+    }
 
     /// Starts a new file, visible as `path` once it is finished.
     ///
@@ -55,17 +70,82 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be read.
     fn read(&self, path: &str) -> Result<Option<Bytes>>;
 
+    /// The whole file with its tag, where the storage has tags; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it exists and cannot be read.
+    fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
+        Ok(self.read(path)?.map(|bytes| (bytes, None)))
+    }
+
+    /// As [`Self::read`], of many files; in a bucket several at a time.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_all(&self, paths: &[String]) -> Result<Vec<Option<Bytes>>> {
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
     /// Opens a file for positioned reads.
     ///
     /// # Errors
     /// If it does not exist or cannot be opened.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
+    /// As [`Self::open`], for a file that must have `len` bytes and never changes. In a bucket it takes no request, and what
+    /// was read is cached: a missing file, or one of another length, fails when it is read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    fn open_sized(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
+        let _ = len;
+        self.open(path)
+    }
+
+    /// As [`Self::open_sized`], but what is read comes from the storage itself, for verification.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
+        self.open_sized(path, len)
+    }
+
     /// Names of the files and directories in `directory`, ascending; empty if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be listed.
     fn list(&self, directory: &str) -> Result<Vec<String>>;
+
+    /// The names of [`Self::list`] that sort after `after`.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<String>> {
+        let mut names = self.list(directory)?;
+        names.retain(|name| name.as_str() > after);
+        Ok(names)
+    }
+
+    /// The names of [`Self::list`] of two directories; in a bucket at a time, and those of the second only if they are few
+    /// enough for one reply.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+        let _ = second;
+        Ok((self.list(first)?, None))
+    }
+
+    /// The files of [`Self::list`] with their metadata, in a bucket by the same request. Directories may be among them.
+    ///
+    /// # Errors
+    /// As [`Self::list`] and [`Self::stat`].
+    fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
+        let names = self.list(directory)?;
+        let with_stat = |name: String| Ok(self.stat(&format!("{directory}/{name}"))?.map(|stat| (name, stat)));
+        // Files that vanished since were removed by another process.
+        names.into_iter().map(with_stat).filter_map(Result::transpose).collect()
+    }
 
     /// Metadata of a file; `None` if it does not exist.
     ///
@@ -74,6 +154,14 @@ pub trait Blobs: Debug + Send + Sync {
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let bytes = self.read(path)?.map(|bytes| bytes.len() as u64);
         Ok(bytes.map(|bytes| Stat { bytes, modified: None, stamp: None }))
+    }
+
+    /// As [`Self::stat`], of many files; in a bucket in few round trips.
+    ///
+    /// # Errors
+    /// As [`Self::stat`].
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        paths.iter().map(|path| self.stat(path)).collect()
     }
 
     /// Paths of unfinished files that killed writers left in `directory` and, at the root, of [staging
@@ -91,6 +179,24 @@ pub trait Blobs: Debug + Send + Sync {
     /// # Errors
     /// If it exists and cannot be removed.
     fn delete(&self, path: &str) -> Result<()>;
+
+    /// Removes files, in a bucket many in one request; those that do not exist count as removed.
+    ///
+    /// # Errors
+    /// If one exists and cannot be removed; others may be removed then.
+    fn delete_all(&self, paths: &[String]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.delete(path))
+    }
+
+    /// The directory of the local disk that it is; `None` for a bucket.
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The objects that it is; `None` for a directory.
+    fn bucket(&self) -> Option<Bucket> {
+        None
+    }
 
     /// Whether it may run out of space, so that a reserve is kept for vacuum.
     fn can_be_full(&self) -> bool {
@@ -121,6 +227,24 @@ pub struct Stamp {
     pub modified: i64,
     /// Time of the last change of content or metadata (ctime), nanoseconds since the epoch.
     pub changed: i64,
+}
+
+/// Tag of the content of an object, for [`Blobs::replace_if`]. Two writes give two tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Its entity tag (`ETag`).
+    pub e_tag: Option<String>,
+    /// Its version or generation, where the service has them.
+    pub version: Option<String>,
+}
+
+/// The place of a store in a bucket, for readers that speak its protocol.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    /// Its client.
+    pub client: Arc<dyn ObjectStore>,
+    /// The key of the root.
+    pub prefix: Key,
 }
 
 /// A file being written.

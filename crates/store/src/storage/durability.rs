@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::storage::disk::Disk;
 
 /// Prefix of temporary files; listings hide them.
-pub(crate) const TEMPORARY: &str = ".tmp-";
+pub const TEMPORARY: &str = ".tmp-";
 
 /// Syncs the directory of `path`.
 pub(crate) fn sync_directory_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {

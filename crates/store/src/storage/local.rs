@@ -242,6 +242,10 @@ impl Blobs for LocalBlobs {
     fn can_be_full(&self) -> bool {
         true
     }
+
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
 }
 
 /// A temporary file, removed if dropped unfinished.

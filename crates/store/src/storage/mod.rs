@@ -8,7 +8,9 @@ pub(crate) mod local;
 pub(crate) mod reserve;
 pub(crate) mod staging;
 
-pub use blobs::{BlobWriter, Blobs, StagingDirectory, Stamp, Stat};
-pub use bucket::BucketBlobs;
+pub use blobs::{BlobWriter, Blobs, Bucket, StagingDirectory, Stamp, Stat, Tag};
+pub use bucket::{BucketBlobs, CacheUsage, DiskCache};
 pub use disk::{Disk, DiskFile, OsDisk};
+pub use durability::TEMPORARY;
 pub use local::LocalBlobs;
+pub use tidetable_sstable::ReadAt;

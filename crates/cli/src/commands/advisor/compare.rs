@@ -9,23 +9,26 @@ use tidetable_advisor::cost::Prices;
 use tidetable_advisor::measure::Quantiles;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
+use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::workload::Workload;
 use tidetable_runner::{Job, runtime};
 
 use super::economy::{answers_of, cost_of, show};
-use super::report::{self, Costed, comparison_page};
+use super::report::{Costed, comparison_page};
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
 use crate::args::{Compare, Global, Output};
 use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
+use crate::output::page::PageFile;
 use crate::output::{ResultRows, stdout};
 use crate::signals::stop_on_signals;
 
 /// Measures the layouts and shows them side by side.
 pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
+    let page = PageFile::of(args.report.as_deref())?;
     let project = project(global)?;
     let job = Job::load(&project, &args.job)?;
     let candidates = match args.layouts.as_slice() {
@@ -48,12 +51,16 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
     let sample = args.sample.map(|sample| sample.fraction);
     let objects = objects_of(&comparison, economy.as_ref(), sample, &prices);
-    if let Some(path) = &args.report {
+    if let Some(file) = &page {
         let costed = workload.as_ref().zip(economy.as_ref());
         let costed = costed.map(|(workload, economy)| Costed { workload, economy, prices: &prices });
         let data = objects.iter().map(|object| shaped(object.clone(), objects::COMPARED)).collect();
         let title = format!("Layouts of {}", job.name);
-        report::write(&comparison_page(title, command_line(), &comparison, sample, costed, data), path)?;
+        let page = comparison_page(title, command_line(), &comparison, sample, costed, data);
+        file.write(global, &layouts_page(&page)?)?;
+        if file.is_stdout() {
+            return Ok(());
+        }
     }
     let mut out = stdout();
     match global.output {

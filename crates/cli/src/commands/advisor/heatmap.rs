@@ -5,20 +5,23 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_advisor::heatmap::{Heatmap, Metric, StoredTable, patterns, stored_heatmap};
 use tidetable_advisor::spread::spread;
+use tidetable_page::layouts_page;
 
 use super::raster::{Canvas, draw};
-use super::report::{self, heatmap_page};
+use super::report::heatmap_page;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
 use crate::args::{self, Global, HeatmapMetric, Output};
 use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
+use crate::output::page::PageFile;
 use crate::output::values::{count, time};
 use crate::output::{ResultRows, row, stdout};
 
 /// Shows the heatmap of a table.
 pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
+    let file = PageFile::of(args.report.as_deref())?;
     let table = StoredTable::new(store(global)?.snapshot(&args.table)?)?;
     let (metric, name, unit) = match args.metric {
         HeatmapMetric::Writes => (Metric::Writes, "writes", "records"),
@@ -48,11 +51,14 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
         "travel": rounded(spread.travel),
         "buckets": map.buckets.iter().map(|key| hex(key)).collect::<Vec<_>>(),
     });
-    if let Some(path) = &args.report {
+    if let Some(file) = &file {
         // The page holds the matrix in its own form.
         let data = shaped(object.clone(), objects::HEATMAP);
         let page = heatmap_page((&args.table, name), command_line(), &map, (&spread, &patterns), data);
-        report::write(&page, path)?;
+        file.write(global, &layouts_page(&page)?)?;
+        if file.is_stdout() {
+            return Ok(());
+        }
     }
     match global.output {
         Output::Json => {

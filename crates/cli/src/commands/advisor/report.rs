@@ -1,21 +1,15 @@
 //! The page of a comparison or a heatmap.
 
-use std::io::Write;
-use std::path::Path;
-
 use serde_json::Value;
 use tidetable_advisor::comparison::{Answer, Compared, Comparison, Economy};
 use tidetable_advisor::cost::Prices;
 use tidetable_advisor::heatmap::{Heatmap, Pattern};
 use tidetable_advisor::queries::Asked;
 use tidetable_advisor::spread::Spread;
-use tidetable_page::layouts_page;
 use tidetable_page::view::{self, Better, Figure, LayoutsPage, Matrix, Note, Unit, Verdict};
 use tidetable_runner::workload::{Need, Query, Workload};
 
 use super::{micros, pattern_names, rounded, share_text};
-use crate::error::CliError;
-use crate::output::Destination;
 
 /// The workload of a comparison, with what it means for the layouts.
 #[derive(Clone, Copy)]
@@ -23,17 +17,6 @@ pub struct Costed<'a> {
     pub workload: &'a Workload,
     pub economy: &'a Economy,
     pub prices: &'a Prices,
-}
-
-/// Writes a page to `path`.
-///
-/// # Errors
-/// If it cannot be made or written.
-pub fn write(page: &LayoutsPage, path: &Path) -> Result<(), CliError> {
-    let html = layouts_page(page)?;
-    let mut out = Destination::of(path, "--report")?.open()?;
-    out.write_all(html.as_bytes())?;
-    Ok(out.finish()?)
 }
 
 /// The page of a comparison. `data` is what `--output json` prints.

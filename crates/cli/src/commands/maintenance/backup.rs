@@ -55,6 +55,9 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         Some(root) => root.clone(),
         None => PathBuf::from(project_of_store(global)?.root),
     };
+    if root.to_string_lossy().contains("://") {
+        return Err(CliError::RestoreIntoBucket { root: root.display().to_string() });
+    }
     let vault = Vault::open(&args.vault)?;
     let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));

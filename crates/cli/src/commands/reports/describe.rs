@@ -5,22 +5,39 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_layout::spec::{ColumnSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::time::window_name;
+use tidetable_page::table_page;
 use tidetable_store::{Snapshot, Sst, Version};
 
+use super::table_page as page;
 use crate::args::{Describe, Global, Output};
 use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
+use crate::objects::shape::shaped;
 use crate::objects::write_object;
+use crate::output::page::PageFile;
 use crate::output::{ResultRows, row, stdout};
 
 /// Describes the table.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
-    let snapshot = store(global)?.snapshot(&args.table)?;
+    let file = PageFile::of(args.report.as_deref())?;
+    let store = store(global)?;
+    let snapshot = store.snapshot(&args.table)?;
+    if file.as_ref().is_none_or(|file| !file.is_stdout()) {
+        show(global, &snapshot)?;
+    }
+    if let Some(file) = file {
+        let data = shaped(manifest(&snapshot)?, objects::MANIFEST);
+        file.write(global, &table_page(&page::of(&store, &snapshot, data)?)?)?;
+    }
+    Ok(())
+}
+
+fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {
     let version = snapshot.version();
     let mut out = stdout();
     match global.output {
-        Output::Json => write_object(&mut out, manifest(&snapshot)?, objects::MANIFEST)?,
+        Output::Json => write_object(&mut out, manifest(snapshot)?, objects::MANIFEST)?,
         Output::Table => {
             let spec = &version.table.spec;
             writeln!(out, "table    {} of job {}, version {}", spec.name, version.table.job, version.number)?;

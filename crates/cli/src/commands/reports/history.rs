@@ -1,11 +1,10 @@
 //! `tidetable history`: past runs, newest first.
 
 use std::io::Write;
-use std::path::Path;
 
 use serde_json::json;
+use tidetable_runner::Job;
 use tidetable_runner::record::{PartState, RunRecord, Runs, state_of};
-use tidetable_runner::{Job, RunError};
 use tidetable_store::Store;
 
 use crate::args::{Global, History, Output, Since};
@@ -24,7 +23,6 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     if let Some(run) = &args.run {
         return one(global, &store, &find_run(&store, run)?);
     }
-    let root = store.blobs().display();
     let since = args.since.map(|since| match since {
         Since::At(time) => time,
         Since::Ago(age) => clock().saturating_sub(age),
@@ -50,7 +48,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         if since.is_some_and(|since| record.started < since) {
             break;
         }
-        let state = state(&root, &record)?;
+        let state = state(&store, &record)?;
         if args.failed && matches!(state, "ok" | "running") {
             continue;
         }
@@ -66,10 +64,8 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
 }
 
 /// The outcome of a run, or `running`.
-fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
-    let root = Path::new(root);
-    let path = || tidetable_runner::record::lock_path(root, &record.job);
-    Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
+fn state(store: &Store, record: &RunRecord) -> Result<&'static str, CliError> {
+    Ok(state_of(store.blobs().as_ref(), record, clock())?)
 }
 
 /// Shows one run in full.
@@ -77,7 +73,7 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
     let mut out = stdout();
     if global.output == Output::Json {
         let mut stored = serde_json::to_value(record)?;
-        stored["outcome"] = json!(state(&store.blobs().display(), record)?);
+        stored["outcome"] = json!(state(store, record)?);
         write_object(&mut out, stored, objects::RUN)?;
         return Ok(out.flush()?);
     }
@@ -85,7 +81,7 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
     let mut line = |what: &str, value: serde_json::Value| rows.push(row![what, value]);
     line("run", json!(record.run));
     line("job", json!(record.job));
-    line("outcome", json!(state(&store.blobs().display(), record)?));
+    line("outcome", json!(state(store, record)?));
     line("logical time", json!(time(record.now)));
     line("began", json!(time(record.started)));
     line("ended", json!(record.finished.and_then(time)));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::schema::{QualifierKind, StoredSchema};
 use tidetable_sstable::tools::Inspection;
 use tidetable_sstable::{FileSource, Reader};
 
@@ -50,21 +50,30 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
 
 /// Names for the numbers of groups and columns.
 fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
-    for (at, group) in reader.schema().groups.iter().enumerate() {
-        for (number, column) in group.columns.iter().enumerate() {
-            let own = String::from_utf8_lossy(&column.qualifier);
-            let name = group.packed.as_ref().map_or(&column.qualifier, |packed| &packed.qualifier);
-            let mut qualifier = match group.qualifier {
-                QualifierKind::Constant => String::from_utf8_lossy(name).into_owned(),
-                QualifierKind::Dynamic => "(a qualifier a record)".to_owned(),
-            };
-            if group.packed.is_some() {
-                qualifier.push_str(&format!(", field {own}"));
-            }
-            writeln!(out, "group {at}, column {number}: {}:{qualifier}", column.family)?;
+    let schema = reader.schema();
+    for (at, group) in schema.groups.iter().enumerate() {
+        for number in 0..group.columns.len() {
+            let name = column_name(schema, at, number).unwrap_or_default();
+            writeln!(out, "group {at}, column {number}: {name}")?;
         }
     }
     Ok(())
+}
+
+/// Family and qualifier of a column of a group, and its field if several are packed into one cell.
+pub(super) fn column_name(schema: &StoredSchema, group: usize, column: usize) -> Option<String> {
+    let group = schema.groups.get(group)?;
+    let column = group.columns.get(column)?;
+    let own = String::from_utf8_lossy(&column.qualifier);
+    let name = group.packed.as_ref().map_or(&column.qualifier, |packed| &packed.qualifier);
+    let mut qualifier = match group.qualifier {
+        QualifierKind::Constant => String::from_utf8_lossy(name).into_owned(),
+        QualifierKind::Dynamic => "(a qualifier a record)".to_owned(),
+    };
+    if group.packed.is_some() {
+        qualifier.push_str(&format!(", field {own}"));
+    }
+    Some(format!("{}:{qualifier}", column.family))
 }
 
 fn stripes(inspection: &Inspection) -> ResultRows {

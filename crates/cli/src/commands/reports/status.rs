@@ -90,6 +90,9 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     line("last run", json!(status.state.unwrap_or("never")));
     if let Some(last) = &status.last {
         line("  run", json!(last.run));
+        if let Some(holder) = &status.holder {
+            line("  held by", json!(holder.place()));
+        }
         line("  logical time", json!(time(last.now)));
         line("  began", json!(time(last.started)));
         if let Some(finished) = last.finished {

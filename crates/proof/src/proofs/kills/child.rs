@@ -1,13 +1,6 @@
 //! The process to kill: takes the steps of a script, and reports them.
-//!
-//! ```text
-//! begin 7            step 7 is begun
-//! ok 7 12 1514851200000000   it is done, and the newest version is now 12, of this logical time
-//! at loads:link:manifest:after   a place was reached; nothing happens any more
-//! ```
 
 use std::fmt;
-use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +9,8 @@ use std::time::Duration;
 
 use tidetable_store::LocalBlobs;
 
-use super::{Scripted, kind_of};
+use super::said::{say, take};
+use super::script::kind_of;
 use crate::finding::{Finding, Result};
 use crate::sim::{Stop, StopDisk};
 use crate::world::World;
@@ -94,30 +88,10 @@ impl Task {
         let disk = StopDisk::new(Arc::clone(&here) as Arc<dyn Stop>);
         let blobs = LocalBlobs::on(Arc::new(disk), self.root.clone());
         let world = World::new(Arc::new(blobs), kind_of(self.seed), self.run)?;
-        let mut script = Scripted::new(self.seed);
-        for number in 0..self.steps.1 {
-            let step = script.offer();
-            if number < self.steps.0 {
-                continue;
-            }
-            say(&format!("begin {number}"))?;
-            *here.step.lock().unwrap_or_else(PoisonError::into_inner) = step.name();
-            let now = world.snapshot()?.map_or(script.begin(), |snapshot| snapshot.version().now);
-            world.act(&step, &script.inputs, now)?;
-            let (version, now) = match world.table().latest()? {
-                Some(version) => (version.number, version.now),
-                None => (0, now),
-            };
-            say(&format!("ok {number} {version} {now}"))?;
-        }
-        Ok(())
+        take(&world, self.seed, self.steps, |step| {
+            *here.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
+        })
     }
-}
-
-fn say(line: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    Ok(out.flush()?)
 }
 
 #[derive(Debug)]

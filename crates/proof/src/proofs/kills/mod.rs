@@ -2,10 +2,13 @@
 //! checked.
 
 mod child;
+mod said;
+mod script;
+mod table;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +16,14 @@ use std::time::Duration;
 use tidetable_store::LocalBlobs;
 
 pub use child::{Place, Task};
+pub(super) use said::{Said, done, take};
+pub(super) use script::kind_of;
+pub(super) use table::Table;
 
 use super::Figures;
-use super::kept::{Shown, tidy, whole};
-use crate::cells::same;
-use crate::event::Inputs;
 use crate::finding::{Finding, Result};
-use crate::model::Model;
 use crate::random::Random;
 use crate::sim::places;
-use crate::step::{Kind, Script, Step};
-use crate::world::{Done, World, offer, tell};
 
 /// Kills after which a new table is begun.
 const KILLS_OF_A_TABLE: u64 = 30;
@@ -33,40 +33,6 @@ const STEPS: u64 = 8;
 const DELAY: u64 = 25_000;
 /// Steps in which processes stop at places.
 const WORK: [&str; 6] = ["loads", "changed inputs", "drops", "compactions", "rebuilds", "vacuums"];
-
-/// The kind of table of a seed.
-fn kind_of(seed: u64) -> Kind {
-    Kind::any(&mut Random::new(seed))
-}
-
-/// The steps of a seed and the inputs they leave, the same in every process.
-#[derive(Debug)]
-struct Scripted {
-    script: Script,
-    inputs: Inputs,
-}
-
-impl Scripted {
-    fn new(seed: u64) -> Self {
-        Self { script: Script::new(kind_of(seed), Random::new(!seed), 40), inputs: Inputs::default() }
-    }
-
-    /// The next step; its input is added where a load finds it.
-    fn offer(&mut self) -> Step {
-        let step = self.script.next(self.inputs.len());
-        match &step {
-            Step::Load(events) => self.inputs.add(events.clone()),
-            Step::Change(at, events) => self.inputs.change(*at, events.clone()),
-            Step::Drop(_) | Step::Compact(_) | Step::Rebuild | Step::Vacuum(_) => {}
-        }
-        step
-    }
-
-    /// Logical time before the first version.
-    fn begin(&self) -> i64 {
-        crate::event::START + crate::event::DAY
-    }
-}
 
 /// Makes `kills` kills of processes of the command `prove`.
 ///
@@ -81,7 +47,8 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
     let mut seed = first;
     while figures.get("kills") < kills {
         let folder = tempfile::tempdir()?;
-        let mut table = Table::new(folder.path().join("store"), seed)?;
+        let root = folder.path().join("store");
+        let mut table = Table::new(Arc::new(LocalBlobs::new(root.clone())), seed)?;
         let most = (figures.get("kills") + KILLS_OF_A_TABLE).min(kills);
         // Gives a table up whose processes mostly end by themselves.
         for _ in 0..2 * KILLS_OF_A_TABLE {
@@ -93,8 +60,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
             if let Some(place) = &place {
                 *tried.entry(place.name.clone()).or_default() += 1;
             }
-            let ended = table
-                .run(prove, run, place, &mut random)
+            let ended = self::run(&mut table, prove, &root, (run, seed), place, &mut random)
                 .map_err(|found| found.at(format_args!("seed {seed}, run {run}")))?;
             let part = match &ended {
                 Ended::At(name) => {
@@ -144,106 +110,39 @@ enum Ended {
     ByItself,
 }
 
-/// A table whose processes are killed, with its model.
-struct Table {
-    root: PathBuf,
-    seed: u64,
-    model: Model,
-    /// Steps done.
-    steps: u64,
-    version: u64,
-    shown: Shown,
-}
-
-impl Table {
-    fn new(root: PathBuf, seed: u64) -> Result<Self> {
-        let model = World::model(kind_of(seed))?;
-        Ok(Self { root, seed, model, steps: 0, version: 0, shown: Shown::default() })
+/// Runs a process that may be killed, and checks the table after it.
+fn run(
+    table: &mut Table,
+    prove: &Path,
+    root: &Path,
+    (run, seed): (u64, u64),
+    place: Option<Place>,
+    random: &mut Random,
+) -> Result<Ended> {
+    let by_time = place.is_none();
+    let (root, steps) = (root.to_owned(), (table.steps, table.steps + STEPS));
+    let task = Task { root, run, seed, steps, place };
+    let mut process = Command::new(prove).arg("child").args(task.args()).stdout(Stdio::piped()).spawn()?;
+    let out = process.stdout.take().map(BufReader::new);
+    let mut ended = Ended::ByItself;
+    let (mut done, kill_in) = (Vec::new(), random.below(STEPS));
+    for line in out.into_iter().flat_map(BufRead::lines) {
+        let line = line?;
+        if let Some(said) = said::done(&line)? {
+            done.push(said);
+        } else if let Some(name) = line.strip_prefix("at ") {
+            ended = Ended::At(name.to_owned());
+            process.kill()?;
+        } else if by_time && line == format!("begin {}", task.steps.0 + kill_in) {
+            std::thread::sleep(Duration::from_micros(random.below(DELAY)));
+            ended = Ended::ByTime;
+            process.kill()?;
+        }
     }
-
-    fn run(&mut self, prove: &Path, run: u64, place: Option<Place>, random: &mut Random) -> Result<Ended> {
-        let by_time = place.is_none();
-        let (root, seed, steps) = (self.root.clone(), self.seed, (self.steps, self.steps + STEPS));
-        let task = Task { root, run, seed, steps, place };
-        let mut process = Command::new(prove).arg("child").args(task.args()).stdout(Stdio::piped()).spawn()?;
-        let out = process.stdout.take().map(BufReader::new);
-        let mut ended = Ended::ByItself;
-        let (mut done, kill_in) = (Vec::new(), random.below(STEPS));
-        for line in out.into_iter().flat_map(BufRead::lines) {
-            let line = line?;
-            if let Some(step) = line.strip_prefix("ok ") {
-                let mut said = step.split(' ').skip(1);
-                let version = said.next().and_then(|version| version.parse().ok());
-                let now = said.next().and_then(|now| now.parse().ok());
-                done.push(version.zip(now).ok_or_else(|| Finding::new(format!("a process said {line}")))?);
-            } else if let Some(name) = line.strip_prefix("at ") {
-                ended = Ended::At(name.to_owned());
-                process.kill()?;
-            } else if by_time && line == format!("begin {}", task.steps.0 + kill_in) {
-                std::thread::sleep(Duration::from_micros(random.below(DELAY)));
-                ended = Ended::ByTime;
-                process.kill()?;
-            }
-        }
-        let status = process.wait()?;
-        if matches!(ended, Ended::ByItself) && !status.success() {
-            return Err(Finding::new(format!("a process failed after {} steps: {status}", done.len())));
-        }
-        self.check(run, &done)?;
-        Ok(ended)
+    let status = process.wait()?;
+    if matches!(ended, Ended::ByItself) && !status.success() {
+        return Err(Finding::new(format!("a process failed after {} steps: {status}", done.len())));
     }
-
-    /// Checks the table after a process that reported the version and logical time after each step; one more step may
-    /// have committed.
-    fn check(&mut self, run: u64, done: &[(u64, i64)]) -> Result<()> {
-        let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX - run)?;
-        let found = world.table().latest_number()?;
-        let mut script = Scripted::new(self.seed);
-        for _ in 0..self.steps {
-            script.offer();
-        }
-        let said = done.last().map_or(self.version, |(version, _)| *version);
-        // Acknowledged commits must exist, and at most one more.
-        if found != said && found != said + 1 {
-            return Err(Finding::new(format!("version {said} was committed, version {found} is there")));
-        }
-        let unsaid = if found > said { Some((found, world.table().version(found)?.now)) } else { None };
-        let mut kept = u64::MAX;
-        for (version, now) in done.iter().copied().chain(unsaid) {
-            let step = script.offer();
-            offer(&mut self.model, &step);
-            if let Step::Vacuum(versions) = step {
-                kept = kept.min(versions);
-            }
-            let outcome = if version > self.version { Done::Committed(version) } else { Done::Nothing };
-            tell(&mut self.model, &step, outcome, now);
-            self.shown.put(version, self.model.cells());
-            self.version = version;
-            self.steps += 1;
-        }
-        same(&format!("version {found} after {} steps", self.steps), &world.cells()?, self.model.cells())?;
-        if found == 0 {
-            return Ok(());
-        }
-        // The interrupted step may be a vacuum.
-        if let Step::Vacuum(versions) = script.offer() {
-            kept = kept.min(versions);
-        }
-        self.shown.vacuumed(world.table(), kept)?;
-        whole(world.table(), true)?;
-        let numbers = self.shown.numbers();
-        numbers.iter().rev().take(4).try_for_each(|number| self.shown.check(world.table(), *number))
-    }
-
-    /// A vacuum removes what killed processes left.
-    fn finish(&self) -> Result<()> {
-        let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX / 2)?;
-        world.vacuum(2, Some(i64::MAX))?;
-        if self.version > 0 {
-            tidy(world.table())?;
-            whole(world.table(), true)?;
-            same("after a vacuum", &world.cells()?, self.model.cells())?;
-        }
-        Ok(())
-    }
+    table.check(run, &done)?;
+    Ok(ended)
 }

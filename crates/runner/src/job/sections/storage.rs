@@ -1,4 +1,5 @@
-//! Reads `storage` of a source: the settings of its object stores. Secrets are references to variables or files.
+//! Reads `storage` of a source or of the root: the settings of an object store. Secrets are references to variables or
+//! files.
 
 use tidetable_source::SourceSpec;
 
@@ -28,8 +29,17 @@ pub enum SettingValue {
     File(String),
 }
 
+impl StorageSetting {
+    /// Whether it is a setting of the service of `url`.
+    pub(crate) fn is_for(&self, url: &str) -> bool {
+        let known = KNOWN.iter().find(|known| known.key == self.key);
+        service(url).is_some_and(|service| known.is_some_and(|known| known.services.contains(&service)))
+    }
+}
+
+/// A kind of object store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
+pub(crate) enum Service {
     S3,
     Gcs,
     Azure,
@@ -73,17 +83,22 @@ static KNOWN: [KnownSetting; 15] = [
 
 /// Reads the settings of a source; empty without the key.
 pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSpec) -> Vec<StorageSetting> {
-    let Some(value) = source.value("storage") else { return Vec::new() };
-    let Some(fields) = Fields::of_value(reader, &STORAGE, value, source.key_at("storage")) else { return Vec::new() };
     let services: Vec<Service> = spec.files.iter().filter_map(|file| service(file)).collect();
-    if services.is_empty() {
+    if services.is_empty() && source.value("storage").is_some() {
         reader.refuse(source.key_at("storage"), Mistake::NoObjectStore);
         return Vec::new();
     }
+    read_settings(reader, source, &services)
+}
+
+/// Reads the settings of object stores of `services`, or of any if there are none; empty without the key.
+pub(crate) fn read_settings(reader: &mut Reader<'_>, owner: &Fields<'_>, services: &[Service]) -> Vec<StorageSetting> {
+    let Some(value) = owner.value("storage") else { return Vec::new() };
+    let Some(fields) = Fields::of_value(reader, &STORAGE, value, owner.key_at("storage")) else { return Vec::new() };
     let mut settings = Vec::new();
     for known in &KNOWN {
         let Some(value) = fields.value(known.key) else { continue };
-        if !known.services.iter().any(|service| services.contains(service)) {
+        if !services.is_empty() && !known.services.iter().any(|service| services.contains(service)) {
             let places = known.services.iter().map(|service| service.scheme()).collect();
             reader.refuse(fields.key_at(known.key), Mistake::ElsewhereOnly { key: known.key, places });
             continue;
@@ -128,8 +143,8 @@ impl Service {
     }
 }
 
-/// The service of a pattern of `files`.
-fn service(file: &str) -> Option<Service> {
+/// The service of a URL, or of a pattern of `files`.
+pub(crate) fn service(file: &str) -> Option<Service> {
     match file.split_once("://")?.0 {
         "s3" | "s3a" => Some(S3),
         "gs" => Some(Gcs),

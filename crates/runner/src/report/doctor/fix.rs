@@ -5,14 +5,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use tidetable_record::rejected_lines;
 use tidetable_store::maintenance::TableHealth;
-use tidetable_store::{Ids, Store, StoreError};
+use tidetable_store::{Blobs, Ids, Store, StoreError};
 
 use super::{Diagnosis, FindingKind, QUARANTINE};
-use crate::run::{RunError, take_all};
+use crate::run::{LeaseTimes, RunError, take_all};
 
 impl Diagnosis {
     /// Fixes what can be fixed. No job may run meanwhile.
@@ -21,9 +22,8 @@ impl Diagnosis {
     /// [`RunError::Running`], or if something could not be moved or written: earlier fixes stay, and the call can
     /// be repeated.
     pub fn fix(&mut self, store: &Store, ids: &dyn Ids) -> Result<(), RunError> {
-        let root = PathBuf::from(store.blobs().display());
-        let _locks = take_all(&root)?;
-        let quarantine = Quarantine { root, moved: RefCell::default() };
+        let _locks = take_all(store.blobs(), LeaseTimes::default())?;
+        let quarantine = Quarantine { blobs: Arc::clone(store.blobs()), moved: RefCell::default() };
         for (table, health) in std::mem::take(&mut self.tables) {
             mend(store, &table, &health, &quarantine, ids)?;
         }
@@ -33,10 +33,13 @@ impl Diagnosis {
             finding.set_aside = match finding.kind {
                 FindingKind::Manifest | FindingKind::Checkpoint => moved.get(path).cloned(),
                 FindingKind::Rejects => Some(keep_good_rows(store, path, &quarantine)?),
+                // A damaged lease was taken above, and written anew.
+                FindingKind::Lock if quarantine.blobs.directory().is_none() => None,
                 FindingKind::Lock => {
                     // Emptied instead of removed: another process may hold it open, and would lock a removed file.
                     let failed = |source| RunError::Staging { path: path.to_owned(), source };
-                    let opened = OpenOptions::new().write(true).open(quarantine.root.join(path));
+                    let whole = quarantine.blobs.directory().map(|root| root.join(path)).unwrap_or_default();
+                    let opened = OpenOptions::new().write(true).open(whole);
                     opened.and_then(|file| file.set_len(0)).map_err(failed)?;
                     None
                 }
@@ -92,7 +95,7 @@ fn keep_good_rows(store: &Store, path: &str, quarantine: &Quarantine) -> Result<
 
 /// The quarantine directory.
 struct Quarantine {
-    root: PathBuf,
+    blobs: Arc<dyn Blobs>,
     /// Moved files, with their new paths.
     moved: RefCell<HashMap<String, String>>,
 }
@@ -100,16 +103,46 @@ struct Quarantine {
 impl Quarantine {
     /// Moves a file or directory of the store there. Needs no room on the disk.
     fn aside(&self, path: &str) -> Result<String, RunError> {
+        match self.blobs.directory() {
+            Some(root) => self.rename(root, path),
+            None => self.copy(path),
+        }
+    }
+
+    /// Moves objects: each is copied and then removed, so that nothing is lost in between.
+    fn copy(&self, path: &str) -> Result<String, RunError> {
+        let to = format!("{QUARANTINE}/{path}");
+        let inside = self.blobs.list(path)?;
+        if inside.is_empty() {
+            let mut free = std::iter::once(to.clone()).chain((1..).map(|copy| format!("{to}.{copy}")));
+            let bytes = self.blobs.read(path)?.unwrap_or_default();
+            let taken = free.find_map(|name| match self.blobs.create_new(&name, &bytes) {
+                Ok(true) => Some(Ok(name)),
+                Ok(false) => None,
+                Err(error) => Some(Err(error)),
+            });
+            let to = taken.transpose()?.unwrap_or(to);
+            self.blobs.delete(path)?;
+            self.moved.borrow_mut().insert(path.to_owned(), to.clone());
+            return Ok(to);
+        }
+        for name in inside {
+            self.copy(&format!("{path}/{name}"))?;
+        }
+        Ok(to)
+    }
+
+    fn rename(&self, root: &Path, path: &str) -> Result<String, RunError> {
         let failed = |source| RunError::Staging { path: path.to_owned(), source };
         let named = format!("{QUARANTINE}/{path}");
-        let free = |name: &String| fs::symlink_metadata(self.root.join(name)).is_err();
+        let free = |name: &String| fs::symlink_metadata(root.join(name)).is_err();
         let to = (1..).map(|copy| format!("{named}.{copy}"));
         let to = std::iter::once(named.clone()).chain(to).find(free).unwrap_or(named);
-        let whole = self.root.join(&to);
+        let whole = root.join(&to);
         if let Some(folder) = whole.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        let from = self.root.join(path);
+        let from = root.join(path);
         fs::rename(&from, &whole).map_err(failed)?;
         sync_directory(whole.parent());
         sync_directory(from.parent());

@@ -1,7 +1,6 @@
 //! Finds files in places where the store needs directories, so that nothing can be written there.
 
 use std::fs;
-use std::path::Path;
 
 use chrono::NaiveDate;
 use tidetable_export::DELTA_LOG;
@@ -45,6 +44,9 @@ impl Diagnosis {
                     self.found_file(path, format!("the Delta log of {export} cannot be written"), Remedy::Fix(remedy));
                 }
             }
+        }
+        if blobs.directory().is_none() {
+            return Ok(());
         }
         // If `exports` is a file, it was found above.
         let (lists, _) = Published::readable(blobs)?;
@@ -115,8 +117,9 @@ fn depth(folder: &str) -> usize {
     folder.matches('/').count()
 }
 
-/// Whether the path exists and is no directory.
+/// Whether the path exists and is no directory. In a bucket an object is in the way of no other.
 fn is_file(blobs: &dyn Blobs, path: &str) -> bool {
-    let path = Path::new(&blobs.display()).join(path);
+    let Some(root) = blobs.directory() else { return false };
+    let path = root.join(path);
     fs::symlink_metadata(&path).is_ok() && !path.is_dir()
 }

@@ -5,7 +5,6 @@ pub(crate) mod fix;
 pub(crate) mod in_the_way;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 use tidetable_record::{Runs, holder, rejected_lines};
@@ -268,9 +267,7 @@ impl Diagnosis {
             self.count(FindingKind::Lock);
             let path = format!("locks/{name}");
             // The lock of a running job may be half written.
-            let root = blobs.display();
-            let held = holder(Path::new(&root), job);
-            if held.map_err(|source| RunError::Lock { path: path.clone().into(), source })?.is_some() {
+            if holder(blobs, job)?.is_some() {
                 continue;
             }
             let Some(bytes) = blobs.read(&path)? else { continue };

@@ -81,6 +81,7 @@ impl HookRun<'_> {
             // Ctrl-C stops the run, and must not stop the hook that reports it.
             .process_group(0);
         if self.is_recorded {
+            // In a bucket it is a URL.
             command.env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()));
         }
         let mut child = command.spawn().map_err(|error| format!("cannot be started: {program}: {error}"))?;

@@ -99,6 +99,7 @@ impl<'a> PublishStage<'a> {
             let again = before.parts.into_iter().filter(|(label, _)| audit.damaged.contains(label));
             list.parts.extend(again);
             list.save(blobs)?;
+            published.tag = list.tag;
         }
         let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
         for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
@@ -175,11 +176,13 @@ impl<'a> PublishStage<'a> {
         let blobs = self.store.blobs().as_ref();
         let mut audit = FileAudit::default();
         let (mut gone, mut touched) = (Vec::new(), Vec::new());
+        let paths: Vec<String> = published.parts.values().flat_map(ListedPart::paths).collect();
+        let mut stats = blobs.stat_all(&paths)?.into_iter();
         for (label, part) in &published.parts {
             let mut files = part.files();
             let (mut there, mut damaged) = (0, None);
             for ((path, _), file) in part.files_at().into_iter().zip(&mut files) {
-                let state = file.state(blobs, &path)?;
+                let state = file.state_by(blobs, &path, stats.next().flatten())?;
                 there += usize::from(state != FileState::Missing);
                 match state {
                     FileState::SameBytes(stamp) => {

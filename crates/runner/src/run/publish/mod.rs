@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use tidetable_export::{
-    EmptyPart, ExportError, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log,
+    EmptyPart, ExportError, FileMode, PublishRequest, PublishedPart, publish, record, retire, sweep, sweep_retired,
+    write_log,
 };
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
@@ -94,6 +95,7 @@ impl PublishStage<'_> {
             let left = self.round(&round, &mut published, done)?;
             self.note_passes(compared, &round.passes);
             sweep(self.store, &left.obsolete)?;
+            sweep_retired(self.store, &mut published, (self.options.clock)())?;
             self.options.stop.check()?;
             places = left.again.keys().copied().collect();
             if places.is_empty() {
@@ -189,6 +191,7 @@ impl PublishStage<'_> {
                     PartResult::Refused | PartResult::Failed(_) => {}
                 }
             }
+            retire(self.store, published, &listed, (self.options.clock)());
             record(self.store, published, &self.job.name, &listed)?;
             done.parts.extend(records);
             left.obsolete.extend(listed.into_iter().flat_map(|part| part.obsolete));

@@ -3,7 +3,6 @@
 pub(crate) mod columns;
 pub(crate) mod rows;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -62,10 +61,9 @@ struct RunsTable {
 }
 
 impl RunsTable {
-    /// The rows of all runs, oldest first.
-    fn rows(&self) -> Result<Vec<Row>> {
+    /// The rows of all runs, oldest first; `clock` is the time of the query, microseconds.
+    fn rows(&self, clock: i64) -> Result<Vec<Row>> {
         let blobs = self.store.blobs().as_ref();
-        let root = PathBuf::from(blobs.display());
         let mut rows = Vec::new();
         if let RowsOf::Failing(of) = self.table.rows {
             for run in runs_with_failing_rows(blobs).map_err(external)? {
@@ -73,8 +71,9 @@ impl RunsTable {
             }
             return Ok(rows);
         }
-        for name in Runs::of(blobs).names().map_err(external)? {
-            let record = match Runs::of(blobs).load(&name) {
+        let names = Runs::of(blobs).names().map_err(external)?;
+        for loaded in Runs::of(blobs).load_each(names.into_iter()) {
+            let record = match loaded {
                 Ok(Some(record)) => record,
                 // Removed by a clean-up since the listing.
                 Ok(None) => continue,
@@ -84,7 +83,7 @@ impl RunsTable {
                 }
             };
             match self.table.rows {
-                RowsOf::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
+                RowsOf::Run(of) => rows.push(of(&record, state_of(blobs, &record, clock).map_err(external)?)),
                 RowsOf::Listed(of) => of(&record, &mut rows),
                 RowsOf::Failing(_) => {}
                 RowsOf::Rejected(of) => {
@@ -114,7 +113,9 @@ impl TableProvider for RunsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let batch = batch(self.table.columns, &self.schema, &self.rows()?)?;
+        let clock = state.execution_props().query_execution_start_time;
+        let clock = clock.map_or(i64::MIN, |time| time.timestamp_micros());
+        let batch = batch(self.table.columns, &self.schema, &self.rows(clock)?)?;
         let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
         rows.scan(state, projection, filters, limit).await
     }

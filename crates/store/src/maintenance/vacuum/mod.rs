@@ -22,6 +22,9 @@ use decide::{FoundFile, TableFiles, decide, oldest_kept};
 pub use decide::{Removal, RemovalKind};
 pub use options::VacuumOptions;
 
+/// Files removed in one call: a request of S3 takes as many.
+const BATCH: usize = 1000;
+
 /// The files that a vacuum of a table removes.
 #[derive(Debug, Clone)]
 pub struct VacuumPlan {
@@ -59,13 +62,23 @@ impl VacuumPlan {
             let found = table.blobs().stat(&path)?;
             Ok(found.map(|Stat { bytes, modified, .. }| FoundFile { path, bytes, modified }))
         };
-        let numbered = |numbers: Vec<u64>, path: &dyn Fn(u64) -> String| -> Result<Vec<(u64, FoundFile)>> {
-            let files = numbers.into_iter().map(|number| Ok((number, stat(path(number))?)));
-            // Files that vanished since were removed by another vacuum.
-            Ok(files.collect::<Result<Vec<_>>>()?.into_iter().filter_map(|(at, file)| Some((at, file?))).collect())
+        // The files of a directory by their names without this ending.
+        let files = |directory: String, ending: &str| -> Result<Vec<(String, FoundFile)>> {
+            let found = table.blobs().list_stats(&directory)?.into_iter();
+            let file = |(name, Stat { bytes, modified, .. }): (String, Stat)| {
+                let path = format!("{directory}/{name}");
+                Some((name.strip_suffix(ending)?.to_owned(), FoundFile { path, bytes, modified }))
+            };
+            Ok(found.filter_map(file).collect())
+        };
+        let numbered = |directory: String| -> Result<Vec<(u64, FoundFile)>> {
+            let found = files(directory, ".json")?.into_iter();
+            let mut found: Vec<_> = found.filter_map(|(name, file)| Some((name.parse().ok()?, file))).collect();
+            found.sort_unstable_by_key(|(number, _)| *number);
+            Ok(found)
         };
         let (stored, sst_store) = (table.manifests(), table.ssts());
-        let manifests = numbered(stored.file_numbers(&stored.directory())?, &|number| stored.path(number))?;
+        let manifests = numbered(stored.directory())?;
         let newest = table.latest_number()?;
         let first = stored.kept()?.oldest;
         let line = manifests.partition_point(|(number, _)| *number < first);
@@ -83,13 +96,9 @@ impl VacuumPlan {
                 Ok(())
             })?;
         }
-        let checkpoints =
-            numbered(stored.file_numbers(&stored.checkpoint_directory())?, &|number| stored.checkpoint_path(number))?;
+        let checkpoints = numbered(stored.checkpoint_directory())?;
         // Listed after reading versions: SSTs committed since are newer than any file to remove.
-        let names = table.blobs().list(&sst_store.directory())?;
-        let ssts = names.iter().filter_map(|name| name.strip_suffix(".sst"));
-        let ssts = ssts.map(|id| Ok(stat(sst_store.path(id))?.map(|file| (id.to_owned(), file))));
-        let ssts: Vec<Option<(String, FoundFile)>> = ssts.collect::<Result<_>>()?;
+        let ssts = files(sst_store.directory(), ".sst")?;
         let mut leftovers = Vec::new();
         for path in dead_pins {
             leftovers.extend(stat(path)?);
@@ -100,7 +109,7 @@ impl VacuumPlan {
                 leftovers.extend(stat(path)?);
             }
         }
-        let found = TableFiles { manifests, checkpoints, ssts: ssts.into_iter().flatten().collect(), leftovers };
+        let found = TableFiles { manifests, checkpoints, ssts, leftovers };
         let removals = decide(found, oldest, &named, options);
         Ok(Self { table: table.clone(), options, newest, oldest, removals })
     }
@@ -128,8 +137,12 @@ impl VacuumPlan {
             self.table.blobs().delete(&removal.path)?;
         }
         let (plan, version) = store.with_room(|| self.announce(ids))?;
-        for removal in &plan.removals {
-            plan.table.blobs().delete(&removal.path)?;
+        // Manifests one by one, in ascending order; others in batches, which is one request each in a bucket.
+        for removals in plan.removals.chunk_by(|a, b| a.kind == b.kind && a.kind != RemovalKind::Manifest) {
+            for batch in removals.chunks(BATCH) {
+                let paths: Vec<String> = batch.iter().map(|removal| removal.path.clone()).collect();
+                plan.table.blobs().delete_all(&paths)?;
+            }
         }
         Ok(VacuumDone { removals: plan.removals, version })
     }

@@ -1,0 +1,119 @@
+//! A job at a glance as text: a line an export, the newest runs, checks that failed, the steps of its lineage.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use tidetable_runner::report::{DayState, Overview};
+
+use super::stored::{published, seconds};
+use crate::args::Output;
+use crate::error::CliError;
+use crate::output::values::{count, time};
+use crate::output::{ResultRows, row};
+
+/// Most runs shown.
+const RUNS: usize = 5;
+
+/// One sentence on the job: what is published, and what is not.
+pub(super) fn headline(job: &str, overview: &Overview) -> String {
+    let of = |state| overview.days.iter().filter(|day| day.state == state).count() as u64;
+    let newest =
+        overview.newest().map_or("nothing is published".to_owned(), |day| format!("there are days up to {day}"));
+    let wrong = [(of(DayState::Failed), "failed"), (of(DayState::Missing), "missing"), (of(DayState::Late), "late")];
+    let wrong: Vec<String> = wrong
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{} {word}", count(*number, "day")))
+        .collect();
+    match wrong.as_slice() {
+        [] => format!("{job}: {newest}, none is missing, failed or late."),
+        wrong => format!("{job}: {newest}; {}.", wrong.join(", ")),
+    }
+}
+
+/// Writes the text; in formats for programs, the days only.
+pub(super) fn write(
+    job: &str,
+    overview: &Overview,
+    states: &[&str],
+    output: Output,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    if output == Output::Csv {
+        return days(overview).write(output, out);
+    }
+    writeln!(out, "{}", headline(job, overview))?;
+    exports(overview).write(output, out)?;
+    runs(overview, states).write(output, out)?;
+    if !overview.rules.is_empty() {
+        checks(overview).write(output, out)?;
+    }
+    steps(overview).write(output, out)
+}
+
+fn exports(overview: &Overview) -> ResultRows {
+    let mut rows = ResultRows::new(&[
+        "export",
+        "first day",
+        "last day",
+        "published",
+        "late",
+        "sealed",
+        "missing",
+        "failed",
+        "rejected rows",
+    ]);
+    let names: BTreeSet<&str> = overview.days.iter().map(|day| day.of.as_str()).collect();
+    for name in names {
+        let days = || overview.days.iter().filter(|day| day.of == name);
+        let state = |state| overview.count(name, state);
+        rows.push(row![
+            name,
+            days().map(|day| day.day).min().map(|day| day.to_string()),
+            days().map(|day| day.day).max().map(|day| day.to_string()),
+            state(DayState::Published),
+            state(DayState::Late),
+            state(DayState::Sealed),
+            state(DayState::Missing),
+            state(DayState::Failed),
+            days().map(|day| day.rejected).sum::<u64>()
+        ]);
+    }
+    rows
+}
+
+fn days(overview: &Overview) -> ResultRows {
+    let mut rows = ResultRows::new(&["of", "day", "state", "rows", "rejected", "run"]);
+    for day in &overview.days {
+        rows.push(row![day.of, day.day.to_string(), day.state.name(), day.rows, day.rejected, day.run]);
+    }
+    rows
+}
+
+fn runs(overview: &Overview, states: &[&str]) -> ResultRows {
+    let mut rows = ResultRows::new(&["run", "outcome", "began", "seconds", "read", "rejected", "published"]);
+    for (record, state) in overview.runs.iter().zip(states).rev().take(RUNS) {
+        let (read, rejected) = (record.totals().rows_read, record.all_rejected());
+        rows.push(row![record.run, *state, time(record.started), seconds(record), read, rejected, published(record)]);
+    }
+    rows
+}
+
+fn checks(overview: &Overview) -> ResultRows {
+    let mut rows = ResultRows::new(&["check", "rule", "on", "last", "failed", "of"]);
+    for rule in &overview.rules {
+        let failed = rule.values.iter().filter(|value| !value.passed).count();
+        let last = rule.values.last().map(|value| value.measured);
+        rows.push(row![rule.check, rule.rule, rule.on, last, failed, rule.values.len()]);
+    }
+    rows
+}
+
+fn steps(overview: &Overview) -> ResultRows {
+    let mut rows = ResultRows::new(&["from", "name", "into", "into name", "items", "rows", "rejected"]);
+    for step in &overview.steps {
+        let (from, into) = (&step.from, &step.into);
+        rows.push(row![from.kind.name(), from.name, into.kind.name(), into.name, step.items, step.rows, step.rejected]);
+    }
+    rows
+}

@@ -1,0 +1,72 @@
+//! A table: what its rows are made of, where its bytes are, and what its versions were.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A page on a table. Sections without content are left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TablePage {
+    /// The heading and the title of the window, such as `Table SENSOR`.
+    pub title: String,
+    /// One line on it: job, version, rows, bytes.
+    pub subtitle: String,
+    /// The command that made the page.
+    pub command: String,
+    /// Template of the row key.
+    pub row_key: String,
+    /// Row keys as they are, the first and others at even distances.
+    pub keys: Vec<String>,
+    /// Families with their columns.
+    pub families: Vec<FamilyText>,
+    /// Fields of records, as SQL shows them: name and type.
+    pub fields: Vec<(String, String)>,
+    /// Bytes in files by column, largest first.
+    pub bytes: Vec<(String, u64)>,
+    /// Windows with their files, oldest first.
+    pub windows: Vec<WindowBar>,
+    /// Versions that are kept, oldest first.
+    pub versions: Vec<VersionText>,
+    /// What `--output json` prints.
+    pub data: Value,
+}
+
+/// A family.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FamilyText {
+    /// Its name.
+    pub name: String,
+    /// Its garbage collection; may be empty.
+    pub gc: String,
+    /// Qualifiers and what their values are.
+    pub columns: Vec<(String, String)>,
+}
+
+/// A window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowBar {
+    /// Its name, such as `2018-01-05`.
+    pub window: String,
+    /// Number of files.
+    pub files: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Cells in them.
+    pub cells: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// A version.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VersionText {
+    /// Its number.
+    pub number: u64,
+    /// When it was committed, microseconds since the epoch; `None` if not recorded.
+    pub at: Option<i64>,
+    /// Its files and their bytes.
+    pub files: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// The inputs it holds.
+    pub inputs: u64,
+}

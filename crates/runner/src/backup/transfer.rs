@@ -1,0 +1,275 @@
+//! Copies a store into another root, folder or bucket: tables with their versions, exports, records.
+//!
+//! Files that are named come before what names them: published files before their list, SSTs before manifests, which
+//! are written in ascending order. So an interrupted copy is an older state of the store, and the next one goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use tidetable_record::Runs;
+use tidetable_store::maintenance::Pins;
+use tidetable_store::published::Published;
+use tidetable_store::{Blobs, Store, StoreError, Table};
+
+use crate::backup::catalog::Held;
+use crate::backup::error::BackupError;
+use crate::backup::vault::{Copied, copy, hash};
+use crate::run::{LeaseTimes, Stop, take_all};
+
+/// Attempts to read an export that is being published.
+const ROUNDS: usize = 3;
+/// Interval of renewing pins, which expire after an hour.
+const RENEW: Duration = Duration::from_secs(300);
+/// Directories of small files that are copied whole.
+const SMALL: [&str; 4] = ["rejected", "failing", "failures", "seen"];
+
+/// The result of a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreCopy {
+    /// Tables and their newest version.
+    pub tables: BTreeMap<String, u64>,
+    /// Exports.
+    pub exports: usize,
+    /// Files that were copied.
+    pub copied: u64,
+    /// Their bytes.
+    pub copied_bytes: u64,
+    /// Files that were there already.
+    pub known: u64,
+    /// Damaged files of the store, which the copy does not have.
+    pub damaged: Vec<String>,
+}
+
+/// Copies the contents of `from` into the root of `to`, which is empty or an older copy of it. Every file is compared
+/// with its checksum as it passes. Jobs may run in `from` meanwhile, not in `to`. `id` names the pins.
+///
+/// # Errors
+/// [`BackupError::OtherStore`], or if something cannot be read or written; the next copy goes on from there.
+pub fn copy_store(from: &Store, to: &Store, id: &str, stop: &Stop) -> Result<StoreCopy, BackupError> {
+    let _locks = take_all(to.blobs(), LeaseTimes::default())?;
+    let mut copying = Copying { from, to, stop, done: StoreCopy::default() };
+    for run in Runs::of(from.blobs().as_ref()).names()? {
+        copying.small(&format!("runs/{run}.json"))?;
+    }
+    for folder in SMALL {
+        for name in from.blobs().list(folder)? {
+            copying.small(&format!("{folder}/{name}"))?;
+        }
+    }
+    for name in from.blobs().list("exports")? {
+        if let Some(export) = name.strip_suffix(".json") {
+            copying.export(export)?;
+        }
+    }
+    let pins = Pins::all(from, id)?;
+    copying.done.damaged.extend(pins.damaged.iter().map(ToString::to_string));
+    let mut renewed = Instant::now();
+    for (name, newest) in &pins.numbers {
+        copying.table(&from.table(name), *newest, &mut || {
+            if renewed.elapsed() > RENEW {
+                pins.renew()?;
+                renewed = Instant::now();
+            }
+            Ok(())
+        })?;
+    }
+    Ok(copying.done)
+}
+
+/// A copy in progress.
+struct Copying<'a> {
+    from: &'a Store,
+    to: &'a Store,
+    stop: &'a Stop,
+    done: StoreCopy,
+}
+
+impl Copying<'_> {
+    fn blobs(&self) -> (&dyn Blobs, &dyn Blobs) {
+        (self.from.blobs().as_ref(), self.to.blobs().as_ref())
+    }
+
+    fn go_on(&self) -> Result<(), BackupError> {
+        match self.stop.asked() {
+            Some(stopped) => Err(crate::run::RunError::from(stopped).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn wrote(&mut self, bytes: u64) {
+        self.done.copied += 1;
+        self.done.copied_bytes += bytes;
+    }
+
+    /// Copies a small file that may change: a record, rejected rows.
+    fn small(&mut self, path: &str) -> Result<(), BackupError> {
+        self.go_on()?;
+        let (from, to) = self.blobs();
+        // `clean` may have removed it since it was listed.
+        let Some(bytes) = from.read(path)? else { return Ok(()) };
+        if to.read(path)?.as_ref() == Some(&bytes) {
+            self.done.known += 1;
+            return Ok(());
+        }
+        to.replace(path, &bytes)?;
+        self.wrote(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Copies a file with known length and checksum; with `trusts_name` one that is there is not read back.
+    fn file(&mut self, file: &Held, trusts_name: bool) -> Result<Copied, BackupError> {
+        self.go_on()?;
+        let (from, to) = self.blobs();
+        let copied = copy((from, &file.path), (to, &file.path), file, trusts_name)?;
+        match copied {
+            Copied::New => self.wrote(file.bytes),
+            Copied::Known => self.done.known += 1,
+            Copied::Missing | Copied::Differs => {}
+        }
+        Ok(copied)
+    }
+
+    /// Copies the published files of an export, its Delta logs, and then its list.
+    fn export(&mut self, export: &str) -> Result<(), BackupError> {
+        let list_path = format!("exports/{export}.json");
+        for round in 1..=ROUNDS {
+            let (from, to) = (self.from.blobs().as_ref(), self.to.blobs().as_ref());
+            let Some(before) = from.read(&list_path)? else { return Ok(()) };
+            let mut list = match Published::load(from, export) {
+                Ok(list) => list,
+                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error) => {
+                    self.done.damaged.push(error.to_string());
+                    return Ok(());
+                }
+            };
+            let mut wrong = Vec::new();
+            for (label, part) in &list.parts {
+                for (path, file) in part.files_at() {
+                    let held = Held { path, bytes: file.bytes, checksum: file.checksum };
+                    match self.file(&held, false)? {
+                        Copied::New | Copied::Known => {}
+                        Copied::Missing => wrong.push((label.clone(), format!("{} is missing", held.path))),
+                        Copied::Differs => {
+                            wrong.push((label.clone(), format!("{} is not what its list says", held.path)));
+                        }
+                    }
+                }
+            }
+            let folders: BTreeSet<&str> =
+                list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
+            for folder in folders {
+                let log = format!("exports/{folder}/_delta_log");
+                for name in from.list(&log)? {
+                    self.small(&format!("{log}/{name}"))?;
+                }
+            }
+            let is_settled = from.read(&list_path)?.as_ref() == Some(&before);
+            if !is_settled && round < ROUNDS {
+                continue;
+            }
+            // A run in the copy publishes them again.
+            for (label, reason) in wrong {
+                list.parts.remove(&label);
+                if is_settled {
+                    self.done.damaged.push(reason);
+                }
+            }
+            list.retired.clear();
+            for part in list.parts.values_mut() {
+                let mut files = part.files_at();
+                for (path, file) in &mut files {
+                    file.stamp = to.stat(path)?.and_then(|found| found.stamp);
+                }
+                let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
+                *part = part.clone().with_files(&files);
+            }
+            let known = Published::load(to, export)?;
+            list.tag.clone_from(&known.tag);
+            if list == known {
+                self.done.known += 1;
+            } else {
+                list.save(to)?;
+                self.wrote(before.len() as u64);
+            }
+            self.done.exports += 1;
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Copies the versions of a table up to `newest`.
+    fn table(
+        &mut self,
+        table: &Table,
+        newest: u64,
+        renew: &mut dyn FnMut() -> Result<(), BackupError>,
+    ) -> Result<(), BackupError> {
+        let name = table.name();
+        let (manifests, checkpoints) = (format!("tables/{name}/manifest"), format!("tables/{name}/checkpoint"));
+        let numbers: Vec<u64> = table.version_numbers()?.into_iter().filter(|number| *number <= newest).collect();
+        let Some(oldest) = numbers.first().copied() else { return Ok(()) };
+        let held = self.to.table(name).version_numbers()?;
+        let mut ssts: BTreeMap<String, Held> = BTreeMap::new();
+        table.walk(oldest, newest, |version| {
+            for sst in version.ssts() {
+                ssts.entry(sst.id.clone()).or_insert_with(|| Held {
+                    path: table.sst_path(&sst.id),
+                    bytes: sst.bytes,
+                    checksum: sst.checksum.clone(),
+                });
+            }
+            Ok(())
+        })?;
+        for file in ssts.values() {
+            match self.file(file, true)? {
+                Copied::New | Copied::Known => {}
+                Copied::Missing => self.done.damaged.push(format!("{} is missing", file.path)),
+                Copied::Differs => self.done.damaged.push(format!("{} is not what its manifest says", file.path)),
+            }
+            renew()?;
+        }
+        let is_wanted = |name: &str| name.split('.').next().and_then(|number| number.parse().ok());
+        let files = |directory: &str| -> Result<Vec<String>, BackupError> {
+            let names = self.from.blobs().list(directory)?.into_iter();
+            let wanted = names.filter(|name| is_wanted(name).is_some_and(|number: u64| number <= newest));
+            Ok(wanted.map(|name| format!("{directory}/{name}")).collect())
+        };
+        let mut paths = files(&manifests)?;
+        paths.retain(|path| path.rsplit('/').next().and_then(is_wanted).is_some_and(|number| number >= oldest));
+        // A manifest that the copy has must be the same one: otherwise the copy is of another table.
+        let last = |path: &str| path.rsplit('/').next().and_then(is_wanted);
+        for path in paths.iter().filter(|path| last(path).is_some_and(|number| held.contains(&number))) {
+            let (from, to) = self.blobs();
+            if let (Some(ours), Some(theirs)) = (from.read(path)?, to.read(path)?)
+                && ours != theirs
+            {
+                return Err(BackupError::OtherStore { root: to.display(), path: path.clone() });
+            }
+        }
+        if held.last().is_some_and(|last| *last > newest) {
+            return Err(BackupError::OtherStore { root: self.to.blobs().display(), path: manifests });
+        }
+        for path in paths.iter().chain(&files(&checkpoints)?) {
+            self.once(path)?;
+        }
+        self.done.tables.insert(name.to_owned(), newest);
+        Ok(())
+    }
+
+    /// Copies a small file that never changes.
+    fn once(&mut self, path: &str) -> Result<(), BackupError> {
+        self.go_on()?;
+        let (from, to) = self.blobs();
+        let Some(bytes) = from.read(path)? else { return Ok(()) };
+        if to.read(path)?.as_ref() == Some(&bytes) || !to.create_new(path, &bytes)? {
+            self.done.known += 1;
+            return Ok(());
+        }
+        match hash(to, path)? {
+            Some((_, checksum)) if checksum == Held::of(path, &bytes).checksum => self.wrote(bytes.len() as u64),
+            _ => self.done.damaged.push(format!("{path} was not written as it was read")),
+        }
+        Ok(())
+    }
+}

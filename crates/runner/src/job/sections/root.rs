@@ -1,0 +1,82 @@
+//! Reads `root` of a tidetable.toml: the place of the store, as a string or a table with its settings.
+
+use std::time::Duration;
+
+use crate::job::fields::{Fields, Reader};
+use crate::job::keys::{CACHE, ROOT};
+use crate::job::problem::Mistake;
+use crate::job::sections::hooks::seconds;
+use crate::job::sections::storage::{StorageSetting, read_settings, service};
+use crate::size::parse_size;
+
+/// Shortest lease: renewals of a shorter one could not keep it.
+const SHORTEST_LEASE: Duration = Duration::from_secs(6);
+/// Longest lease: a killed run keeps others waiting for so long.
+const LONGEST_LEASE: Duration = Duration::from_secs(3600);
+
+/// The root of a project, as its tidetable.toml has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Root {
+    /// A path or URL; `None` for the default.
+    pub place: Option<String>,
+    /// Settings of the bucket.
+    pub storage: Vec<StorageSetting>,
+    /// How long the lock of a job in a bucket holds without being renewed.
+    pub lease: Option<Duration>,
+    /// The cache of a bucket on the local disk.
+    pub cache: CacheSettings,
+}
+
+/// The cache of a bucket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Its directory; `None` for the default.
+    pub dir: Option<String>,
+    /// Its size in bytes; `None` for the default.
+    pub size: Option<u64>,
+}
+
+/// Reads `root`.
+pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
+    let mut root = Root::default();
+    let Some(value) = project.value("root") else { return root };
+    let at = project.key_at("root");
+    if let Some(text) = project.text(reader, "root") {
+        if text.value.is_empty() {
+            reader.refuse(text.at.clone(), Mistake::Empty { key: "root" });
+        }
+        root.place = Some(text.owned());
+        return root;
+    }
+    let Some(fields) = Fields::of_value(reader, &ROOT, value, at) else { return root };
+    if let Some(text) = fields.text(reader, "url") {
+        if text.value.is_empty() {
+            reader.refuse(text.at.clone(), Mistake::Empty { key: "url" });
+        }
+        root.place = Some(text.owned());
+    }
+    // Without a bucket here, the settings are for that of `--root`.
+    let services: Vec<_> = root.place.as_deref().and_then(service).into_iter().collect();
+    root.storage = read_settings(reader, &fields, &services);
+    if let Some(cache) = fields.value("cache")
+        && let Some(cache) = Fields::of_value(reader, &CACHE, cache, fields.key_at("cache"))
+    {
+        root.cache.dir = cache.text(reader, "dir").map(|text| text.owned());
+        if let Some(text) = cache.text(reader, "size") {
+            match parse_size(text.value) {
+                Ok(size) => root.cache.size = Some(size),
+                Err(problem) => {
+                    let value = text.value.to_owned();
+                    reader.refuse(text.at, Mistake::NotASize { key: "size", value, problem });
+                }
+            }
+        }
+    }
+    if let Some(text) = fields.text(reader, "lease") {
+        match seconds(text.value).filter(|lease| (SHORTEST_LEASE..=LONGEST_LEASE).contains(lease)) {
+            Some(lease) => root.lease = Some(lease),
+            None => reader.refuse(text.at.clone(), Mistake::Lease { value: text.owned() }),
+        }
+    }
+    root
+}

@@ -1,0 +1,91 @@
+//! Tries whether a bucket can be the root of a store: it is reached, its conditional writes are conditional, and its clock.
+
+use tidetable_layout::time::MINUTE;
+use tidetable_store::Blobs;
+
+use crate::run::RunError;
+
+/// Difference of clocks that is survived, microseconds.
+pub const SKEW: i64 = 10 * MINUTE;
+
+/// A bucket that can be the root of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BucketCheck {
+    /// How far its clock is ahead of ours, microseconds, to a second or so; `None` if it does not tell.
+    pub ahead: Option<i64>,
+}
+
+/// Tries a bucket by writing, comparing and removing an object whose name has `id`, which is new. Nothing else is touched.
+///
+/// # Errors
+/// [`RunError::Unconditional`] if the bucket overwrites what it should not, or if it cannot be reached or written.
+pub fn check_bucket(blobs: &dyn Blobs, id: &str, clock: fn() -> i64) -> Result<BucketCheck, RunError> {
+    let path = format!("checks/{id}");
+    let tried = tried(blobs, &path, clock);
+    let removed = blobs.delete(&path);
+    let check = tried?;
+    removed?;
+    Ok(check)
+}
+
+fn tried(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<BucketCheck, RunError> {
+    let refuse = |what| Err(RunError::Unconditional { root: blobs.display(), what });
+    let read = || Ok::<_, RunError>(blobs.read_tagged(path)?.unwrap_or_default());
+    let before = clock();
+    if !blobs.create_new(path, b"first")? {
+        return refuse("it refused to create a new object");
+    }
+    let after = clock();
+    let (bytes, first) = read()?;
+    if bytes != b"first".as_slice() {
+        return refuse("an object was not there after it was written");
+    }
+    if blobs.create_new(path, b"second")? || read()?.0 != b"first".as_slice() {
+        return refuse("an object was overwritten that was to be created only if absent (If-None-Match)");
+    }
+    let Some(first) = first else { return refuse("its objects have no tags (ETag) to compare") };
+    let Some(second) = blobs.replace_if(path, b"second", &first)? else {
+        return refuse("it refused to replace an object that had not changed (If-Match)");
+    };
+    if blobs.replace_if(path, b"third", &first)?.is_some() || read()?.0 != b"second".as_slice() || first == second {
+        return refuse("an object was overwritten that had changed (If-Match)");
+    }
+    // Its time is that of the second write, which came after both times of ours, or of the first.
+    let modified = blobs.stat(path)?.and_then(|found| found.modified);
+    let now = clock();
+    let ahead = |modified: i64| match modified {
+        late if late > now => late - now,
+        early if early < before.min(after) => early - before.min(after),
+        _ => 0,
+    };
+    Ok(BucketCheck { ahead: modified.map(ahead) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+    use tidetable_store::storage::BucketBlobs;
+    use tidetable_store::{Blobs, LocalBlobs};
+
+    use super::*;
+
+    #[test]
+    fn a_bucket_that_compares_is_right_and_one_that_does_not_is_refused() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let store = Arc::new(InMemory::new());
+        let bucket = BucketBlobs::new(store, "root".into(), runtime.handle().clone(), "memory".to_owned());
+        let now = || chrono::Utc::now().timestamp_micros();
+        assert_eq!(check_bucket(&bucket, "1", now).unwrap(), BucketCheck { ahead: Some(0) });
+        let late = check_bucket(&bucket, "2", || 0).unwrap().ahead.unwrap();
+        assert!(late > SKEW, "{late}");
+        assert!(bucket.list("").unwrap().is_empty());
+        // A directory has no tags.
+        let root = tempfile::tempdir().unwrap();
+        let directory = LocalBlobs::new(root.path().to_owned());
+        let refused = check_bucket(&directory, "1", || 0).unwrap_err();
+        assert!(matches!(refused, RunError::Unconditional { .. }), "{refused}");
+        assert!(directory.list("checks").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,221 @@
+//! Days of exports: published, late, failed, missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_record::{Failures, Outcome, PartState, RunRecord};
+use tidetable_store::Version;
+use tidetable_store::published::Published;
+
+use crate::job::Per;
+use crate::report::days::period_of;
+use crate::report::status::DaysOf;
+
+/// A day of an export, or of a table of a job without exports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayOf {
+    /// The export or table.
+    pub of: String,
+    /// The day, in the time zone of the job.
+    pub day: NaiveDate,
+    /// How it is.
+    pub state: DayState,
+    /// Rows published; of a month, those of the month.
+    pub rows: u64,
+    /// Rejected rows of the inputs that hold this day in UTC.
+    pub rejected: u64,
+    /// The run that published it last, if known.
+    pub run: Option<String>,
+}
+
+/// How a day is; of several parts of a day, the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DayState {
+    /// Published by the first run that could.
+    Published,
+    /// Published by a later one.
+    Late,
+    /// Changed, but stays as published, because cells of it have expired.
+    Sealed,
+    /// Not there, though days before and after it are.
+    Missing,
+    /// Its last try failed, or a check of it.
+    Failed,
+}
+
+impl DayState {
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Late => "late",
+            Self::Sealed => "sealed",
+            Self::Missing => "missing",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The days of a job. `runs` are its records, the oldest first.
+pub(super) fn days(
+    tz: Tz,
+    runs: &[RunRecord],
+    lists: &[Published],
+    versions: &BTreeMap<String, Version>,
+    failures: &Failures,
+    gaps: &[DaysOf],
+) -> Vec<DayOf> {
+    let mut found = Days { tz, rejected: rejected(versions), days: BTreeMap::new() };
+    let sealed = sealed(runs);
+    for list in lists {
+        for (label, part) in &list.parts {
+            let is_sealed = sealed.contains(&(list.name.as_str(), label.as_str()));
+            let state = match (is_sealed, is_late(tz, runs, &list.name, label)) {
+                (true, _) => DayState::Sealed,
+                (false, true) => DayState::Late,
+                (false, false) => DayState::Published,
+            };
+            found.note(&list.name, label, state, part.rows, Some(part.run.as_str()));
+        }
+    }
+    if lists.is_empty() {
+        for (table, version) in versions {
+            for day in version.windows.iter().flat_map(|window| window.days.keys()) {
+                let label = NaiveDate::from_epoch_days(*day).map(|day| day.to_string()).unwrap_or_default();
+                found.note(table, &label, DayState::Published, 0, None);
+            }
+        }
+    }
+    for (of, labels) in &failures.of {
+        labels
+            .iter()
+            .for_each(|(label, failure)| found.note(of, label, DayState::Failed, 0, Some(failure.run.as_str())));
+    }
+    for gap in gaps {
+        gap.days.iter().for_each(|label| found.note(&gap.of, label, DayState::Missing, 0, None));
+    }
+    found.days.into_values().collect()
+}
+
+struct Days {
+    tz: Tz,
+    rejected: BTreeMap<NaiveDate, u64>,
+    days: BTreeMap<(String, NaiveDate), DayOf>,
+}
+
+impl Days {
+    /// Adds a part to the days it covers. A part without days, of an export with `per = "query"`, is none of a calendar.
+    fn note(&mut self, of: &str, label: &str, state: DayState, rows: u64, run: Option<&str>) {
+        let Some(period) = period_of(label).filter(|period| period.per != Per::Query) else { return };
+        let (first, last) = period.days(self.tz);
+        for day in first.iter_days().take_while(|day| *day <= last) {
+            let rejected = self.rejected.get(&day).copied().unwrap_or_default();
+            let known = self.days.entry((of.to_owned(), day)).or_insert_with(|| DayOf {
+                of: of.to_owned(),
+                day,
+                state,
+                rows: 0,
+                rejected,
+                run: None,
+            });
+            known.state = known.state.max(state);
+            known.rows += rows;
+            known.run = run.map(str::to_owned).max(known.run.take());
+        }
+    }
+}
+
+/// Rejected rows by UTC day of the inputs that have them. Tables of one source reject the same rows, so the largest number of
+/// an input counts.
+fn rejected(versions: &BTreeMap<String, Version>) -> BTreeMap<NaiveDate, u64> {
+    let mut by_input: BTreeMap<&str, (u64, &[i32])> = BTreeMap::new();
+    for input in versions.values().flat_map(|version| version.inputs.iter()).filter(|input| input.rejected > 0) {
+        let most = by_input.entry(&input.path).or_insert((0, input.days.as_slice()));
+        most.0 = most.0.max(input.rejected);
+    }
+    let mut by_day = BTreeMap::new();
+    for (rows, days) in by_input.into_values() {
+        for day in days.iter().filter_map(|day| NaiveDate::from_epoch_days(*day)) {
+            *by_day.entry(day).or_default() += rows;
+        }
+    }
+    by_day
+}
+
+/// Parts whose last try left them as published, because cells of them have expired.
+fn sealed(runs: &[RunRecord]) -> BTreeSet<(&str, &str)> {
+    let mut last = BTreeMap::new();
+    for part in runs.iter().flat_map(|run| &run.exports) {
+        last.insert((part.export.as_str(), part.label.as_str()), part.state);
+    }
+    last.into_iter().filter(|(_, state)| *state == PartState::Sealed).map(|(part, _)| part).collect()
+}
+
+/// Whether a run that came after the end of the part, and could have published it, did not. The job may have had no such
+/// export then: runs before the first that names it count only if they failed.
+fn is_late(tz: Tz, runs: &[RunRecord], export: &str, label: &str) -> bool {
+    let Some(period) = period_of(label) else { return false };
+    let end = period.bounds(tz).end;
+    let has = |run: &&RunRecord| run.exports.iter().any(|part| part.export == export);
+    let is_first = |run: &&RunRecord| {
+        let is_it = |part: &&tidetable_record::ExportRecord| part.export == export && part.label == label;
+        run.exports.iter().filter(is_it).any(|part| part.state == PartState::Published)
+    };
+    let Some(first) = runs.iter().position(|run| is_first(&run)) else { return false };
+    let named = runs.iter().position(|run| has(&run)).unwrap_or(first);
+    runs.iter().take(first).enumerate().any(|(at, run)| {
+        run.now >= end
+            && run.asked.is_whole()
+            && (at >= named || !matches!(run.outcome, Outcome::Ok | Outcome::Running))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidetable_layout::time::DAY;
+    use tidetable_record::ExportRecord;
+
+    fn run(now: i64, outcome: Outcome, parts: &[(&str, PartState)]) -> RunRecord {
+        let part = |(label, state): &(&str, PartState)| ExportRecord {
+            export: "E".to_owned(),
+            label: (*label).to_owned(),
+            part: String::new(),
+            reason: String::new(),
+            state: *state,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        RunRecord { now, outcome, exports: parts.iter().map(part).collect(), ..RunRecord::default() }
+    }
+
+    #[test]
+    fn a_day_is_late_after_a_run_that_left_it_out() {
+        let late = |runs: &[RunRecord]| is_late(Tz::UTC, runs, "E", "1970-01-02");
+        let published = [("1970-01-02", PartState::Published)];
+        assert!(!late(&[run(30 * DAY, Outcome::Ok, &published)]), "the first run, however late it came");
+        let before = run(DAY, Outcome::Ok, &[("1970-01-01", PartState::Published)]);
+        assert!(!late(&[before.clone(), run(2 * DAY, Outcome::Ok, &published)]), "the day had not ended");
+        let after = run(2 * DAY, Outcome::Ok, &[("1970-01-01", PartState::Published)]);
+        assert!(late(&[after, run(3 * DAY, Outcome::Ok, &published)]));
+        assert!(late(&[run(2 * DAY, Outcome::Failed, &[]), run(3 * DAY, Outcome::Ok, &published)]));
+        assert!(!late(&[run(2 * DAY, Outcome::Ok, &[]), run(3 * DAY, Outcome::Ok, &published)]), "no such export yet");
+        let again = run(9 * DAY, Outcome::Ok, &published);
+        assert!(!late(&[run(2 * DAY, Outcome::Ok, &published), again]), "published again is not late");
+        assert!(!late(&[before]), "never published by a known run");
+    }
+
+    #[test]
+    fn the_worst_part_of_a_day_counts() {
+        let mut found = Days { tz: Tz::UTC, rejected: BTreeMap::new(), days: BTreeMap::new() };
+        found.note("E", "2020-01-01T03Z", DayState::Late, 5, Some("2"));
+        found.note("E", "2020-01-01T04Z", DayState::Published, 7, Some("1"));
+        found.note("E", "all", DayState::Failed, 1, None);
+        found.note("M", "2020-02", DayState::Published, 1, None);
+        let days: Vec<DayOf> = found.days.into_values().collect();
+        assert_eq!((days.len(), days[0].state, days[0].rows), (30, DayState::Late, 12));
+        assert_eq!((days[0].run.as_deref(), days[29].day.to_string().as_str()), (Some("2"), "2020-02-29"));
+    }
+}

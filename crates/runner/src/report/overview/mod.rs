@@ -1,0 +1,84 @@
+//! A job at a glance: its days, its runs, the values of its checks, and the way from its inputs to its exports.
+
+mod days;
+mod flow;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_record::{Failures, RunRecord, Runs};
+use tidetable_store::published::Published;
+use tidetable_store::{Store, Version};
+
+use crate::job::Job;
+use crate::project::Project;
+use crate::report::lineage::Lineage;
+use crate::report::status::statuses;
+use crate::run::RunError;
+
+pub use days::{DayOf, DayState};
+pub use flow::{Place, PlaceKind, Step};
+pub use rules::{RuleValue, RuleValues};
+
+/// A job at a glance.
+#[derive(Debug)]
+pub struct Overview {
+    /// Days by export, or by table of a job without exports; then ascending.
+    pub days: Vec<DayOf>,
+    /// Readable records, the oldest first.
+    pub runs: Vec<RunRecord>,
+    /// Values of rules, by check.
+    pub rules: Vec<RuleValues>,
+    /// Steps from inputs to exports.
+    pub steps: Vec<Step>,
+}
+
+impl Overview {
+    /// Reads the overview of `job`. `clock` is the clock, microseconds since the epoch. `None` if the job has neither runs
+    /// nor tables.
+    ///
+    /// # Errors
+    /// If the store cannot be listed. Versions, lists and records that cannot be read are left out.
+    pub fn read(store: &Store, project: Option<&Project>, job: &str, clock: i64) -> Result<Option<Self>, RunError> {
+        let blobs = store.blobs().as_ref();
+        let tz = project.and_then(|project| Job::load(project, job).ok()).map_or(Tz::UTC, |job| job.timezone);
+        let mut runs: Vec<RunRecord> = Runs::of(blobs).readable(Some(job))?.collect();
+        runs.reverse();
+        let mut versions: BTreeMap<String, Version> = BTreeMap::new();
+        for table in store.tables()? {
+            let latest = store.table(&table).latest().ok().flatten();
+            versions.extend(latest.filter(|version| version.table.job == job).map(|version| (table, version)));
+        }
+        if runs.is_empty() && versions.is_empty() {
+            return Ok(None);
+        }
+        let (lists, _) = Published::readable(blobs)?;
+        let lists: Vec<Published> = lists.into_iter().filter(|list| list.job == job).collect();
+        let gaps = statuses(store, project, Some(job), clock)?.jobs.pop().map(|status| status.gaps).unwrap_or_default();
+        let failures = Failures::load(blobs, job)?;
+        let lineage = Lineage::read(store, project)?;
+        Ok(Some(Self {
+            days: days::days(tz, &runs, &lists, &versions, &failures, &gaps),
+            rules: rules::rules(&runs),
+            steps: flow::steps(&lineage, &versions, &lists, &runs),
+            runs,
+        }))
+    }
+
+    /// Days of one export or table, by state.
+    pub fn count(&self, of: &str, state: DayState) -> usize {
+        self.days.iter().filter(|day| day.of == of && day.state == state).count()
+    }
+
+    /// The newest day that is published, of the export furthest behind.
+    pub fn newest(&self) -> Option<NaiveDate> {
+        let mut newest: BTreeMap<&str, NaiveDate> = BTreeMap::new();
+        for day in self.days.iter().filter(|day| !matches!(day.state, DayState::Missing | DayState::Failed)) {
+            let known = newest.entry(&day.of).or_insert(day.day);
+            *known = day.day.max(*known);
+        }
+        newest.into_values().min()
+    }
+}

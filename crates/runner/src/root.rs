@@ -1,0 +1,67 @@
+//! Opens the root of a project: a directory, or a prefix of a bucket.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use tidetable_source::Secret;
+use tidetable_store::storage::{BucketBlobs, DiskCache};
+use tidetable_store::{Blobs, LocalBlobs, StoreError};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::project::Project;
+use crate::run::RunError;
+use crate::run::secrets;
+
+/// Threads that wait for replies of a bucket. They decode nothing, so few are enough for many requests.
+const THREADS: usize = 2;
+/// Bytes of a cache whose size is not set.
+pub const CACHE_SIZE: u64 = 1 << 30;
+
+/// The storage of the root of a project.
+///
+/// # Errors
+/// If it is in a bucket, and its settings are missing or wrong. Nothing is asked of a bucket.
+pub(crate) fn open_root(project: &Project) -> Result<Arc<dyn Blobs>, RunError> {
+    if !project.root_is_url() {
+        return Ok(Arc::new(LocalBlobs::new(PathBuf::from(&project.root))));
+    }
+    let mut settings = Vec::new();
+    for setting in project.storage.iter().filter(|setting| setting.is_for(&project.root)) {
+        let value = secrets::value(project, &setting.value)
+            .map_err(|reason| RunError::RootSecret { key: setting.key, reason })?;
+        settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
+    }
+    match BucketBlobs::open(&project.root, settings, open_cache(project), handle()?) {
+        Ok(bucket) => Ok(Arc::new(bucket)),
+        Err(StoreError::Source(source)) => Err(RunError::Root { source: Box::new(source) }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The cache of a project whose root is in a bucket; `None` if it has none, or there is no place for it.
+pub fn open_cache(project: &Project) -> Option<DiskCache> {
+    let size = project.cache.size.unwrap_or(CACHE_SIZE);
+    (project.root_is_url() && size > 0).then(|| Some(DiskCache::new(cache_directory(project)?, size)))?
+}
+
+/// The directory of that cache.
+pub fn cache_directory(project: &Project) -> Option<PathBuf> {
+    if let Some(dir) = &project.cache.dir {
+        return Some(project.dir.join(dir));
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    let caches = set("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    caches.or_else(|| Some(set("HOME")?.join(".cache"))).map(|caches| caches.join("tidetable/blocks"))
+}
+
+/// The runtime of the requests to buckets. It is not that of queries, whose threads may wait for requests.
+fn handle() -> Result<Handle, RunError> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime.handle().clone());
+    }
+    let runtime = Builder::new_multi_thread().worker_threads(THREADS).thread_name("bucket").enable_all().build();
+    let runtime = runtime.map_err(RunError::Runtime)?;
+    Ok(RUNTIME.get_or_init(|| runtime).handle().clone())
+}

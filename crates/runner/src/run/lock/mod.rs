@@ -1,0 +1,224 @@
+//! The lock of a job, `locks/<job>.lock`, allows one run at a time.
+//!
+//! In a directory it is a lock of the operating system, which ends with the process, so there are no stale locks. In a
+//! bucket it is a lease, which ends when its holder no longer renews it.
+
+pub(crate) mod file;
+pub(crate) mod lease;
+pub(crate) mod leased_blobs;
+pub(crate) mod look;
+pub(crate) mod watch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidetable_record::{Holder, RunRecord};
+use tidetable_store::{Blobs, Store};
+
+use crate::run::error::RunError;
+use crate::run::stop::Stop;
+use file::FileLock;
+use lease::{HeldLease, LeaseTimes};
+use leased_blobs::LeasedBlobs;
+use look::Look;
+
+/// What to do if another run of the job holds the lock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IfLocked {
+    /// Fail.
+    #[default]
+    Fail,
+    /// Do nothing.
+    Skip,
+    /// Wait until it ends, up to a limit.
+    Wait(Option<Duration>),
+}
+
+/// What to do with a lock that another run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Wait,
+    Skip,
+    Fail,
+}
+
+impl IfLocked {
+    /// What to do about a holder, after waiting for `waited`; `lives`: it surely runs.
+    fn next(self, lives: bool, waited: Duration) -> Next {
+        match self {
+            Self::Fail | Self::Skip if !lives => Next::Wait,
+            Self::Skip => Next::Skip,
+            Self::Fail => Next::Fail,
+            Self::Wait(most) if most.is_none_or(|most| waited < most) => Next::Wait,
+            Self::Wait(_) => Next::Fail,
+        }
+    }
+}
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub(crate) enum Lock {
+    File(FileLock),
+    Lease(Arc<HeldLease>),
+}
+
+impl Lock {
+    /// Writes the name of the run. Errors are ignored: the content only informs.
+    pub(crate) fn tell(&mut self, run: &str) {
+        match self {
+            Self::File(lock) => lock.tell(Holder { run: run.to_owned(), ..holder_here(None) }),
+            Self::Lease(lease) => lease.tell(Holder { run: run.to_owned(), ..holder_here(machine()) }),
+        }
+    }
+
+    /// Writes that the run failed and that its record could not be written.
+    pub(crate) fn tell_failure(&mut self, record: &RunRecord) {
+        match self {
+            Self::File(lock) => lock.tell(lock.holder.clone().failing(record)),
+            Self::Lease(lease) => lease.tell(lease.holder().failing(record)),
+        }
+    }
+
+    /// The store as the holder may change it: in a bucket, only while the lease holds.
+    pub(crate) fn over(&self, store: Store) -> Store {
+        match self {
+            Self::File(_) => store,
+            Self::Lease(lease) => Store::new(Arc::new(LeasedBlobs::new(Arc::clone(store.blobs()), Arc::clone(lease)))),
+        }
+    }
+}
+
+fn holder_here(machine: Option<String>) -> Holder {
+    Holder { process: std::process::id(), machine, ..Holder::default() }
+}
+
+/// The name of this machine, for people.
+fn machine() -> Option<String> {
+    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Takes the lock of `job`. `None`: another run holds it, and the option says to skip. A lease that nobody renews is
+/// taken after it was watched for as long as it holds; until it is known whether its holder lives, every option waits.
+///
+/// # Errors
+/// [`RunError::Locked`] if another run holds it, and those of the storage.
+pub(crate) fn take(
+    blobs: &Arc<dyn Blobs>,
+    job: &str,
+    (if_locked, times): (IfLocked, LeaseTimes),
+    stop: &Stop,
+) -> Result<Option<Lock>, RunError> {
+    let (begun, mut attempt) = (Instant::now(), Attempt::new(blobs, job, times));
+    loop {
+        let (holder, lives) = match attempt.look()? {
+            Look::Taken(lock) => return Ok(Some(lock)),
+            Look::Held { holder, lives } => (holder, lives),
+        };
+        match if_locked.next(lives, begun.elapsed()) {
+            Next::Wait => {}
+            Next::Skip => return Ok(None),
+            Next::Fail => {
+                return Err(RunError::Locked { job: job.to_owned(), place: holder.place(), run: holder.run });
+            }
+        }
+        stop.check()?;
+        std::thread::sleep(attempt.pause());
+    }
+}
+
+/// Takes the locks of all jobs that ever ran in the store, to exclude runs until they are dropped.
+///
+/// # Errors
+/// [`RunError::Running`] if one runs, and those of the storage.
+pub(crate) fn take_all(blobs: &Arc<dyn Blobs>, times: LeaseTimes) -> Result<Vec<Lock>, RunError> {
+    let mut held = Vec::new();
+    for name in blobs.list("locks")? {
+        let Some(job) = name.strip_suffix(".lock") else { continue };
+        let mut attempt = Attempt::new(blobs, job, times);
+        held.push(loop {
+            match attempt.look()? {
+                Look::Taken(lock) => break lock,
+                Look::Held { holder, lives: true } => {
+                    return Err(RunError::Running { job: job.to_owned(), place: holder.place(), run: holder.run });
+                }
+                Look::Held { .. } => std::thread::sleep(attempt.pause()),
+            }
+        });
+    }
+    Ok(held)
+}
+
+/// Repeated looks at a lock.
+enum Attempt {
+    File(file::FileAttempt),
+    Lease(lease::LeaseAttempt),
+}
+
+impl Attempt {
+    fn new(blobs: &Arc<dyn Blobs>, job: &str, times: LeaseTimes) -> Self {
+        match blobs.directory() {
+            Some(root) => Self::File(file::FileAttempt::new(root, job)),
+            None => Self::Lease(lease::LeaseAttempt::new(Arc::clone(blobs), job, times)),
+        }
+    }
+
+    fn look(&mut self) -> Result<Look<Lock>, RunError> {
+        match self {
+            Self::File(file) => Ok(file.look()?.map(Lock::File)),
+            Self::Lease(lease) => Ok(lease.look()?.map(Lock::Lease)),
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        match self {
+            Self::File(_) => file::PAUSE,
+            Self::Lease(lease) => lease.pause(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tidetable_record::holder;
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+
+    fn lock(root: &Path, run: &str, if_locked: IfLocked) -> Result<Option<Lock>, RunError> {
+        let blobs: Arc<dyn Blobs> = Arc::new(LocalBlobs::new(root.to_owned()));
+        let mut lock = take(&blobs, "j", (if_locked, LeaseTimes::default()), &Stop::default())?;
+        lock.iter_mut().for_each(|lock| lock.tell(run));
+        Ok(lock)
+    }
+
+    #[test]
+    fn one_holds_it_until_it_lets_go() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        assert_eq!(holder(&blobs, "j").unwrap(), None);
+        let first = lock(root.path(), "first and long", IfLocked::Fail).unwrap();
+        assert!(first.is_some());
+        assert_eq!(holder(&blobs, "j").unwrap().unwrap().run, "first and long");
+        let Err(RunError::Locked { run, place, .. }) = lock(root.path(), "second", IfLocked::Fail) else { panic!() };
+        assert_eq!((run.as_str(), place), ("first and long", format!("process {}", std::process::id())));
+        assert!(lock(root.path(), "second", IfLocked::Skip).unwrap().is_none());
+        assert!(lock(root.path(), "second", IfLocked::Wait(Some(Duration::ZERO))).is_err());
+        drop(first);
+        assert_eq!(holder(&blobs, "j").unwrap(), None);
+        let second = lock(root.path(), "second", IfLocked::Wait(None)).unwrap();
+        assert!(second.is_some());
+        assert_eq!(holder(&blobs, "j").unwrap().unwrap().run, "second");
+    }
+
+    #[test]
+    fn a_holder_of_whom_nothing_is_known_is_watched_first() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        assert_eq!((IfLocked::Fail.next(false, hour), IfLocked::Fail.next(true, second)), (Next::Wait, Next::Fail));
+        assert_eq!((IfLocked::Skip.next(false, hour), IfLocked::Skip.next(true, second)), (Next::Wait, Next::Skip));
+        assert_eq!(IfLocked::Wait(Some(second)).next(false, second), Next::Fail);
+        assert_eq!(IfLocked::Wait(None).next(true, hour), Next::Wait);
+    }
+}

@@ -1,0 +1,96 @@
+//! Physical optimizer rule for window functions and sorts in key order: windows are merged by key instead of sorted.
+//!
+//! Windows share keys, so a scan that reads them one after the other has no order, and DataFusion would repartition its
+//! records by hash and sort them. Each window is sorted: partitions become key ranges, each merges the windows, and the scan
+//! declares the order and the ranges.
+
+use std::sync::Arc;
+
+use datafusion::common::SplitPoint;
+use datafusion::datasource::physical_plan::FileScanConfigBuilder;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, RangePartitioning};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary};
+
+use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::scan::file_groups::by_entity;
+use crate::scan::source::SstSource;
+use crate::scan::spec::ScanOutput;
+
+/// Maximum number of SSTs to merge; each holds a stripe.
+const MAX_SSTS: usize = 128;
+
+/// Merges windows by key where a node wants records in key order. It comes before DataFusion decides on sorts.
+pub(crate) fn windows_in_key_order() -> Rule {
+    node_rule("WindowsInKeyOrder", |plan| {
+        let is_sort = plan.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_none());
+        if !is_sort && !plan.is::<BoundedWindowAggExec>() && !plan.is::<WindowAggExec>() {
+            return Ok(None);
+        }
+        let Some(child) = plan.children().first().copied().cloned() else { return Ok(None) };
+        let Some(merged) = in_key_order(&child)? else { return Ok(None) };
+        if !satisfies(plan, &merged)? {
+            return Ok(None);
+        }
+        replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some)
+    })
+}
+
+/// Whether `child` has the order and the partitions that `plan`, a window function or a sort, requires.
+fn satisfies(plan: &Arc<dyn ExecutionPlan>, child: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let properties = child.equivalence_properties();
+    if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        return properties.ordering_satisfy(sort.expr().iter().cloned());
+    }
+    let orders = plan.required_input_ordering();
+    let Some(Some(order)) = orders.first() else { return Ok(false) };
+    let requirements = plan.input_distribution_requirements().into_per_child();
+    let is_partitioned = requirements
+        .first()
+        .is_some_and(|required| child.output_partitioning().satisfaction(required, properties, false).is_satisfied());
+    Ok(is_partitioned && properties.ordering_satisfy_requirement(order.clone().into_single())?)
+}
+
+/// `plan`, filters and projections of a scan, with the windows of the scan merged by key; `None` if that is not possible or
+/// not needed.
+fn in_key_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if plan.is::<ProjectionExec>() || plan.is::<FilterExec>() {
+        let [child] = plan.children()[..] else { return Ok(None) };
+        let Some(merged) = in_key_order(child)? else { return Ok(None) };
+        return replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some);
+    }
+    let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
+    let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
+    let scan = source.scan();
+    let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && scan.shared_scan.is_none();
+    let (Some(order), [keys], true) = (source.range_order(), scan.keys.as_slice(), is_of_records) else {
+        return Ok(None);
+    };
+    let first = order.first();
+    let Some(entity) = first.expr.downcast_ref::<Column>().map(Column::index) else { return Ok(None) };
+    if config.limit.is_some() || !scan.snapshot.layout().is_row_field(entity) {
+        return Ok(None);
+    }
+    let ranges = scan.snapshot.scan_ranges(std::slice::from_ref(keys), &scan.time);
+    if ranges.iter().map(|range| range.ssts.len()).sum::<usize>() > MAX_SSTS {
+        return Ok(None);
+    }
+    let partitions = config.file_groups.len();
+    let Some((groups, cuts)) = by_entity(&scan.snapshot, &ranges, entity, partitions)? else { return Ok(None) };
+    let by = LexOrdering::from([first.clone()]);
+    let splits = cuts.into_iter().map(|value| SplitPoint::new(vec![value])).collect();
+    let partitioning = Partitioning::Range(RangePartitioning::try_new(by, splits)?);
+    let config = FileScanConfigBuilder::from(config.clone())
+        .with_file_groups(groups)
+        .with_output_ordering(vec![order.clone()])
+        .with_output_partitioning(Some(partitioning))
+        .with_preserve_order(true)
+        .build();
+    Ok(Some(DataSourceExec::from_data_source(config)))
+}

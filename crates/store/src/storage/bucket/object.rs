@@ -1,0 +1,68 @@
+//! Objects read by byte ranges.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::ObjectStoreExt;
+use object_store::path::Path as Key;
+use tidetable_sstable::ReadAt;
+
+use super::blocks::{BlockFile, Blocks};
+use super::client::Client;
+
+/// An object of known length.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) client: Arc<Client>,
+    pub(super) key: Key,
+    pub(super) len: u64,
+}
+
+impl ReadAt for Object {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes> {
+        let range: Range<u64> = offset..offset.saturating_add(len as u64);
+        if range.end > self.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let key = self.key.clone();
+        self.client.ask(|store| async move { store.get_range(&key, range).await })
+    }
+}
+
+/// An object that never changes, read through the cache of blocks.
+#[derive(Debug)]
+pub(super) struct ImmutableObject {
+    pub(super) client: Arc<Client>,
+    pub(super) blocks: Arc<Blocks>,
+    pub(super) file: BlockFile,
+}
+
+impl ReadAt for ImmutableObject {
+    fn len(&self) -> u64 {
+        self.file.len
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes> {
+        let range = offset..offset.saturating_add(len as u64);
+        if range.end > self.file.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        self.blocks.read(&self.client, &self.file, &range)
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        self.blocks.announce(&self.client, &self.file, &range);
+    }
+}

@@ -1,0 +1,99 @@
+//! `report`, and `--report` of `report` and `describe`.
+
+use serde_json::Value;
+
+use crate::harness::Project;
+
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "max_rejected = \"50%\"",
+    "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n\
+     [checks.low]\non = \"E\"\nrange = { kwh = { max = 99 } }\n"
+);
+
+/// Day 1 in time, day 2 a run too late, day 3 not at all, day 4 with a rejected row, day 5 with a value that fails its check.
+fn project() -> Project {
+    let project = Project::new("j", JOB);
+    let day = |day: u32, kwh: &str| {
+        project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n1,2020-01-{day:02}T06:00:00Z,{kwh}\n"));
+    };
+    let run = |day: u32| project.run(&["run", "j", "--now", &format!("2020-01-{day:02}T01:15:00Z")]);
+    day(1, "1");
+    run(2);
+    run(3);
+    day(2, "2");
+    run(4);
+    day(4, "4\n2,2020-01-04T06:00:00Z,much");
+    run(5);
+    day(5, "100");
+    run(6);
+    project
+}
+
+/// What a page holds as JSON.
+fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn days_are_published_late_missing_or_failed() {
+    let project = project();
+    let report = project.json(&["report", "j"]).remove(0);
+    let days: Vec<(&str, &str, i64)> = report["days"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| (day["day"].as_str().unwrap(), day["state"].as_str().unwrap(), day["rejected"].as_i64().unwrap()))
+        .collect();
+    let expected = [
+        ("2020-01-01", "published", 0),
+        ("2020-01-02", "late", 0),
+        ("2020-01-03", "missing", 0),
+        ("2020-01-04", "published", 1),
+        ("2020-01-05", "failed", 0),
+    ];
+    assert_eq!(days, expected);
+    let runs: Vec<&Value> = report["runs"].as_array().unwrap().iter().map(|run| &run["outcome"]).collect();
+    assert_eq!(runs, ["ok", "ok", "ok", "ok", "checks"]);
+    let [check] = report["checks"].as_array().unwrap().as_slice() else { panic!("one rule: {}", report["checks"]) };
+    let failed: Vec<&Value> = check["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|value| value["passed"] == false)
+        .map(|value| &value["label"])
+        .collect();
+    assert_eq!(failed, ["2020-01-05"]);
+    let steps: Vec<(&str, &str, i64)> = report["lineage"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            (step["name"].as_str().unwrap(), step["into_name"].as_str().unwrap(), step["items"].as_i64().unwrap())
+        })
+        .collect();
+    assert_eq!(steps, [("readings", "T", 4), ("T", "E", 3)]);
+    let text = project.ok(&["report", "j"]);
+    assert!(text.starts_with("j: there are days up to 2020-01-04; 1 day failed, 1 day missing, 1 day late."), "{text}");
+}
+
+#[test]
+fn pages_hold_what_the_commands_print() {
+    let project = project();
+    for command in [["report", "j"], ["describe", "T"]] {
+        let printed = project.json(&[&command[..], &["--report", "page.html"]].concat()).remove(0);
+        let page = project.read("page.html");
+        assert_eq!(data(&page), printed, "{command:?}");
+        project.ok(&[&command[..], &["--report", "page.html"]].concat());
+        assert_eq!(project.read("page.html"), page, "{command:?}: the same bytes again");
+        assert_eq!(
+            project.ok(&[&command[..], &["--report", "-"]].concat()),
+            page,
+            "{command:?}: a page and nothing else"
+        );
+        project.fails(2, &[&command[..], &["--report", "nowhere/page.html"]].concat());
+    }
+    assert!(project.fails(2, &["report", "k", "--report", "k.html"]).contains("j"));
+    assert!(!project.path("k.html").exists());
+}
