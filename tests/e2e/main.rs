@@ -64,6 +64,15 @@ mod ops {
     mod verify;
 }
 
+/// Layouts measured side by side.
+mod advisor {
+    mod advise;
+    mod compare;
+    mod heatmap;
+    mod metamorphic;
+    mod oracle;
+}
+
 /// Runs that nobody watches: cron and systemd, missed runs, hooks, alerts.
 mod schedule {
     mod alerts;

@@ -3,6 +3,7 @@
 use std::io;
 
 use miette::Diagnostic;
+use tidetable_advisor::AdvisorError;
 use tidetable_export::ExportError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
@@ -27,6 +28,9 @@ pub enum CliError {
     /// A failed run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Layouts that could not be measured.
+    #[error(transparent)]
+    Advisor(#[from] AdvisorError),
     /// A failed backup or restore.
     #[error(transparent)]
     Backup(#[from] BackupError),
@@ -372,6 +376,7 @@ impl CliError {
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
             Self::Backup(error) => error.exit_code(),
+            Self::Advisor(error) => error.exit_code(),
             Self::NoRun { .. }
             | Self::SeveralRuns { .. }
             | Self::Enter { .. }

@@ -82,6 +82,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         cli.command,
         Command::Run(_)
             | Command::New(_)
+            | Command::Compare(_)
+            | Command::Advise(_)
             | Command::Schedule(_)
             | Command::Backup(_)
             | Command::Restore(_)
@@ -115,6 +117,9 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Inspect(args) => commands::reports::inspect::inspect(global, args),
         Command::Proto(args) => commands::proto::proto(global, args),
         Command::Check(args) => commands::check::check(global, args),
+        Command::Compare(args) => commands::advisor::compare::compare(global, args),
+        Command::Advise(args) => commands::advisor::advise::advise(global, args),
+        Command::Heatmap(args) => commands::advisor::heatmap::heatmap(global, args),
         Command::New(args) => commands::new::new(global, args),
         Command::Schedule(args) => commands::schedule::schedule(global, args),
         Command::Schema(args) => commands::schema::schema(args),

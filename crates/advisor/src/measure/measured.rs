@@ -1,0 +1,149 @@
+//! Rows, cells and bytes of a layout.
+
+use tidetable_layout::Group;
+use tidetable_sql::CellRef;
+
+use crate::error::Result;
+use crate::measure::distribution::{Distribution, Quantiles};
+use crate::measure::packed::{PackedSize, Packer};
+use crate::trial::{PartBytes, Row, TrialTable, Visitor};
+
+/// What a layout holds. Of a sample, unless scaled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measured {
+    /// Name of the layout.
+    pub layout: String,
+    /// By what counts of a sample are to be multiplied; 1 without a sample.
+    pub factor: f64,
+    /// Source rows that were accepted.
+    pub source_rows: u64,
+    /// Source rows that were rejected.
+    pub rejected: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Cells.
+    pub cells: u64,
+    /// Bytes as cells, by part.
+    pub bytes: PartBytes,
+    /// Bytes as cells that writing source row after source row sends: a message of a whole row is written again for each.
+    pub bytes_written: u64,
+    /// After compression.
+    pub packed: PackedSize,
+    /// Cells a row.
+    pub cells_a_row: Quantiles,
+    /// Bytes as cells a row.
+    pub bytes_a_row: Quantiles,
+    /// The row of the most bytes; of several, the first.
+    pub largest_row: LargestRow,
+    /// Versions a column of a row.
+    pub versions_a_column: Quantiles,
+    /// Cells of source rows that later source rows replaced. Cells that follow from the row key do not count.
+    pub overwritten_cells: u64,
+    /// First and last second written, since the epoch.
+    pub seconds: Option<(i64, i64)>,
+}
+
+/// The largest row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LargestRow {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// Its cells.
+    pub cells: u64,
+    /// Its bytes as cells.
+    pub bytes: u64,
+}
+
+/// Measures a layout, with packed sizes if `packs`: they take most of the time.
+///
+/// # Errors
+/// If the encoded layout cannot be read.
+pub fn measure(table: &TrialTable, packs: bool) -> Result<Measured> {
+    let packer = if packs { Some(Packer::new()?) } else { None };
+    let rewrites = table.layout.stored().groups.iter().any(Group::keeps_duplicates);
+    let mut counts = Counts { packer, rewrites, ..Counts::default() };
+    table.visit(&mut counts)?;
+    let Counts { packer, rows, cells, bytes, bytes_written, cells_a_row, bytes_a_row, versions, largest, .. } = counts;
+    Ok(Measured {
+        layout: table.name.clone(),
+        factor: table.factor,
+        source_rows: table.stats.rows_accepted,
+        rejected: table.stats.rows_rejected,
+        rows,
+        cells,
+        bytes,
+        bytes_written,
+        packed: packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
+        cells_a_row: cells_a_row.quantiles(),
+        bytes_a_row: bytes_a_row.quantiles(),
+        largest_row: largest,
+        versions_a_column: versions.quantiles(),
+        overwritten_cells: table.overwritten_cells()?,
+        seconds: table.seconds,
+    })
+}
+
+#[derive(Default)]
+struct Counts {
+    packer: Option<Packer>,
+    rows: u64,
+    cells: u64,
+    bytes: PartBytes,
+    /// Whether a row is a message that is written again for each source row.
+    rewrites: bool,
+    bytes_written: u64,
+    cells_a_row: Distribution,
+    bytes_a_row: Distribution,
+    versions: Distribution,
+    largest: LargestRow,
+    /// The column that cells are counted for, and their number.
+    family: String,
+    qualifier: Vec<u8>,
+    held: u64,
+}
+
+impl Counts {
+    fn end_column(&mut self) {
+        if self.held > 0 {
+            self.versions.add(self.held);
+            self.held = 0;
+        }
+    }
+}
+
+impl Visitor for Counts {
+    fn cell(&mut self, cell: &CellRef<'_>) -> Result<()> {
+        // Versions of a column come one after the other.
+        if self.held > 0 && (self.qualifier != cell.qualifier || self.family != cell.family) {
+            self.end_column();
+        }
+        if self.held == 0 {
+            self.family.clear();
+            self.family.push_str(cell.family);
+            self.qualifier.clear();
+            self.qualifier.extend_from_slice(cell.qualifier);
+        }
+        self.held += 1;
+        self.packer.as_mut().map_or(Ok(()), |packer| packer.add(cell))
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> Result<()> {
+        self.end_column();
+        if row.cells == 0 {
+            return Ok(());
+        }
+        self.rows += 1;
+        self.cells += row.cells;
+        self.bytes += row.bytes;
+        let bytes = row.bytes.total();
+        // The n-th source row writes n of n parts: half of them on average.
+        let writes: u64 = row.writes.iter().map(|write| write.rows).sum();
+        self.bytes_written += if self.rewrites { bytes * (writes + 1) / 2 } else { bytes };
+        self.cells_a_row.add(row.cells);
+        self.bytes_a_row.add(bytes);
+        if bytes > self.largest.bytes {
+            self.largest = LargestRow { key: row.key.to_vec(), cells: row.cells, bytes };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! What a layout holds, counted from its cells.
+
+mod distribution;
+mod measured;
+mod packed;
+
+pub use distribution::{Distribution, Quantiles};
+pub use measured::{LargestRow, Measured, measure};
+pub use packed::PackedSize;

@@ -1,0 +1,19 @@
+//! Trials: candidate layouts encoded in one pass over a job's inputs, in a temporary store.
+//!
+//! Each layout gets one more family that counts its source rows by row key and second, so that what the
+//! cells do not tell (rows that replace each other, packed messages) is known exactly. It is left out of all numbers.
+
+mod candidate;
+mod counter;
+mod draws;
+mod entity;
+mod load;
+mod prepare;
+mod table;
+
+pub use candidate::Candidate;
+pub(crate) use draws::time_literal;
+pub use draws::{Draw, DrawSpec};
+pub use load::{Trial, TrialOptions};
+pub use prepare::Sample;
+pub use table::{PartBytes, Row, TrialTable, Visitor, Write};

@@ -1,0 +1,129 @@
+//! Preparation of rows for a trial: the columns of the counter, and the sample.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
+};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+use tidetable_layout::FieldType;
+use tidetable_layout::cell::ColumnText;
+use tidetable_sql::Preparation;
+use tidetable_store::load::{Prepare, Prepared};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::trial::counter::Counter;
+use crate::trial::draws::DrawCollector;
+
+/// Separates the fields of an entity.
+const BETWEEN: u8 = 0;
+
+/// A part of the entities: all rows of an entity are in it, or none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// More than 0, less than 1.
+    pub fraction: f64,
+}
+
+/// Adds the columns of the counter to prepared rows.
+#[derive(Debug)]
+pub(super) struct CountingColumns<'a> {
+    pub(super) inner: &'a Preparation,
+    pub(super) counter: &'a Counter,
+    pub(super) draws: &'a [DrawCollector],
+}
+
+impl Prepare for CountingColumns<'_> {
+    fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
+        let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
+        let batch = &prepared.batch;
+        self.draws.iter().for_each(|draws| draws.look(batch, &self.counter.time));
+        let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
+        let seconds: TimestampMicrosecondArray = match times {
+            Some(times) => {
+                let times: &PrimitiveArray<TimestampMicrosecondType> = times;
+                times.iter().map(|time| time.map(Counter::timestamp)).collect()
+            }
+            None => TimestampMicrosecondArray::new_null(batch.num_rows()),
+        };
+        let ones: ArrayRef = Arc::new(Int64Array::from_value(1, batch.num_rows()));
+        let seconds: ArrayRef = Arc::new(seconds.with_timezone("UTC"));
+        let schema = batch.schema();
+        let mut fields: Vec<Arc<Field>> = schema.fields().iter().map(Arc::clone).collect();
+        let field = |name: &str, kind: DataType| Arc::new(Field::new(name, kind, true));
+        fields.push(field(&self.counter.second, FieldType::Timestamp.arrow()));
+        fields.push(field(&self.counter.one, FieldType::Int64.arrow()));
+        let columns = batch.columns().iter().cloned().chain([seconds, ones]).collect();
+        prepared.batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+        Ok(prepared)
+    }
+}
+
+/// The `where` of a layout, then the sample.
+#[derive(Debug)]
+pub(super) struct SampleFilter<'a> {
+    pub(super) inner: &'a Preparation,
+    pub(super) sample: Option<Sample>,
+    /// Names of the columns that make the entity.
+    pub(super) entity: &'a [String],
+    /// Rows before the sample was taken.
+    pub(super) seen: AtomicU64,
+    /// Rows in the sample.
+    pub(super) kept: AtomicU64,
+}
+
+impl Prepare for SampleFilter<'_> {
+    fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
+        let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
+        let rows = prepared.batch.num_rows();
+        self.seen.fetch_add(rows as u64, Ordering::Relaxed);
+        if let Some(sample) = self.sample {
+            let keep = chosen(&prepared.batch, self.entity, sample);
+            prepared.rows =
+                Some((0..rows).filter(|row| keep.value(*row)).map(|row| prepared.origin(row) as u32).collect());
+            prepared.batch = filter_record_batch(&prepared.batch, &keep)?;
+            prepared.filtered += (rows - prepared.batch.num_rows()) as u64;
+        }
+        self.kept.fetch_add(prepared.batch.num_rows() as u64, Ordering::Relaxed);
+        Ok(prepared)
+    }
+}
+
+/// Which rows are of entities in the sample, by the hash of the entity's text.
+fn chosen(batch: &RecordBatch, entity: &[String], sample: Sample) -> BooleanArray {
+    let columns: Vec<&ArrayRef> = entity.iter().filter_map(|name| batch.column_by_name(name)).collect();
+    let mut texts: Vec<ColumnText<'_>> = columns.iter().filter_map(|column| ColumnText::new(column.as_ref())).collect();
+    let limit = (sample.fraction * u64::MAX as f64) as u64;
+    let mut text = Vec::new();
+    (0..batch.num_rows())
+        .map(|row| {
+            text.clear();
+            for column in &mut texts {
+                column.write(row, &mut text);
+                text.push(BETWEEN);
+            }
+            Some(xxh3_64(&text) <= limit)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::UInt64Array;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_takes_whole_entities_in_proportion() {
+        let meters: Vec<u64> = (0..20_000).map(|at| at % 10_000).collect();
+        let column: ArrayRef = Arc::new(UInt64Array::from(meters));
+        let batch = RecordBatch::try_from_iter([("meter", column)]).unwrap();
+        let keep = chosen(&batch, &["meter".to_owned()], Sample { fraction: 0.1 });
+        let taken = keep.true_count();
+        assert!((1_700..2_300).contains(&taken), "{taken}");
+        assert!((0..10_000).all(|meter| keep.value(meter) == keep.value(meter + 10_000)));
+    }
+}
