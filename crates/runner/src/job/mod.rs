@@ -26,6 +26,7 @@ pub(crate) use name_conflict::may_be_folder_of;
 pub use name_conflict::{NameConflict, name_conflict};
 pub(crate) use names::Id;
 pub use per::Per;
+pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
 pub use schema::job_schema;
 pub use sections::catch_up::CatchUp;
