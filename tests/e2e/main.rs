@@ -70,6 +70,11 @@ mod schedule {
     mod hooks;
 }
 
+/// Layouts judged before a cluster exists.
+mod advisor {
+    mod lint;
+}
+
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.
 mod interop {
     mod bigtable_emulator;

@@ -77,6 +77,10 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
     }
+    let lists_findings = matches!(&cli.command, Command::Lint(args) if !args.rules);
+    if global.output == Output::Sarif && !lists_findings {
+        return Err(CliError::Usage(output::SARIF_OF_LINT));
+    }
     // Commands that create a root, or need none.
     let needs_root = !matches!(
         cli.command,
@@ -87,6 +91,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Restore(_)
             | Command::Inspect(_)
             | Command::Schema(_)
+            | Command::Lint(_)
             | Command::Completions(_)
             | Command::Complete(_)
             | Command::Man(_)
@@ -112,6 +117,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Inspect(args) => commands::reports::inspect::inspect(global, args),
         Command::Proto(args) => commands::proto::proto(global, args),
         Command::Check(args) => commands::check::check(global, args),
+        Command::Lint(args) => commands::lint::lint(global, args),
         Command::New(args) => commands::new::new(global, args),
         Command::Schedule(args) => commands::schedule::schedule(global, args),
         Command::Schema(args) => commands::schema::schema(args),

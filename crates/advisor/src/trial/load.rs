@@ -18,6 +18,7 @@ use crate::trial::candidate::Candidate;
 use crate::trial::counter::Counter;
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
+use crate::trial::rejects::{Rejects, TrialReject};
 use crate::trial::table::TrialTable;
 
 /// Options of a trial.
@@ -42,6 +43,8 @@ impl Default for TrialOptions {
 pub struct Trial {
     /// In the order of the candidates.
     pub tables: Vec<TrialTable>,
+    /// Rows that cannot be encoded, by reason.
+    pub rejects: Vec<TrialReject>,
     /// Where the store lies.
     _directory: TempDir,
 }
@@ -56,6 +59,7 @@ impl Trial {
         let directory = tempfile::Builder::new().prefix("tidetable-trial-").tempdir().map_err(failed)?;
         let store = Store::new(Arc::new(LocalBlobs::new(directory.path().to_owned())));
         let mut tables: Vec<Option<TrialTable>> = candidates.iter().map(|_| None).collect();
+        let rejects = Rejects::default();
         let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
         for name in sources {
             let of_source = || candidates.iter().enumerate().filter(|(_, candidate)| candidate.source == name);
@@ -64,14 +68,14 @@ impl Trial {
                 return Err(AdvisorError::UnknownSource { layout, source_name: name.to_owned() });
             };
             let own: Vec<&Candidate> = of_source().map(|(_, candidate)| candidate).collect();
-            let loaded = load_source(&store, storage, source, &own, options)?;
+            let loaded = load_source(&store, storage, source, &own, (options, &rejects))?;
             for ((at, _), table) in of_source().zip(loaded) {
                 if let Some(slot) = tables.get_mut(at) {
                     *slot = Some(table);
                 }
             }
         }
-        Ok(Self { tables: tables.into_iter().flatten().collect(), _directory: directory })
+        Ok(Self { tables: tables.into_iter().flatten().collect(), rejects: rejects.into_list(), _directory: directory })
     }
 
     /// The table of this layout.
@@ -86,7 +90,7 @@ fn load_source(
     storage: &Storage,
     source: &Source,
     candidates: &[&Candidate],
-    options: &TrialOptions,
+    (options, rejects): (&TrialOptions, &Rejects),
 ) -> Result<Vec<TrialTable>> {
     let Some(first) = candidates.first() else { return Ok(Vec::new()) };
     let counter = Counter::new(&first.schema, candidates.iter().map(|candidate| &candidate.spec));
@@ -123,7 +127,7 @@ fn load_source(
         targets: targets.collect(),
         ids: &ids,
         memory: options.memory,
-        on_reject: &|_| {},
+        on_reject: &|row| rejects.count(row),
         on_progress: &|_| {},
     };
     let loaded = loader.load();

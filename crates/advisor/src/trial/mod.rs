@@ -8,9 +8,11 @@ mod counter;
 mod entity;
 mod load;
 mod prepare;
+mod rejects;
 mod table;
 
 pub use candidate::Candidate;
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
+pub use rejects::TrialReject;
 pub use table::{PartBytes, Row, TrialTable, Visitor, Write};

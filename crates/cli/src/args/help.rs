@@ -6,7 +6,7 @@ use super::Cli;
 
 /// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
+    ("Jobs", &["new", "check", "lint", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Looking back", &["status", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
@@ -136,6 +136,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable check smart-meters", "a job file, its SQL and its layouts"),
             ("tidetable check --all", "all jobs of the project, as before a commit"),
+        ],
+    ),
+    (
+        "lint",
+        [
+            ("tidetable lint smart-meters", "row keys, families and columns that the guides advise against"),
+            ("tidetable lint smart-meters --data --deny error", "with the rows of its sources, as before a commit"),
         ],
     ),
     (

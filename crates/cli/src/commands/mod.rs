@@ -3,6 +3,7 @@
 pub mod check;
 pub mod completions;
 pub mod export;
+pub mod lint;
 pub(crate) mod maintenance;
 pub mod new;
 pub mod plan;

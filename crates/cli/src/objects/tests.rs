@@ -16,6 +16,8 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["new --stdout"], PROPOSAL),
     (&["check"], FINDINGS),
     (&["check --data"], MEASURED),
+    (&["lint"], LINT),
+    (&["lint --rules"], LINT_RULES),
     (&["plan", "run --dry-run"], PLAN),
     (&["run", "retry", "replay", "history --run"], RUN),
     (&["run --catch-up --dry-run"], MOMENTS),

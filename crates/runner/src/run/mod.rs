@@ -39,6 +39,7 @@ pub(crate) use lock::take_all;
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
+pub use secrets::source_storage;
 pub use stop::{Stop, Stopped};
 
 use crate::backup::RESTORING;

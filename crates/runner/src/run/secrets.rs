@@ -7,6 +7,7 @@ use crate::job::{Job, SettingValue};
 use crate::project::Project;
 use crate::run::error::{NoSecret, RunError};
 use crate::run::options::RunOptions;
+use crate::run::stop::Stop;
 
 /// The storage settings for the files of the job's sources.
 ///
@@ -18,9 +19,17 @@ pub(crate) fn storage(
     runtime: &Handle,
     options: &RunOptions,
 ) -> Result<Storage, RunError> {
-    let stop = options.stop.clone();
+    source_storage(project, job, runtime, &options.stop).map(|storage| storage.with_clock(options.clock))
+}
+
+/// The storage of the files of the job's sources, with its settings, until `stop` is asked for.
+///
+/// # Errors
+/// [`RunError::Secret`] if a variable or file that the job file refers to is missing.
+pub fn source_storage(project: &Project, job: &Job, runtime: &Handle, stop: &Stop) -> Result<Storage, RunError> {
+    let stop = stop.clone();
     let storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
-    let mut storage = storage.with_clock(options.clock).with_stop_check(move || stop.asked().is_none());
+    let mut storage = storage.with_stop_check(move || stop.asked().is_none());
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {
