@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::rule::Severity;
+use super::facts::shown;
+use super::severity::Severity;
 
 /// Something that a rule found.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,11 +55,20 @@ impl Found {
         Self { edit, ..self }
     }
 
-    /// Adds examples, the first few.
+    /// Adds examples, the first few. Control characters of the data could steer a terminal, so they are escaped.
     pub(crate) fn keys(self, keys: impl IntoIterator<Item = String>) -> Self {
-        Self { keys: keys.into_iter().take(EXAMPLES).collect(), ..self }
+        let short = |key: String| {
+            let key = shown(key.as_bytes());
+            match key.char_indices().nth(LONGEST) {
+                Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
+                None => key,
+            }
+        };
+        Self { keys: keys.into_iter().take(EXAMPLES).map(short).collect(), ..self }
     }
 }
 
 /// Most examples of a finding.
 const EXAMPLES: usize = 3;
+/// Most characters of an example.
+const LONGEST: usize = 100;

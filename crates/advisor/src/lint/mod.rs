@@ -12,6 +12,7 @@ mod found;
 mod rule;
 mod rules;
 mod sarif;
+mod severity;
 mod subject;
 mod survey;
 #[cfg(test)]

@@ -143,6 +143,7 @@ fn lint_reference_is_the_list_of_rules() {
         "# Lint rules\n\nEvery rule of `tidetable lint`, as `tidetable lint --rules` prints it. The severity is that of the gravest finding.\n\
          Rules that need data speak with `--data` only. Guide: [lint](../guide/lint.md).\n",
     );
+    let mut listed = 0;
     for (letter, subject) in [
         ('K', "Row keys"),
         ('R', "Rows"),
@@ -160,6 +161,7 @@ fn lint_reference_is_the_list_of_rules() {
         writeln!(page, "\n## {subject}\n\n| rule | severity | needs | finds | because |\n|---|---|---|---|---|")
             .unwrap();
         for rule in of_subject {
+            listed += 1;
             let text = |key: &str| rule[key].as_str().unwrap();
             let because = match text("source").strip_prefix("https://cloud.google.com/bigtable/") {
                 Some(page) => format!("{} ([{page}]({}))", text("reason"), text("source")),
@@ -176,9 +178,7 @@ fn lint_reference_is_the_list_of_rules() {
             .unwrap();
         }
     }
-    let listed =
-        page.lines().filter(|line| line.starts_with("| ") && line.contains(" | job | ") || line.contains(" | data | "));
-    assert_eq!(listed.count(), rules.len(), "a rule has a letter without a heading");
+    assert_eq!(listed, rules.len(), "a rule has a letter without a heading");
     assert_page("docs/reference/lint.md", &page);
 }
 

@@ -64,12 +64,12 @@ fn unpadded(table: &TableSubject<'_>) -> Vec<Found> {
         let edit = field.is_integer().then(|| table.with_field(field, &format!("{{{}:0{digits}}}", field.name)));
         let message = match (widths.len(), field.is_integer()) {
             (2.., _) => format!(
-                "the values of `{}` have {} to {width} characters, and keys do not sort as numbers do",
+                "the values of `{}` are {} to {width} wide, so keys do not sort as numbers do",
                 field.name,
                 widths.first().copied().unwrap_or_default()
             ),
             (1, _) => format!(
-                "the values of `{}` have {width} characters so far: the first longer one sorts among others",
+                "the values of `{}` are {width} wide so far: the first that is wider sorts among the others",
                 field.name
             ),
             (_, true) => format!("`{}` is not padded, so keys do not sort as its numbers do", field.name),

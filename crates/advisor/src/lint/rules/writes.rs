@@ -9,6 +9,8 @@ use crate::lint::subject::TableSubject;
 const SLICES: u64 = 100;
 /// Slices from which on shares and totals mean something.
 const FEWEST_SLICES: u64 = 20;
+/// Rows of the median slice from which on their share means something: a single row is always in one range.
+const FEWEST_ROWS: u64 = 20;
 /// Share of a slice's writes in one of ten ranges.
 const TOP_SHARE: f64 = 0.5;
 /// Rows a second that a node with SSD is said to write.
@@ -65,7 +67,7 @@ pub(super) static ONE_RANGE: Rule = Rule {
     id: "W1",
     severity: Severity::Warn,
     needs: Needs::Data,
-    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more",
+    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and more",
     reason: "Nodes share a table by ranges of keys, so a range that takes half of the writes keeps one node busy, however many there are",
     source: KEY_VISUALIZER,
     check: Check::Table(one_range),
@@ -73,7 +75,7 @@ pub(super) static ONE_RANGE: Rule = Rule {
 
 fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(writes) = table.facts.map(|facts| &facts.writes) else { return Vec::new() };
-    if writes.cut_slices < FEWEST_SLICES || writes.top_share < TOP_SHARE {
+    if writes.cut_slices < FEWEST_SLICES || writes.median < FEWEST_ROWS || writes.top_share < TOP_SHARE {
         return Vec::new();
     }
     let message = format!("one of ten ranges of keys takes {:.0} % of the writes of a slice", 100.0 * writes.top_share);

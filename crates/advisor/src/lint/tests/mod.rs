@@ -130,6 +130,15 @@ fn findings_stand_at_their_place() {
 }
 
 #[test]
+fn examples_are_short_and_steer_no_terminal() {
+    let long = "k".repeat(101);
+    let keys = ["a\x1b[2Jb".to_owned(), long, "c".to_owned(), "d".to_owned()];
+    let found = found::Found::new(Severity::Info, 0..0, "").keys(keys);
+    assert_eq!(found.keys, ["a\\u{1b}[2Jb".to_owned(), format!("{}…", "k".repeat(100)), "c".to_owned()]);
+    assert_eq!(facts::shown(b"a\xffb"), "a\\xffb");
+}
+
+#[test]
 fn a_key_with_escapes_has_a_finding_without_a_change() {
     let (_dir, job) = load(
         "name = \"case\"\n[sources.s]\nfiles = [\"s.csv\"]\ntime = \"ts\"\ncolumns = { ts = \"timestamp\", user = \"text\" }\n\
