@@ -64,11 +64,12 @@ mod ops {
     mod verify;
 }
 
-/// Layouts measured side by side.
+/// Layouts judged before a cluster exists.
 mod advisor {
     mod advise;
     mod compare;
     mod heatmap;
+    mod lint;
     mod metamorphic;
     mod oracle;
 }

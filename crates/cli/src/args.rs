@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod global;
 pub(crate) mod help;
+pub(crate) mod lint;
 pub(crate) mod maintenance;
 pub(crate) mod new;
 pub(crate) mod parse;
@@ -24,6 +25,7 @@ pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
+pub use lint::{Deny, Lint};
 pub use maintenance::{
     Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
 };
@@ -53,7 +55,7 @@ Exit codes:
     0  done
     1  failed; what was committed before stands, run again
     2  wrong use, or a mistake in the job file
-    3  checks failed: what they look at was not published, the rest was
+    3  checks failed: what they look at was not published, the rest was; or lint found what --deny denies
     4  partial: some days could not be published, the others were
    75  another run of the job is active
   130  interrupted (Ctrl-C); 143 by SIGTERM";
@@ -104,6 +106,8 @@ pub enum Command {
     Advise(Advise),
     /// Show where in a table's keys its writes went, by time, and the patterns in it
     Heatmap(Heatmap),
+    /// Check the tables of a job against the rules of schema design, with its data if asked to
+    Lint(Lint),
     /// Propose a job for a CSV or Parquet file: columns, a layout with reasons, an export
     New(New),
     /// Print the jobs' schedules for cron or systemd, or what is due

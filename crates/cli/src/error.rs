@@ -360,6 +360,16 @@ pub enum CliError {
     /// A memory budget that is too small to load with.
     #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
     MemoryTooSmall,
+    /// Findings that `--deny` does not accept.
+    #[error(
+        "{findings} of severity {severity} or above: change the job file, or give a reason there, as in `lint = {{ K1 = \"..\" }}`"
+    )]
+    Denied {
+        /// Their number.
+        findings: String,
+        /// The least severity that is not accepted.
+        severity: &'static str,
+    },
     /// Invalid options, or an invalid combination of them.
     #[error("{0}")]
     Usage(&'static str),
@@ -371,7 +381,7 @@ impl CliError {
         match self {
             Self::Cancelled => 130,
             Self::CompactionStopped { signal, .. } => 128 + signal,
-            Self::Checks { .. } | Self::DataChecks { .. } => 3,
+            Self::Checks { .. } | Self::DataChecks { .. } | Self::Denied { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),

@@ -77,6 +77,10 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
     }
+    let lists_findings = matches!(&cli.command, Command::Lint(args) if !args.rules);
+    if global.output == Output::Sarif && !lists_findings {
+        return Err(CliError::Usage(output::SARIF_OF_LINT));
+    }
     // Commands that create a root, or need none.
     let needs_root = !matches!(
         cli.command,
@@ -91,6 +95,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Cache(_)
             | Command::Inspect(_)
             | Command::Schema(_)
+            | Command::Lint(_)
             | Command::Completions(_)
             | Command::Complete(_)
             | Command::Man(_)
@@ -120,6 +125,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Compare(args) => commands::advisor::compare::compare(global, args),
         Command::Advise(args) => commands::advisor::advise::advise(global, args),
         Command::Heatmap(args) => commands::advisor::heatmap::heatmap(global, args),
+        Command::Lint(args) => commands::lint::lint(global, args),
         Command::New(args) => commands::new::new(global, args),
         Command::Schedule(args) => commands::schedule::schedule(global, args),
         Command::Schema(args) => commands::schema::schema(args),

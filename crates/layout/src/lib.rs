@@ -42,3 +42,4 @@ pub use plan::Layout;
 pub use pushdown::KeyRange;
 pub use schema::{Column, FieldType, Group, StoredSchema, ValueType};
 pub use spec::{Field, SourceSchema, TableSpec, Window};
+pub use template::outline;

@@ -9,6 +9,7 @@ use crate::schema::{FieldType, Merge, StoredSchema};
 use crate::spec::{Field, SourceSchema, TableSpec, Window};
 use crate::template::dependence::{determined, time_parts};
 use crate::template::form::Form;
+use crate::template::print::split;
 use crate::template::segment::{FieldSegment, Segment};
 use crate::template::time_format::resolution;
 use crate::time::{DAY, HOUR};
@@ -196,6 +197,13 @@ impl Layout {
     /// The schema of the records: the source columns that can be decoded, in source order; unpivoted ones as `metric`, `value`.
     pub fn records_schema(&self) -> SchemaRef {
         Arc::clone(&self.records_schema)
+    }
+
+    /// The bytes that each part of the row key's template printed, in the order of [`crate::outline::template_parts`]; `None`
+    /// if the layout cannot have written the key.
+    pub fn split_key<'k>(&self, key: &'k [u8]) -> Option<Vec<&'k [u8]>> {
+        let mut parts = Vec::with_capacity(self.key.segments.len());
+        split(&self.key.segments, key, &mut parts).then_some(parts)
     }
 
     /// Whether all events of a row lie in one window: the key holds the event time in UTC, at least as fine as the

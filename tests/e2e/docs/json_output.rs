@@ -158,6 +158,15 @@ fn commands_print_the_keys_of_the_reference() {
     fs::remove_dir_all(project.path("jobs/k")).unwrap();
     check("new --stdout", &["new", "k", "--from", "in/1.csv", "--stdout"]);
     check("check", &["check", "j"]);
+    // Three meters at one instant, in a key without them: a change, a key and a number against a limit.
+    let salted = JOB.replace("name = \"j\"", "name = \"salted\"").replace("{meter:03}#", "{salt(ts, 3)}#");
+    project.write(
+        "jobs/salted/job.toml",
+        salted.replace("[tables.T]", "[tables.SALTED]").replace("[tables.T.", "[tables.SALTED."),
+    );
+    check("lint", &["lint", "salted", "--data"]);
+    fs::remove_dir_all(project.path("jobs/salted")).unwrap();
+    check("lint --rules", &["lint", "--rules"]);
     check("check --data", &["check", "j", "--data"]);
     check("schedule --check", &["schedule", "--check", "--now", "2020-01-05T00:00:00Z"]);
     let catch_up = ["run", "j", "--catch-up", "--dry-run", "--now", "2020-01-05T00:00:00Z"];

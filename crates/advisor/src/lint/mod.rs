@@ -1,1 +1,32 @@
 //! Rules of schema design, checked on the tables of a job file.
+//!
+//! [`lint`] runs every [`Rule`] of [`RULES`]. Rules that need only the job file always speak; those that need data do if
+//! [`DataFacts`] are given. A [`Finding`] has its line, its reason, and where one change mends it, the changed line.
+//! [`sarif()`] is the form that code review tools read.
+
+mod check;
+pub(crate) mod facts;
+mod finding;
+mod forms;
+mod found;
+mod rule;
+mod rules;
+mod sarif;
+mod severity;
+mod subject;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use check::{Report, lint};
+pub use facts::{
+    CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
+    ValueFacts, WriteFacts,
+};
+pub use finding::{Change, Finding, Place};
+pub use found::Measure;
+pub use rule::{Needs, Rule, Severity};
+pub use rules::RULES;
+pub use sarif::sarif;
+pub use survey::survey;

@@ -19,6 +19,7 @@ use crate::trial::counter::Counter;
 use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
+use crate::trial::rejects::{Rejects, TrialReject};
 use crate::trial::table::TrialTable;
 
 /// Options of a trial.
@@ -47,6 +48,8 @@ pub struct Trial {
     pub tables: Vec<TrialTable>,
     /// The rows that were drawn, for each [`DrawSpec`].
     pub draws: Vec<Vec<Draw>>,
+    /// Rows that cannot be encoded, by reason.
+    pub rejects: Vec<TrialReject>,
     /// Where the store lies.
     _directory: TempDir,
 }
@@ -61,6 +64,7 @@ impl Trial {
         let directory = tempfile::Builder::new().prefix("tidetable-trial-").tempdir().map_err(failed)?;
         let store = Store::new(Arc::new(LocalBlobs::new(directory.path().to_owned())));
         let mut tables: Vec<Option<TrialTable>> = candidates.iter().map(|_| None).collect();
+        let rejects = Rejects::default();
         let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
         let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
         for name in sources {
@@ -70,7 +74,7 @@ impl Trial {
                 return Err(AdvisorError::UnknownSource { layout, source_name: name.to_owned() });
             };
             let own: Vec<&Candidate> = of_source().map(|(_, candidate)| candidate).collect();
-            let loaded = load_source(&store, storage, (source, &own), &collectors, options)?;
+            let loaded = load_source(&store, storage, (source, &own), (&collectors, &rejects), options)?;
             for ((at, _), table) in of_source().zip(loaded) {
                 if let Some(slot) = tables.get_mut(at) {
                     *slot = Some(table);
@@ -78,7 +82,8 @@ impl Trial {
             }
         }
         let draws = collectors.into_iter().map(DrawCollector::finish).collect();
-        Ok(Self { tables: tables.into_iter().flatten().collect(), draws, _directory: directory })
+        let tables = tables.into_iter().flatten().collect();
+        Ok(Self { tables, draws, rejects: rejects.into_list(), _directory: directory })
     }
 
     /// The table of this layout.
@@ -92,7 +97,7 @@ fn load_source(
     store: &Store,
     storage: &Storage,
     (source, candidates): (&Source, &[&Candidate]),
-    draws: &[DrawCollector],
+    (draws, rejects): (&[DrawCollector], &Rejects),
     options: &TrialOptions,
 ) -> Result<Vec<TrialTable>> {
     let Some(first) = candidates.first() else { return Ok(Vec::new()) };
@@ -130,7 +135,7 @@ fn load_source(
         targets: targets.collect(),
         ids: &ids,
         memory: options.memory,
-        on_reject: &|_| {},
+        on_reject: &|row| rejects.count(row),
         on_progress: &|_| {},
     };
     let loaded = loader.load();

@@ -9,6 +9,7 @@ mod draws;
 mod entity;
 mod load;
 mod prepare;
+mod rejects;
 mod table;
 
 pub use candidate::Candidate;
@@ -16,4 +17,5 @@ pub(crate) use draws::time_literal;
 pub use draws::{Draw, DrawSpec};
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
+pub use rejects::TrialReject;
 pub use table::{PartBytes, Row, TrialTable, Visitor, Write};

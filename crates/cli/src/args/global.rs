@@ -49,6 +49,8 @@ pub enum Output {
     Parquet,
     /// Arrow IPC; only for the rows of `sql`.
     Arrow,
+    /// SARIF 2.1.0; only for the findings of `lint`.
+    Sarif,
 }
 
 /// How messages are written.

@@ -7,7 +7,7 @@ use super::Cli;
 /// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
-    ("Layouts", &["compare", "advise", "heatmap"]),
+    ("Layouts", &["lint", "compare", "advise", "heatmap"]),
     ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
@@ -165,6 +165,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable check smart-meters", "a job file, its SQL and its layouts"),
             ("tidetable check --all", "all jobs of the project, as before a commit"),
+        ],
+    ),
+    (
+        "lint",
+        [
+            ("tidetable lint smart-meters", "row keys, families and columns that the guides advise against"),
+            ("tidetable lint smart-meters --data --deny error", "with the rows of its sources, as before a commit"),
         ],
     ),
     (

@@ -4,6 +4,7 @@ pub(crate) mod advisor;
 pub mod check;
 pub mod completions;
 pub mod export;
+pub mod lint;
 pub(crate) mod maintenance;
 pub mod new;
 pub mod plan;

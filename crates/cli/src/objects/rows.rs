@@ -206,6 +206,36 @@ pub const FINDINGS: &[Key] = &[
     key("finding", Text, "the finding"),
 ];
 
+/// `lint`.
+pub const LINT: &[Key] = &[
+    key("rule", Text, "id of the rule"),
+    key("severity", Text, "`info`, `warn` or `error`"),
+    key("table", OrNull(&Text), "the table; null for the job as a whole"),
+    key("file", Text, "the job file"),
+    key("line", Integer, "line of the place, from 1"),
+    key("column", Integer, "column of the place, in characters, from 1"),
+    key("end_line", Integer, "line of its end"),
+    key("end_column", Integer, "column behind its last character"),
+    key("message", Text, "what is wrong there"),
+    key("keys", List(&Text), "row keys or values from the data, a few"),
+    key("measured", OrNull(&Number), "what was counted, if the rule has a limit"),
+    key("limit", OrNull(&Number), "the limit"),
+    key("unit", OrNull(&Text), "unit of both"),
+    key("reason", Text, "why the guides advise against it"),
+    key("source", Text, "the page that says so"),
+    key("change", OrNull(&Text), "the changed lines of the job file, where a change of one place mends it"),
+];
+
+/// `lint --rules`.
+pub const LINT_RULES: &[Key] = &[
+    key("rule", Text, "id of the rule"),
+    key("severity", Text, "the gravest of its findings: `info`, `warn` or `error`"),
+    key("needs", Text, "the least it must know: `job`, `data` or `queries`"),
+    key("title", Text, "what it finds, with its limit"),
+    key("reason", Text, "why the guides advise against it"),
+    key("source", Text, "the page that says so"),
+];
+
 /// `check --data`.
 pub const MEASURED: &[Key] = &[
     key("check", Text, "name of the check"),

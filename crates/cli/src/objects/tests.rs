@@ -19,6 +19,8 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["compare"], COMPARED),
     (&["advise"], ADVICE),
     (&["heatmap"], HEATMAP),
+    (&["lint"], LINT),
+    (&["lint --rules"], LINT_RULES),
     (&["plan", "run --dry-run"], PLAN),
     (&["run", "retry", "replay", "history --run"], RUN),
     (&["run --catch-up --dry-run"], MOMENTS),

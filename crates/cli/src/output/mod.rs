@@ -116,6 +116,9 @@ pub fn key_of(column: &str) -> String {
 pub const FILES_OF_SQL: &str =
     "parquet and arrow are for the rows of `tidetable sql`: write --output table, json, csv, markdown or line";
 
+/// The error for SARIF without findings.
+pub const SARIF_OF_LINT: &str = "sarif is for the findings of `tidetable lint JOB`: write another --output";
+
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

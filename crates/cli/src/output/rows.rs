@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::FILES_OF_SQL;
+use super::{FILES_OF_SQL, SARIF_OF_LINT};
 use crate::args::Output;
 use crate::error::CliError;
 use crate::output::csv::write_csv_line;
@@ -53,6 +53,7 @@ impl RowWriter {
                 write_csv_line(out, headings.iter().map(|heading| heading.name.as_str()))?;
                 Form::Csv
             }
+            Output::Sarif => return Err(CliError::Usage(SARIF_OF_LINT)),
             Output::Json | Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         };
         // CSV is for programs, and has no limit.

@@ -237,6 +237,15 @@ impl TimeFormat {
         self.parts.iter().filter_map(|part| if let Part::Unit(unit) = part { Some(*unit) } else { None })
     }
 
+    /// Whether the output differs from year to year. Of the directives that only chrono knows, those below print a year.
+    pub(crate) fn prints_year(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Literal(_) => false,
+            Part::Unit(unit) => matches!(unit, Unit::Year | Unit::IsoYear),
+            Part::Chrono(directive) => directive.ends_with(['Y', 'y', 'G', 'g', 'C', 'c', 'D', 'x', 'v', 's']),
+        })
+    }
+
     fn has_chrono(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Chrono(_)))
     }

@@ -8,6 +8,8 @@ use tidetable_source::{Format, SchemaMode, SourceSpec};
 use tidetable_sql::{Preparation, QueryShape};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::job::places::TablePlaces;
+use crate::job::sections::allowance::Allowance;
 use crate::job::sections::catch_up::CatchUp;
 use crate::job::sections::checks::Check;
 use crate::job::sections::export::Export;
@@ -45,6 +47,8 @@ pub struct Job {
     pub stages: Stages,
     /// Path of the metrics file, relative to the project directory.
     pub metrics: Option<PathBuf>,
+    /// Rules of schema design that do not hold for its tables.
+    pub allowances: Vec<Allowance>,
     /// Jobs that run before it, besides those whose tables its queries read.
     pub after: Vec<String>,
     /// The job file, absolute.
@@ -119,6 +123,10 @@ pub struct Table {
     pub gc: Vec<(String, String)>,
     /// The layout compiled against the source's columns.
     pub layout: Layout,
+    /// Rules of schema design that do not hold for it.
+    pub allowances: Vec<Allowance>,
+    /// Byte ranges of its parts in the job file.
+    pub places: TablePlaces,
 }
 
 impl Table {

@@ -7,6 +7,7 @@ use serde_spanned::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::job::keys::{Key, Section, ValueShape};
+use crate::job::places::TextPlace;
 use crate::job::problem::{Mistake, Problem};
 use crate::job::words::nearest;
 
@@ -76,10 +77,12 @@ pub(crate) struct Text<'a> {
 impl Text<'_> {
     /// The range in the file of the bytes `part` of the string; the whole string if it has escapes.
     pub(crate) fn within(&self, part: Range<usize>) -> Range<usize> {
-        match self.inside {
-            Some(start) if part.end <= self.value.len() => start + part.start..start + part.end,
-            _ => self.at.clone(),
-        }
+        self.place().within(part)
+    }
+
+    /// Its byte range without the text.
+    pub(crate) fn place(&self) -> TextPlace {
+        TextPlace { at: self.at.clone(), inside: self.inside, length: self.value.len() }
     }
 
     pub(crate) fn owned(&self) -> String {

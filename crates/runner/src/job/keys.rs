@@ -128,6 +128,7 @@ pub(crate) static JOB: Section = Section {
         key("hooks", ValueShape::Table).says("Commands that run after the job."),
         key("metrics", ValueShape::Table).says("Where the metrics of the last run are written."),
         key("stages", ValueShape::Table).says("How often a stage that failed is tried again."),
+        key("lint", ValueShape::Table).says("Rules of `lint` that do not hold for the tables of the job: the reason, by rule."),
     ],
 };
 
@@ -273,6 +274,7 @@ pub(crate) static TABLE: Section = Section {
         key("unpivot", ValueShape::Texts).says("Columns that become a record each, with their name and value."),
         key("upsert", ValueShape::Text).says("`row`: the newest event of a row replaces all of it."),
         key("families", ValueShape::Table).says("Column families, by name."),
+        key("lint", ValueShape::Table).says("Rules of `lint` that do not hold for the table: the reason, by rule."),
     ],
 };
 

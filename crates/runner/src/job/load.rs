@@ -115,6 +115,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let after = after(reader, &fields, name.as_deref());
     let (hooks, metrics) = (sections::hooks::hooks(reader, &fields), sections::hooks::metrics(reader, &fields));
     let stages = sections::stages::read(reader, &fields);
+    let allowances = sections::allowance::read(reader, &fields);
     if !fields.has("tables") && !fields.has("exports") {
         reader.refuse(0..0, Mistake::NothingToDo);
     }
@@ -140,6 +141,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         hooks,
         stages,
         metrics,
+        allowances,
         after,
         path: PathBuf::new(),
         shown_path: PathBuf::new(),

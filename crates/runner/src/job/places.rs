@@ -1,46 +1,71 @@
-//! Byte ranges of the parts of a table declaration, so that layout errors in a template are shown
-//! at their place in the job file.
+//! Byte ranges of the parts of a table declaration, so that what is wrong with a template is shown at its place in the
+//! job file.
 
 use std::ops::Range;
 
-use tidetable_layout::error::{ColumnPart, LayoutError, Place};
+use tidetable_layout::error::{ColumnPart, Place};
 
-use crate::job::fields::Text;
+/// Byte range of a string of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextPlace {
+    /// With the quotes.
+    pub(crate) at: Range<usize>,
+    /// Start of its content, if no escape shifts the bytes after it.
+    pub(crate) inside: Option<usize>,
+    /// Bytes of its content.
+    pub(crate) length: usize,
+}
+
+impl TextPlace {
+    /// The range in the file of the bytes `part` of the string; the whole string if it has escapes.
+    pub(crate) fn within(&self, part: Range<usize>) -> Range<usize> {
+        match self.inside {
+            Some(start) if part.end <= self.length => start + part.start..start + part.end,
+            _ => self.at.clone(),
+        }
+    }
+
+    /// The range of its content; `None` if it has escapes.
+    fn content(&self) -> Option<Range<usize>> {
+        self.inside.map(|start| start..start + self.length)
+    }
+}
 
 /// Byte ranges of a table; families and columns have the same indexes as in its spec.
-#[derive(Debug)]
-pub(crate) struct TablePlaces<'a> {
+#[derive(Debug, Clone)]
+pub struct TablePlaces {
     pub(crate) at: Range<usize>,
-    pub(crate) row_key: Text<'a>,
-    pub(crate) unpivot: Vec<Text<'a>>,
-    pub(crate) families: Vec<FamilyPlaces<'a>>,
+    pub(crate) row_key: TextPlace,
+    pub(crate) unpivot: Vec<TextPlace>,
+    pub(crate) families: Vec<FamilyPlaces>,
 }
 
 /// Byte ranges of a family.
-#[derive(Debug)]
-pub(crate) struct FamilyPlaces<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct FamilyPlaces {
     pub(crate) at: Range<usize>,
-    pub(crate) columns: Vec<ColumnPlaces<'a>>,
+    pub(crate) gc: Option<TextPlace>,
+    pub(crate) columns: Vec<ColumnPlaces>,
 }
 
 /// Byte ranges of a column.
-#[derive(Debug)]
-pub(crate) struct ColumnPlaces<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnPlaces {
     pub(crate) at: Range<usize>,
-    pub(crate) qualifier: Text<'a>,
-    pub(crate) value: Option<Text<'a>>,
+    pub(crate) qualifier: TextPlace,
+    pub(crate) value: Option<TextPlace>,
     pub(crate) encoding: Range<usize>,
     pub(crate) timestamp: Range<usize>,
-    pub(crate) except: Vec<Text<'a>>,
+    pub(crate) except: Vec<TextPlace>,
     /// `message`, `repeated` or `json`.
-    pub(crate) packed: Option<Text<'a>>,
+    pub(crate) packed: Option<TextPlace>,
 }
 
-impl TablePlaces<'_> {
-    /// The byte range of `error`; if it is about something missing, that of the nearest parent.
-    pub(crate) fn of(&self, error: &LayoutError) -> Range<usize> {
-        let part = error.span.clone();
-        match error.place {
+impl TablePlaces {
+    /// The byte range of the bytes `part` of a template or name at `place`; if the file lacks it, that of the nearest
+    /// parent. A string with escapes is one range.
+    pub fn of(&self, place: Place, part: Range<usize>) -> Range<usize> {
+        match place {
             Place::Table => self.at.clone(),
             Place::RowKey => self.row_key.within(part),
             Place::Unpivot(index) => self.unpivot.get(index).map_or_else(|| self.at.clone(), |text| text.within(part)),
@@ -52,12 +77,23 @@ impl TablePlaces<'_> {
         }
     }
 
-    fn family(&self, index: usize) -> Option<&FamilyPlaces<'_>> {
+    /// The byte range of the row key's template, without its quotes; `None` if it has escapes.
+    pub fn row_key(&self) -> Option<Range<usize>> {
+        self.row_key.content()
+    }
+
+    /// The byte range of the garbage-collection rule of a family, without its quotes; `None` without one, or if it has
+    /// escapes.
+    pub fn gc(&self, family: usize) -> Option<Range<usize>> {
+        self.family(family)?.gc.as_ref()?.content()
+    }
+
+    fn family(&self, index: usize) -> Option<&FamilyPlaces> {
         self.families.get(index)
     }
 }
 
-impl ColumnPlaces<'_> {
+impl ColumnPlaces {
     fn of(&self, key: ColumnPart, part: Range<usize>) -> Range<usize> {
         let text = match key {
             ColumnPart::Qualifier => Some(&self.qualifier),

@@ -195,6 +195,8 @@ pub(crate) enum Mistake {
     UnknownSource { name: String, known: Vec<String>, near: Option<String> },
     #[error("the job has neither a table nor an export `{name}`")]
     UnknownTarget { name: String, known: Vec<String>, near: Option<String> },
+    #[error("`{rule}` is silenced without a reason")]
+    NoReason { rule: String },
     #[error("the check has no rule")]
     NoRule,
     #[error("neither `min` nor `max`")]
@@ -391,6 +393,7 @@ impl Mistake {
             Self::UnknownTarget { near, known, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(known)))
             }
+            Self::NoReason { rule } => format!("say why it does not hold here: `{rule} = \"..\"`"),
             Self::NoRule => "add `not_null`, `unique`, `range`, `rows` or `query`".to_owned(),
             Self::NoLimit => "write `{ min = .. }`, `{ max = .. }` or both".to_owned(),
             Self::RowLimits => "for example `{ min = 1, max = 96 }`".to_owned(),

@@ -58,6 +58,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("source", "format") => Words(&["csv", "parquet"]),
         ("source", "schema") => Words(&["freeze", "evolve", "reject"]),
         ("`csv`", "decimal") => Words(&[".", ","]),
+        ("job" | "table", "lint") => NamedPlain("string"),
         ("table", "from") => One(&FROM),
         ("table", "families") => Named(&FAMILY),
         ("table", "window") => Words(&["day", "hour", "week", "month", "none"]),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::{assert_page, read};
-use crate::harness::Project;
+use crate::harness::{Project, json_lines};
 
 /// The groups of commands in `tidetable --help`, each with its commands.
 fn groups(help: &str) -> Vec<(String, Vec<String>)> {
@@ -134,6 +134,52 @@ fn job_file_reference_is_the_schema() {
     }
     page.push_str("\nKeys in bold are required.\n");
     assert_page("docs/reference/job-file.md", &page);
+}
+
+#[test]
+fn lint_reference_is_the_list_of_rules() {
+    let rules = json_lines(&Project::empty().ok(&["lint", "--rules", "--output", "json"]));
+    let mut page = String::from(
+        "# Lint rules\n\nEvery rule of `tidetable lint`, as `tidetable lint --rules` prints it. The severity is that of the gravest finding.\n\
+         Rules that need data speak with `--data` only. Guide: [lint](../guide/lint.md).\n",
+    );
+    let mut listed = 0;
+    for (letter, subject) in [
+        ('K', "Row keys"),
+        ('R', "Rows"),
+        ('C', "Columns"),
+        ('T', "Tables"),
+        ('W', "Writes"),
+        ('Q', "Queries"),
+        ('A', "Allowances"),
+    ] {
+        let of_subject = rules.iter().filter(|rule| rule["rule"].as_str().unwrap().starts_with(letter));
+        let of_subject: Vec<&Value> = of_subject.collect();
+        if of_subject.is_empty() {
+            continue;
+        }
+        writeln!(page, "\n## {subject}\n\n| rule | severity | needs | finds | because |\n|---|---|---|---|---|")
+            .unwrap();
+        for rule in of_subject {
+            listed += 1;
+            let text = |key: &str| rule[key].as_str().unwrap();
+            let because = match text("source").strip_prefix("https://cloud.google.com/bigtable/") {
+                Some(page) => format!("{} ([{page}]({}))", text("reason"), text("source")),
+                None => text("reason").to_owned(),
+            };
+            writeln!(
+                page,
+                "| {} | {} | {} | {} | {because} |",
+                text("rule"),
+                text("severity"),
+                text("needs"),
+                text("title")
+            )
+            .unwrap();
+        }
+    }
+    assert_eq!(listed, rules.len(), "a rule has a letter without a heading");
+    assert_page("docs/reference/lint.md", &page);
 }
 
 /// The codes that stand first in lines, or second after `;`, of the help.

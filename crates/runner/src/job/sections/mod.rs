@@ -1,5 +1,6 @@
 //! One file for each section of a job file.
 
+pub(crate) mod allowance;
 pub(crate) mod catch_up;
 pub(crate) mod checks;
 pub(crate) mod cron;

@@ -17,6 +17,7 @@ use crate::job::keys::{COLUMN, FAMILY, TABLE};
 use crate::job::names::Id;
 use crate::job::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use crate::job::problem::Mistake;
+use crate::job::sections::allowance;
 use crate::job::sections::messages::Messages;
 use crate::job::sections::source::ReadSource;
 use crate::job::sections::table_input;
@@ -68,6 +69,7 @@ pub(crate) fn read(
     if families.is_empty() && fields.value("families").is_some() {
         reader.refuse(fields.key_at("families"), Mistake::Empty { key: "families" });
     }
+    let allowances = allowance::read(reader, &fields);
     let mut rules = Vec::new();
     let families: Vec<_> = families.iter().filter_map(|named| family(reader, named, &mut rules)).collect();
 
@@ -86,7 +88,8 @@ pub(crate) fn read(
         ..TableSpec::default()
     };
     let families = families.into_iter().map(|(_, places)| places).collect();
-    let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
+    let unpivot = unpivot.iter().map(Text::place).collect();
+    let places = TablePlaces { at: named.at.clone(), row_key: row_key.place(), unpivot, families };
     let (from, schema) = origin?;
     let owner = match &from {
         TableInput::Source(name) => name.clone(),
@@ -106,6 +109,8 @@ pub(crate) fn read(
         preparation: Preparation { derive: None, filter },
         gc: rules,
         layout,
+        allowances,
+        places,
     };
     (reader.count() == before).then_some(table)
 }
@@ -114,7 +119,7 @@ pub(crate) fn read(
 fn used_messages(
     reader: &mut Reader<'_>,
     spec: &TableSpec,
-    places: &TablePlaces<'_>,
+    places: &TablePlaces,
     messages: &mut Messages,
     owner: &str,
     schema: &SourceSchema,
@@ -145,7 +150,7 @@ fn used_messages(
 
 /// A row that lies in several windows must have event times as timestamps: equal cells of two windows have no order.
 /// Aggregated cells need none.
-fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
+fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces) {
     if layout.rows_lie_in_one_window() {
         return;
     }
@@ -179,17 +184,18 @@ fn filter(reader: &mut Reader<'_>, predicate: &Text<'_>, schema: &SourceSchema) 
     }
 }
 
-fn family<'a>(
+fn family(
     reader: &mut Reader<'_>,
-    named: &Named<'a>,
+    named: &Named<'_>,
     rules: &mut Vec<(String, String)>,
-) -> Option<(FamilySpec, FamilyPlaces<'a>)> {
+) -> Option<(FamilySpec, FamilyPlaces)> {
     if !Id::Family.allows(named.name) {
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Family, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &FAMILY, named.value, named.at.clone())?;
     let mut aged = None;
-    if let Some(rule) = fields.text(reader, "gc") {
+    let gc = fields.text(reader, "gc");
+    if let Some(rule) = &gc {
         match GcRule::parse(rule.value) {
             Ok(parsed) => {
                 aged = Some(rule.at.clone()).filter(|_| parsed.looks_at_age());
@@ -214,14 +220,10 @@ fn family<'a>(
         reader.refuse(at, Mistake::AgeOfRepeated);
     }
     let spec = FamilySpec { name: named.name.to_owned(), columns, kind };
-    Some((spec, FamilyPlaces { at: named.at.clone(), columns: places }))
+    Some((spec, FamilyPlaces { at: named.at.clone(), gc: gc.as_ref().map(Text::place), columns: places }))
 }
 
-fn column<'a>(
-    reader: &mut Reader<'_>,
-    value: &'a Spanned<DeValue<'a>>,
-    kind: Merge,
-) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
+fn column(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, kind: Merge) -> Option<(ColumnSpec, ColumnPlaces)> {
     let fields = Fields::of_value(reader, &COLUMN, value, value.span())?;
     // A qualifier may be empty, as in Bigtable.
     fields.require(reader, "qualifier");
@@ -252,12 +254,12 @@ fn column<'a>(
     };
     let places = ColumnPlaces {
         at: fields.at(),
-        qualifier,
-        value: content,
+        qualifier: qualifier.place(),
+        value: content.as_ref().map(Text::place),
         timestamp: fields.value_at("timestamp"),
         encoding: fields.value_at("encoding"),
-        except,
-        packed: packed_at,
+        except: except.iter().map(Text::place).collect(),
+        packed: packed_at.as_ref().map(Text::place),
     };
     Some((spec, places))
 }
@@ -296,12 +298,7 @@ fn timestamp(reader: &mut Reader<'_>, fields: &Fields<'_>) -> TimestampSpec {
     }
 }
 
-fn compile(
-    reader: &mut Reader<'_>,
-    spec: &TableSpec,
-    schema: &SourceSchema,
-    places: &TablePlaces<'_>,
-) -> Option<Layout> {
+fn compile(reader: &mut Reader<'_>, spec: &TableSpec, schema: &SourceSchema, places: &TablePlaces) -> Option<Layout> {
     match Layout::compile(spec, schema) {
         Ok(layout) => Some(layout),
         Err(errors) => {
@@ -313,7 +310,8 @@ fn compile(
                     _ => false,
                 };
                 if !refused_before {
-                    reader.refuse(places.of(&source), Mistake::Layout { source });
+                    let at = places.of(source.place, source.span.clone());
+                    reader.refuse(at, Mistake::Layout { source });
                 }
             }
             None

@@ -1,0 +1,53 @@
+//! Runs all rules over a job.
+
+use tidetable_runner::Job;
+
+use super::facts::DataFacts;
+use super::finding::Finding;
+use super::found::Found;
+use super::rule::{Check, Rule, Severity};
+use super::rules::RULES;
+use super::subject::JobSubject;
+
+/// The findings of a job, by their place in its file.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// Those that count.
+    pub findings: Vec<Finding>,
+    /// Those that a person has silenced, with the reason.
+    pub silenced: Vec<Finding>,
+}
+
+impl Report {
+    /// The number of findings at least as grave as `severity`.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity >= severity).count()
+    }
+}
+
+/// Checks the tables of a job against all rules; those that need data are silent without.
+pub fn lint(job: &Job, data: Option<&DataFacts>) -> Report {
+    let subject = JobSubject::new(job, data, RULES.iter().map(|rule| rule.id).collect());
+    let mut all: Vec<Finding> = Vec::new();
+    for rule in RULES {
+        all.extend(found_by(rule, &subject).into_iter().map(|found| Finding::new(rule, found, job)));
+    }
+    // Findings of one place stay in the order of the rules.
+    all.sort_by_key(|finding| (finding.place.line, finding.place.column));
+    let (silenced, findings) = all.into_iter().partition(|finding| finding.silenced.is_some());
+    Report { findings, silenced }
+}
+
+fn found_by(rule: &Rule, subject: &JobSubject<'_>) -> Vec<Found> {
+    match rule.check {
+        Check::Job(check) => check(subject),
+        Check::Table(check) => {
+            let of_table = |table| {
+                let found = check(table);
+                let name = table.name().to_owned();
+                found.into_iter().map(move |found| Found { table: Some(name.clone()), ..found })
+            };
+            subject.tables.iter().flat_map(of_table).collect()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Forms of values: hosts, and those that say something of a person.
+
+use std::net::IpAddr;
+
+/// Last labels that are ends of file names.
+const FILE_ENDINGS: [&str; 12] = ["csv", "gz", "html", "jpg", "json", "log", "md", "pdf", "png", "txt", "xml", "zip"];
+
+/// Whether a text is a domain name: labels of letters, digits and hyphens, the last of letters.
+pub(crate) fn is_domain(text: &str) -> bool {
+    let labels: Vec<&str> = text.split('.').collect();
+    let sound = |label: &&str| {
+        let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let [.., _, last] = labels.as_slice() else { return false };
+    let top = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    top && !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()) && labels.iter().all(|label| sound(label))
+}
+
+/// The last two labels of a domain name: whose it is, nearly always.
+pub(crate) fn owner(domain: &str) -> &str {
+    let second = domain.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
+    domain.get(second..).unwrap_or(domain)
+}
+
+/// What a value says of a person by its form.
+pub(crate) fn personal(text: &str) -> Option<&'static str> {
+    if text.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && is_domain(domain)) {
+        Some("a mail address")
+    } else if text.parse::<IpAddr>().is_ok() {
+        Some("an IP address")
+    } else if is_iban(text) {
+        Some("a bank account")
+    } else if is_card(text) {
+        Some("a card number")
+    } else {
+        None
+    }
+}
+
+/// 13 to 19 digits with the check digit of ISO/IEC 7812 (Luhn).
+fn is_card(text: &str) -> bool {
+    let digits: Vec<u32> = text.chars().filter(|c| !matches!(c, ' ' | '-')).map_while(|c| c.to_digit(10)).collect();
+    let all = text.chars().filter(|c| !matches!(c, ' ' | '-')).count();
+    let doubled = |digit: u32| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
+    let sum: u32 =
+        digits.iter().rev().enumerate().map(|(at, digit)| if at % 2 == 1 { doubled(*digit) } else { *digit }).sum();
+    all == digits.len() && (13..=19).contains(&all) && sum > 0 && sum.is_multiple_of(10)
+}
+
+/// Two letters, two check digits and 11 to 30 letters or digits, 1 modulo 97 (ISO 13616).
+fn is_iban(text: &str) -> bool {
+    let plain: String = text.chars().filter(|c| *c != ' ').collect();
+    let Some((head, rest)) = plain.split_at_checked(4) else { return false };
+    let country = head.bytes().take(2).all(|byte| byte.is_ascii_uppercase());
+    let check = head.bytes().skip(2).all(|byte| byte.is_ascii_digit());
+    if !country || !check || !(11..=30).contains(&rest.len()) || !rest.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return false;
+    }
+    let digits = rest.chars().chain(head.chars()).filter_map(|c| c.to_digit(36));
+    let step = |rest: u32, value: u32| if value < 10 { (rest * 10 + value) % 97 } else { (rest * 100 + value) % 97 };
+    digits.fold(0, step) == 1
+}
+
+/// A value of which only the beginning is shown.
+pub(crate) fn masked(text: &str) -> String {
+    let shown: String = text.chars().take(2).collect();
+    format!("{shown}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms() {
+        for domain in ["drive.google.com", "a-b.example.org", "x.io"] {
+            assert!(is_domain(domain), "{domain}");
+        }
+        for other in ["google", "1.2.3.4", "-a.com", "a..com", "report.csv", "v1.2", ""] {
+            assert!(!is_domain(other), "{other}");
+        }
+        assert_eq!((owner("drive.google.com"), owner("google.com")), ("google.com", "google.com"));
+        assert_eq!(personal("jo@example.org"), Some("a mail address"));
+        assert_eq!(personal("192.0.2.7"), Some("an IP address"));
+        assert_eq!(personal("2001:db8::1"), Some("an IP address"));
+        // The examples of the two standards.
+        assert_eq!(personal("GB82 WEST 1234 5698 7654 32"), Some("a bank account"));
+        assert_eq!(personal("GB83 WEST 1234 5698 7654 32"), None);
+        assert_eq!(personal("4111 1111 1111 1111"), Some("a card number"));
+        assert_eq!(personal("4111111111111112"), None);
+        assert_eq!(personal("0000000000000000"), None);
+        assert_eq!(personal("meter-17"), None);
+        assert_eq!(masked("jo@example.org"), "jo…");
+    }
+}

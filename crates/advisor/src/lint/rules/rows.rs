@@ -1,0 +1,162 @@
+//! The size and the growth of rows.
+
+use chrono::{Datelike, NaiveDate};
+use tidetable_layout::error::Place;
+use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
+
+use crate::lint::facts::{RejectKind, shown};
+use crate::lint::found::Found;
+use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
+use crate::lint::subject::TableSubject;
+
+pub(super) static VERSIONS: Rule = Rule {
+    id: "R4",
+    severity: Severity::Warn,
+    needs: Needs::Job,
+    title: "a time series kept as versions of one cell",
+    reason: "Versions are for corrections of a value: a series of them makes one row that grows for ever, while a row for each time \
+             stays small and can be read by range",
+    source: DESIGN,
+    check: Check::Table(versions),
+};
+
+fn versions(table: &TableSubject<'_>) -> Vec<Found> {
+    let stored = table.table.layout.stored();
+    if table.has_time() || stored.upsert {
+        return Vec::new();
+    }
+    let of_one_column = |group: &&Group| {
+        group.qualifier == QualifierKind::Constant
+            && group.timestamps == TimestampKind::Stored
+            && !group.keeps_duplicates()
+    };
+    let series = |family: &str| {
+        let mut groups = stored.groups.iter().filter(of_one_column);
+        groups.any(|group| group.columns.iter().any(|column| column.family == family && column.merge.is_newest()))
+    };
+    let families = table.table.spec.families.iter().enumerate();
+    let endless = families.filter(|(_, family)| series(&family.name) && table.versions_kept(&family.name).is_none());
+    let found = endless.map(|(index, family)| {
+        let key = &table.table.spec.row_key;
+        let edit = table.with_key(|_| Some(format!("{key}#{{{}:%Y%m%d}}", table.time())));
+        let message = format!(
+            "each event is a version more in `{}`, which keeps all of them: put the time into the row key, or write \
+             `gc = \"maxversions=1\"` if only the newest counts",
+            family.name
+        );
+        Found::new(Severity::Warn, table.table.places.of(Place::Family(index), 0..family.name.len()), message)
+            .edit(edit)
+    });
+    found.collect()
+}
+
+/// Bytes of a row that the limits page advises at most, and the limit.
+const ROW_BYTES: [u64; 2] = [100_000_000, 256 << 20];
+/// Bytes of a cell that the limits page advises at most.
+const CELL_ADVISED: u64 = 10_000_000;
+/// Cells of a row that its tools read at once at most.
+const ROW_CELLS: u64 = 100_000;
+/// Cells from which on the growth of a row means something.
+const FEWEST_CELLS: u64 = 100;
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+pub(super) static ROW_SIZE: Rule = Rule {
+    id: "R1",
+    severity: Severity::Error,
+    needs: Needs::Data,
+    title: "a row over 100 MB; an error over 256 MiB, the limit",
+    reason: "A row is read and moved as one; over the limit it cannot be read at all",
+    source: QUOTAS,
+    check: Check::Table(row_size),
+};
+
+fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(row) = table.facts.map(|facts| &facts.largest_row) else { return Vec::new() };
+    let [advised, limit] = ROW_BYTES;
+    let (severity, passed) = match row.bytes {
+        bytes if bytes > limit => (Severity::Error, limit),
+        bytes if bytes > advised => (Severity::Warn, advised),
+        _ => return Vec::new(),
+    };
+    let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes", row.bytes));
+    vec![found.measure(row.bytes as f64, passed as f64, "bytes").keys([shown(&row.key)])]
+}
+
+pub(super) static CELL_SIZE: Rule = Rule {
+    id: "R2",
+    severity: Severity::Error,
+    needs: Needs::Data,
+    title: "a cell over 10 MB; an error over 100 MiB, the limit",
+    reason: "A cell is sent and held in memory as a whole; over the limit its write is refused",
+    source: QUOTAS,
+    check: Check::Table(cell_size),
+};
+
+fn cell_size(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(facts) = table.facts else { return Vec::new() };
+    let refused = facts.rejects.iter().filter(|reject| reject.kind == RejectKind::Cell);
+    let mut found: Vec<Found> = refused
+        .map(|reject| {
+            let message = format!("{} rows are rejected: a cell of theirs has over 100 MiB", reject.rows);
+            Found::new(Severity::Error, table.at(), message).measure(reject.rows as f64, 0.0, "rows")
+        })
+        .collect();
+    let cell = &facts.largest_cell;
+    if cell.bytes > CELL_ADVISED {
+        let message = format!("the largest cell, of {}, has {} bytes", cell.column, cell.bytes);
+        let large = Found::new(Severity::Warn, table.at(), message).keys([shown(&cell.key)]);
+        found.push(large.measure(cell.bytes as f64, CELL_ADVISED as f64, "bytes"));
+    }
+    found
+}
+
+pub(super) static ENDLESS: Rule = Rule {
+    id: "R3",
+    severity: Severity::Warn,
+    needs: Needs::Data,
+    title: "a row without a time in its key that goes on growing: a quarter of its cells, or more, came in the second half of its time",
+    reason: "A row for an entity's whole life has no bound: it meets the limit of 256 MiB some day, and is slow to read long before",
+    source: TIME_SERIES,
+    check: Check::Table(endless),
+};
+
+fn endless(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(row) = table.facts.map(|facts| &facts.fullest_row) else { return Vec::new() };
+    let grows = row.cells >= FEWEST_CELLS && row.later_cells * 4 >= row.cells && row.span > 0;
+    if !grows || table.has_time() || table.table.spec.upsert {
+        return Vec::new();
+    }
+    let rate = row.bytes as f64 / row.span as f64;
+    let left = ROW_BYTES[0].saturating_sub(row.bytes) as f64 / rate;
+    let day = (row.last as f64 + left) / DAY as f64;
+    // Beyond the calendar it is no date that anyone waits for.
+    let day = NaiveDate::from_epoch_days(day.min(f64::from(i32::MAX)) as i32);
+    let when = day
+        .filter(|day| day.year() < 10_000)
+        .map(|day| format!(", and has 100 MB on {day} if it goes on"))
+        .unwrap_or_default();
+    let message =
+        format!("a row has {} cells, {} of them from the second half of its time{when}", row.cells, row.later_cells);
+    let key = &table.table.spec.row_key;
+    let edit = table.with_key(|_| Some(format!("{key}#{{{}:%Y%m%d}}", table.time())));
+    vec![Found::new(Severity::Warn, table.whole_key(), message).keys([shown(&row.key)]).edit(edit)]
+}
+
+pub(super) static ROW_CELL_COUNT: Rule = Rule {
+    id: "R6",
+    severity: Severity::Warn,
+    needs: Needs::Data,
+    title: "a row of over 100,000 cells",
+    reason: "Tools that read cells row by row, such as the import from Parquet, take 100,000 cells a row at most",
+    source: QUOTAS,
+    check: Check::Table(row_cell_count),
+};
+
+fn row_cell_count(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(row) = table.facts.map(|facts| &facts.fullest_row).filter(|row| row.cells > ROW_CELLS) else {
+        return Vec::new();
+    };
+    let found = Found::new(Severity::Warn, table.whole_key(), format!("the fullest row has {} cells", row.cells));
+    vec![found.measure(row.cells as f64, ROW_CELLS as f64, "cells").keys([shown(&row.key)])]
+}

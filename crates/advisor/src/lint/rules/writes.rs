@@ -1,0 +1,125 @@
+//! How rows are written as time goes by.
+
+use crate::lint::facts::shown;
+use crate::lint::found::Found;
+use crate::lint::rule::{Check, DESIGN, KEY_VISUALIZER, Needs, PERFORMANCE, Rule, Severity};
+use crate::lint::subject::TableSubject;
+
+/// Slices of time in which a row is written that make it a counter.
+const SLICES: u64 = 100;
+/// Slices from which on shares and totals mean something.
+const FEWEST_SLICES: u64 = 20;
+/// Rows of the median slice from which on their share means something: a single row is always in one range.
+const FEWEST_ROWS: u64 = 20;
+/// Share of a slice's writes in one of ten ranges.
+const TOP_SHARE: f64 = 0.5;
+/// Rows a second that a node with SSD is said to write.
+const NODE_RATE: f64 = 14_000.0;
+/// How many times the median a burst is.
+const BURST: u64 = 5;
+
+pub(super) static REWRITTEN: Rule = Rule {
+    id: "K7",
+    severity: Severity::Warn,
+    needs: Needs::Data,
+    title: "a row without a time in its key that is written in 100 slices of time or more",
+    reason: "A row that is written again and again keeps one node busy and grows until garbage is collected; a row for each time is \
+             written once",
+    source: DESIGN,
+    check: Check::Table(rewritten),
+};
+
+fn rewritten(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(row) = table.facts.map(|facts| &facts.rewritten).filter(|row| row.slices >= SLICES) else {
+        return Vec::new();
+    };
+    if table.has_time() || table.table.spec.upsert {
+        return Vec::new();
+    }
+    let key = &table.table.spec.row_key;
+    let edit = table.with_key(|_| Some(format!("{key}#{{{}:ms}}", table.time())));
+    let message = format!("one row is written in {} slices of time", row.slices);
+    let found = Found::new(Severity::Warn, table.whole_key(), message);
+    vec![found.measure(row.slices as f64, SLICES as f64, "slices").keys([shown(&row.key)]).edit(edit)]
+}
+
+pub(super) static OVERWRITTEN: Rule = Rule {
+    id: "K15",
+    severity: Severity::Error,
+    needs: Needs::Data,
+    title: "source rows that overwrite each other's cells",
+    reason: "A cell is named by row, column and timestamp: of two readings with one name the later stays, and the other is lost",
+    source: DESIGN,
+    check: Check::Table(overwritten),
+};
+
+fn overwritten(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(facts) = table.facts.filter(|facts| facts.overwritten > 0) else { return Vec::new() };
+    if table.table.spec.upsert {
+        return Vec::new();
+    }
+    let message = format!("{} cells replace others of the same row, column and timestamp", facts.overwritten);
+    let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
+    vec![found.measure(facts.overwritten as f64, 0.0, "cells")]
+}
+
+pub(super) static ONE_RANGE: Rule = Rule {
+    id: "W1",
+    severity: Severity::Warn,
+    needs: Needs::Data,
+    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and more",
+    reason: "Nodes share a table by ranges of keys, so a range that takes half of the writes keeps one node busy, however many there are",
+    source: KEY_VISUALIZER,
+    check: Check::Table(one_range),
+};
+
+fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(writes) = table.facts.map(|facts| &facts.writes) else { return Vec::new() };
+    if writes.cut_slices < FEWEST_SLICES || writes.median < FEWEST_ROWS || writes.top_share < TOP_SHARE {
+        return Vec::new();
+    }
+    let message = format!("one of ten ranges of keys takes {:.0} % of the writes of a slice", 100.0 * writes.top_share);
+    let found = Found::new(Severity::Warn, table.whole_key(), message);
+    vec![found.measure(writes.top_share, TOP_SHARE, "of the writes")]
+}
+
+pub(super) static HOT_ROW: Rule = Rule {
+    id: "W2",
+    severity: Severity::Error,
+    needs: Needs::Data,
+    title: "a row with more writes than a node takes: 14,000 a second",
+    reason: "A row is never split, so no number of nodes helps it",
+    source: PERFORMANCE,
+    check: Check::Table(hot_row),
+};
+
+fn hot_row(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(writes) = table.facts.map(|facts| &facts.writes).filter(|writes| writes.hottest_rate > NODE_RATE) else {
+        return Vec::new();
+    };
+    let message = format!("one row takes {:.0} writes a second", writes.hottest_rate);
+    let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&writes.hottest_key)]);
+    vec![found.measure(writes.hottest_rate, NODE_RATE, "writes a second")]
+}
+
+pub(super) static BURSTS: Rule = Rule {
+    id: "W3",
+    severity: Severity::Warn,
+    needs: Needs::Data,
+    title: "writes in bursts: rank 95 of 100 of the slices is 5 times the median or more",
+    reason: "Nodes are paid for the peak; writes that come all at once can often be spread by the sender",
+    source: KEY_VISUALIZER,
+    check: Check::Table(bursts),
+};
+
+fn bursts(table: &TableSubject<'_>) -> Vec<Found> {
+    let Some(writes) = table.facts.map(|facts| &facts.writes).filter(|writes| writes.slices >= FEWEST_SLICES) else {
+        return Vec::new();
+    };
+    if writes.median == 0 || writes.high < BURST * writes.median {
+        return Vec::new();
+    }
+    let times = writes.high as f64 / writes.median as f64;
+    let message = format!("busy slices have {} rows, the median {}", writes.high, writes.median);
+    vec![Found::new(Severity::Warn, table.at(), message).measure(times, BURST as f64, "times the median")]
+}

@@ -1,0 +1,30 @@
+//! `tidetable lint`.
+
+use clap::{Args, ValueEnum};
+
+/// `tidetable lint`
+#[derive(Debug, Args)]
+#[command(override_usage = "tidetable lint [OPTIONS] <JOB>\n       tidetable lint --rules")]
+pub struct Lint {
+    /// Name of a job in jobs/, or path of a job file
+    #[arg(required_unless_present = "rules", conflicts_with = "rules")]
+    pub job: Option<String>,
+    /// Also read the rows of its sources, for the rules that need them
+    #[arg(long)]
+    pub data: bool,
+    /// Exit with 3 if a finding is at least as grave
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub deny: Option<Deny>,
+    /// List the rules
+    #[arg(long)]
+    pub rules: bool,
+}
+
+/// The least severity that `--deny` does not accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    /// Warnings and errors.
+    Warn,
+    /// Errors.
+    Error,
+}

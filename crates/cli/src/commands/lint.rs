@@ -1,0 +1,156 @@
+//! `tidetable lint`: checks the tables of a job against the rules of schema design.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use serde_json::Value;
+use tidetable_advisor::lint::{DataFacts, Finding, RULES, Report, Severity, lint as find, sarif, survey};
+use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
+use tidetable_runner::run::source_storage;
+use tidetable_runner::{Job, Project, runtime};
+
+use super::project;
+use crate::args::{Deny, Global, Lint, Output};
+use crate::diagnostics::print_message;
+use crate::error::CliError;
+use crate::objects;
+use crate::output::values::count;
+use crate::output::{ResultRows, row, stdout};
+use crate::signals::stop_on_signals;
+
+/// Prints the findings of a job, or the rules.
+pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
+    let Some(name) = args.job.as_ref().filter(|_| !args.rules) else { return rules(global) };
+    let project = project(global)?;
+    let job = Job::load(&project, name)?;
+    let data = if args.data { Some(data_of(&project, &job)?) } else { None };
+    let report = find(&job, data.as_ref());
+    let path = job.shown_path.display().to_string();
+    let mut out = stdout();
+    match global.output {
+        Output::Table => {
+            report.findings.iter().try_for_each(|finding| write!(out, "{}", text(finding, &path, &job)))?
+        }
+        Output::Sarif => writeln!(out, "{:#}", sarif(&report, &path.replace('\\', "/")))?,
+        output => {
+            let mut rows = ResultRows::of(objects::LINT);
+            report.findings.iter().for_each(|finding| rows.push(object(finding, &path)));
+            rows.write(output, &mut out)?;
+        }
+    }
+    out.flush()?;
+    print_message(global, &summary(&report, &path));
+    let least = match args.deny {
+        None => return Ok(()),
+        Some(Deny::Warn) => Severity::Warn,
+        Some(Deny::Error) => Severity::Error,
+    };
+    match report.count(least) {
+        0 => Ok(()),
+        denied => Err(CliError::Denied { findings: count(denied as u64, "finding"), severity: least.word() }),
+    }
+}
+
+/// What the rows of the job's sources say about its tables. Reads all of them, and changes nothing.
+fn data_of(project: &Project, job: &Job) -> Result<DataFacts, CliError> {
+    let runtime = runtime()?;
+    let stop = stop_on_signals()?;
+    let storage = source_storage(project, job, runtime.handle(), &stop)?;
+    let trial =
+        Trial::load(job, &storage, &Candidate::of_job(job, &[])?, &TrialOptions { stop, ..TrialOptions::default() })?;
+    Ok(survey(job, &trial)?)
+}
+
+/// `2 errors, 1 warning and 3 notes in jobs/x/job.toml; 1 silenced`
+fn summary(report: &Report, path: &str) -> String {
+    let of = |severity: Severity, noun: &str| {
+        let number = report.findings.iter().filter(|finding| finding.severity == severity).count();
+        count(number as u64, noun)
+    };
+    let (errors, warnings, notes) =
+        (of(Severity::Error, "error"), of(Severity::Warn, "warning"), of(Severity::Info, "note"));
+    let silenced = match report.silenced.len() {
+        0 => String::new(),
+        number => format!("; {} silenced", count(number as u64, "finding")),
+    };
+    format!("{errors}, {warnings} and {notes} in {path}{silenced}")
+}
+
+/// A finding for people: the line, what is wrong with it, why, and the changed line.
+fn text(finding: &Finding, path: &str, job: &Job) -> String {
+    let place = finding.place;
+    let source = job.text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
+    let number = place.line.to_string();
+    let margin = " ".repeat(number.len());
+    let carets = match place.end_line == place.line {
+        true => place.end_column.saturating_sub(place.column).max(1),
+        false => source.chars().count().saturating_sub(place.column - 1).max(1),
+    };
+    let indent: String = source.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let about = finding.table.as_deref().unwrap_or(&job.name);
+    let mut text = format!("{}[{}] {about}: {}\n", finding.severity, finding.rule.id, finding.message);
+    let mut line = |line: String| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(format!("{margin}--> {path}:{}:{}", place.line, place.column));
+    line(format!("{number} | {source}"));
+    line(format!("{margin} | {indent}{}", "^".repeat(carets)));
+    if let Some(measure) = finding.measure {
+        line(format!(
+            "{margin} = {} {}, limit {}",
+            number_text(measure.measured),
+            measure.unit,
+            number_text(measure.limit)
+        ));
+    }
+    if !finding.keys.is_empty() {
+        line(format!("{margin} = such as {}", finding.keys.join(", ")));
+    }
+    line(format!("{margin} = {}", finding.rule.reason));
+    line(format!("{margin} = {}", finding.rule.source));
+    if let Some(change) = &finding.change {
+        line(format!("{margin} change it to"));
+        for (at, changed) in change.after.lines().enumerate() {
+            line(format!("{} | {changed}", change.place.line + at));
+        }
+    }
+    let _ = writeln!(text);
+    text
+}
+
+/// A number without a fraction where it has none.
+fn number_text(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn object(finding: &Finding, path: &str) -> Vec<Value> {
+    let place = finding.place;
+    row![
+        finding.rule.id,
+        finding.severity.word(),
+        finding.table,
+        path,
+        place.line,
+        place.column,
+        place.end_line,
+        place.end_column,
+        finding.message,
+        finding.keys,
+        finding.measure.map(|measure| measure.measured),
+        finding.measure.map(|measure| measure.limit),
+        finding.measure.map(|measure| measure.unit),
+        finding.rule.reason,
+        finding.rule.source,
+        finding.change.as_ref().map(|change| change.after.clone()),
+    ]
+}
+
+fn rules(global: &Global) -> Result<(), CliError> {
+    let mut rows = ResultRows::of(objects::LINT_RULES);
+    for rule in RULES {
+        rows.push(row![rule.id, rule.severity.word(), rule.needs.word(), rule.title, rule.reason, rule.source]);
+    }
+    rows.print(global.output)
+}
