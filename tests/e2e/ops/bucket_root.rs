@@ -68,7 +68,7 @@ impl Place {
 #[test]
 fn every_command_works_on_a_bucket() {
     let Some(place) = Place::new() else { return };
-    assert!(place.ends(2, &["sql", "-c", "select 1"]).stderr.contains("no job of this project has run yet"));
+    assert!(place.ends(0, &["sql", "-c", "select 1"]).stderr.contains("no job of this project has run yet"));
     assert!(place.ok(&["check", "j"]).contains("reached, and writes conditionally"));
     place.ok(&["plan", "j"]);
     place.ok(&["run", "j"]);
@@ -133,7 +133,10 @@ fn a_day_of_several_files_is_read_by_its_list() {
     let rows = |factor: u64| {
         // Values that no encoding shortens.
         let kwh = |id: u64| (id * factor * 2_654_435_761 % 4_294_967_291) as f64 / 7.0;
-        let row = |id: u64| format!("{id},2020-01-01T{:02}:{:02}:00Z,{}\n", id / 60 % 24, id % 60, kwh(id));
+        let row = |id: u64| {
+            let (meter, minute) = (id % 1000, id / 1000);
+            format!("{meter},2020-01-01T{:02}:{:02}:00Z,{}\n", minute / 60, minute % 60, kwh(id))
+        };
         let rows: String = (0..300_000).map(row).collect();
         format!("meter,ts,kwh\n{rows}")
     };
@@ -219,6 +222,8 @@ fn a_store_moves_into_a_bucket_and_back() {
         assert!(place.ok(&["--root", root, "run", "j"]).contains("0 new rows"));
     }
     // Another store is not written over, nor one that has gone on.
+    place.project.write("in/c.csv", "meter,ts,kwh\n7,2020-01-07T10:00:00Z,7\n");
+    place.ok(&["--root", "folder", "run", "j"]);
     place.ends(2, &["copy", "s3://meters/prod", "folder"]);
     place.ends(2, &["copy", "nothing", "folder"]);
 }
