@@ -6,7 +6,8 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 9] = ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "cli"];
+const FLOORS: [&str; 11] =
+    ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "advisor", "page", "cli"];
 /// Crates that only tests may use.
 const DEV_ONLY: [&str; 3] = ["bench", "proof", "testkit"];
 

@@ -62,17 +62,22 @@ mod ops {
     mod verify;
 }
 
+/// Layouts measured side by side.
+mod advisor {
+    mod advise;
+    mod compare;
+    mod heatmap;
+    mod lint;
+    mod metamorphic;
+    mod oracle;
+}
+
 /// Runs that nobody watches: cron and systemd, missed runs, hooks, alerts.
 mod schedule {
     mod alerts;
     mod catch_up;
     mod cron_and_systemd;
     mod hooks;
-}
-
-/// Layouts judged before a cluster exists.
-mod advisor {
-    mod lint;
 }
 
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.

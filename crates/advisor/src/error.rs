@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use tidetable_layout::error::LayoutError;
+use tidetable_layout::error::{DecodeError, LayoutError};
+use tidetable_runner::JobError;
 use tidetable_runner::run::Stopped;
 use tidetable_source::SourceError;
-use tidetable_sql::SqlError;
+use tidetable_sql::{ExpressionError, SqlError};
 use tidetable_store::StoreError;
 
 /// The result of a measurement.
@@ -69,6 +70,58 @@ pub enum AdvisorError {
         /// The cause.
         source: std::io::Error,
     },
+    /// A table whose cells do not tell when they were written.
+    #[error("the cells of table {table} have no times: `tidetable compare JOB` measures writes from the job's inputs")]
+    NoTimes {
+        /// The table.
+        table: String,
+    },
+    /// Records that cannot be read back.
+    #[error("layout {layout}: {source}")]
+    Decode {
+        /// The layout.
+        layout: String,
+        /// The cause.
+        source: DecodeError,
+    },
+    /// A predicate that is none over the records of a layout.
+    #[error("query {query}: {source}")]
+    Predicate {
+        /// The query.
+        query: String,
+        /// The cause.
+        source: ExpressionError,
+    },
+    /// A parameter of a query that has no value.
+    #[error(
+        "query {query}: ${name} is neither a column of the source nor second, minute, hour, day, week or month; give it a list in `params`"
+    )]
+    Parameter {
+        /// The query.
+        query: String,
+        /// The parameter.
+        name: String,
+    },
+    /// A generated job that is invalid.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// A job file that cannot be made of another.
+    #[error("no job file can be made of it: {reason}")]
+    Written {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Prices that cannot be read.
+    #[error("{}: {reason}", path.display())]
+    Prices {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Records of a query that cannot be filtered.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
     /// A block of cells that could not be compressed.
     #[error("cells could not be compressed: {reason}; measure without packed sizes, or report this as a defect")]
     Compression {
@@ -87,4 +140,22 @@ pub enum AdvisorError {
     /// Cells cannot be read back.
     #[error(transparent)]
     Cells(#[from] SqlError),
+}
+
+impl AdvisorError {
+    /// The exit code of a command that ends with it: 2 if what was asked for is wrong, 128 and the signal if it was stopped.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NothingToMeasure { .. }
+            | Self::UnknownLayout { .. }
+            | Self::UnknownSource { .. }
+            | Self::Layout { .. }
+            | Self::Predicate { .. }
+            | Self::Parameter { .. }
+            | Self::Prices { .. }
+            | Self::NoTimes { .. } => 2,
+            Self::Stopped(stopped) => 128_u8.saturating_add(stopped.0),
+            _ => 1,
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod advisor;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod export;
@@ -18,6 +19,7 @@ pub(crate) mod sql;
 
 use clap::{Parser, Subcommand};
 
+pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
@@ -96,6 +98,12 @@ pub enum Command {
     Check(Check),
     /// Check the tables of a job against the rules of schema design, with its data if asked to
     Lint(Lint),
+    /// Measure the layouts of a job side by side: rows, cells, bytes, and how writes spread; changes nothing
+    Compare(Compare),
+    /// Propose layouts for a workload: candidates generated, measured, and ranked by what they cost
+    Advise(Advise),
+    /// Show where in a table's keys its writes went, by time, and the patterns in it
+    Heatmap(Heatmap),
     /// Propose a job for a CSV or Parquet file: columns, a layout with reasons, an export
     New(New),
     /// Print the jobs' schedules for cron or systemd, or what is due

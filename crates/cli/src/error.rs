@@ -5,6 +5,7 @@ use std::io;
 use miette::Diagnostic;
 use tidetable_advisor::AdvisorError;
 use tidetable_export::ExportError;
+use tidetable_page::PageError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
@@ -31,6 +32,9 @@ pub enum CliError {
     /// Layouts that could not be measured.
     #[error(transparent)]
     Advisor(#[from] AdvisorError),
+    /// A page that could not be made.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// A failed backup or restore.
     #[error(transparent)]
     Backup(#[from] BackupError),
@@ -377,6 +381,7 @@ impl CliError {
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
             Self::Backup(error) => error.exit_code(),
+            Self::Advisor(error) => error.exit_code(),
             Self::NoRun { .. }
             | Self::SeveralRuns { .. }
             | Self::Enter { .. }

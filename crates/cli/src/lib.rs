@@ -86,6 +86,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         cli.command,
         Command::Run(_)
             | Command::New(_)
+            | Command::Compare(_)
+            | Command::Advise(_)
             | Command::Schedule(_)
             | Command::Backup(_)
             | Command::Restore(_)
@@ -118,6 +120,9 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Proto(args) => commands::proto::proto(global, args),
         Command::Check(args) => commands::check::check(global, args),
         Command::Lint(args) => commands::lint::lint(global, args),
+        Command::Compare(args) => commands::advisor::compare::compare(global, args),
+        Command::Advise(args) => commands::advisor::advise::advise(global, args),
+        Command::Heatmap(args) => commands::advisor::heatmap::heatmap(global, args),
         Command::New(args) => commands::new::new(global, args),
         Command::Schedule(args) => commands::schedule::schedule(global, args),
         Command::Schema(args) => commands::schema::schema(args),

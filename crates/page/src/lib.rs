@@ -1,1 +1,15 @@
 //! Reports as self-contained HTML pages: no network, readable without script, in both themes.
+//!
+//! Plain structs in ([`view`]), one HTML string out; the same input gives the same bytes. [`layouts_page`] shows layouts
+//! measured against each other.
+
+mod embed;
+mod error;
+mod figures;
+mod frame;
+mod heat;
+mod layouts;
+pub mod view;
+
+pub use error::PageError;
+pub use layouts::{MOST_BYTES, layouts_page};

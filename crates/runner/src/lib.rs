@@ -13,6 +13,7 @@
 //! | [`schedule`], [`day`], [`template`], [`order`] | due and missed runs; days of a time zone; names with dates; dependencies |
 //! | [`scaffold`] | job files proposed from data files |
 //! | [`backup`] | copies of a store |
+//! | [`workload`] | files of queries: what a table will be asked |
 //! | [`observe`] | events and progress of a run |
 
 pub mod backup;
@@ -32,6 +33,7 @@ pub mod scaffold;
 pub mod schedule;
 mod size;
 pub mod template;
+pub mod workload;
 
 pub use compact::compact;
 pub use ids::UlidIds;

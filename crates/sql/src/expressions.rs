@@ -11,6 +11,7 @@ use arrow::error::ArrowError;
 use datafusion::common::DFSchema;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
@@ -117,13 +118,8 @@ impl Filter {
     /// # Errors
     /// If it is not a valid predicate over them.
     pub fn new(columns: &[Field], predicate: &str) -> Result<Self, ExpressionError> {
-        let schema = schema_of(columns);
-        let expr = compile(&schema, predicate)?;
-        let found = expr.data_type(&schema).map_err(wrong)?;
-        if !matches!(found, DataType::Boolean | DataType::Null) {
-            return Err(ExpressionError::NoFilter { found });
-        }
-        Ok(Self { expression: Expression { name: None, expr, wanted: DataType::Boolean } })
+        let planner = ExpressionPlanner::new(schema_of(columns));
+        planner.filter(planner.logical(predicate)?)
     }
 }
 
@@ -156,7 +152,7 @@ impl Prepare for Preparation {
     }
 }
 
-fn schema_of(columns: &[Field]) -> SchemaRef {
+pub(crate) fn schema_of(columns: &[Field]) -> SchemaRef {
     let fields = columns.iter().map(|field| ArrowField::new(&field.name, field.kind.arrow(), true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
@@ -165,21 +161,58 @@ fn wrong(error: DataFusionError) -> ExpressionError {
     ExpressionError::Wrong { error: Box::new(error) }
 }
 
-fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
-    let mut config = SessionConfig::new();
-    set_parser_options(&mut config);
-    let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
-    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(BigtableTypes)).build());
-    let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
-    let expr = expression(&context.state(), sql, &columns).map_err(wrong)?;
-    if let Some(function) = volatile_function(&expr) {
-        return Err(ExpressionError::Unsteady { function });
+/// Plans expressions over the columns of a source, or of records.
+#[derive(Clone)]
+pub(crate) struct ExpressionPlanner {
+    context: SessionContext,
+    schema: SchemaRef,
+}
+
+impl ExpressionPlanner {
+    pub(crate) fn new(schema: SchemaRef) -> Self {
+        let mut config = SessionConfig::new();
+        set_parser_options(&mut config);
+        let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
+        let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(BigtableTypes)).build());
+        Self { context, schema }
     }
-    let expr = coerce_expression(expr, &columns).map_err(wrong)?.data;
-    // Simplification is required: some functions (coalesce) have no physical form.
-    let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
-    let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;
-    context.create_physical_expr(expr, &columns).map_err(wrong)
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The expression with its types coerced, and simplified.
+    pub(crate) fn logical(&self, sql: &str) -> Result<Expr, ExpressionError> {
+        let columns = DFSchema::try_from(Arc::clone(&self.schema)).map_err(wrong)?;
+        let expr = expression(&self.context.state(), sql, &columns).map_err(wrong)?;
+        if let Some(function) = volatile_function(&expr) {
+            return Err(ExpressionError::Unsteady { function });
+        }
+        let expr = coerce_expression(expr, &columns).map_err(wrong)?.data;
+        // Simplification is required: some functions (coalesce) have no physical form.
+        let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
+        simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)
+    }
+
+    fn physical(&self, expr: Expr) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
+        let columns = DFSchema::try_from(Arc::clone(&self.schema)).map_err(wrong)?;
+        self.context.create_physical_expr(expr, &columns).map_err(wrong)
+    }
+
+    /// The filter of a planned expression.
+    pub(crate) fn filter(&self, expr: Expr) -> Result<Filter, ExpressionError> {
+        let expr = self.physical(expr)?;
+        let found = expr.data_type(&self.schema).map_err(wrong)?;
+        if !matches!(found, DataType::Boolean | DataType::Null) {
+            return Err(ExpressionError::NoFilter { found });
+        }
+        Ok(Filter { expression: Expression { name: None, expr, wanted: DataType::Boolean } })
+    }
+}
+
+fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
+    let planner = ExpressionPlanner::new(Arc::clone(schema));
+    planner.physical(planner.logical(sql)?)
 }
 
 fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, FieldType), ExpressionError> {
@@ -192,7 +225,7 @@ fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, Field
 }
 
 /// The column type for an Arrow type.
-pub(crate) fn field_type(found: &DataType) -> Option<FieldType> {
+pub fn field_type(found: &DataType) -> Option<FieldType> {
     Some(match found {
         kind if kind.is_unsigned_integer() => FieldType::UInt64,
         kind if kind.is_signed_integer() => FieldType::Int64,

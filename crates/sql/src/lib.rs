@@ -34,6 +34,7 @@ mod error;
 mod expressions;
 mod functions;
 mod optimizer;
+mod predicate;
 mod pushdown;
 mod scan;
 mod session;
@@ -45,7 +46,8 @@ pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;
 pub use datafusion::scalar::ScalarValue;
 pub use error::{Result, SqlError, UnknownName};
-pub use expressions::{Derive, ExpressionError, Filter, Preparation};
+pub use expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
+pub use predicate::{Predicate, Predicates};
 pub use scan::cells::{CellRef, cells_of_block};
 pub use session::declared::{
     CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,

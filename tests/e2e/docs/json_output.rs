@@ -183,6 +183,13 @@ fn commands_print_the_keys_of_the_reference() {
     check("export", &["export", "T", "--to", "x.csv"]);
     check("sql \"SUMMARIZE ..\"", &["sql", "summarize T"]);
     check("tables", &["tables"]);
+    let queries =
+        "[scale]\nrows_per_second = 1e9\n[query.day]\nper_second = 1\nwhere = \"meter = $meter\"\nmust = \"point\"\n";
+    project.write("q.toml", queries);
+    check("compare", &["compare", "j", "--queries", "q.toml"]);
+    check("compare", &["compare", "j", "--sample", "99%"]);
+    check("heatmap", &["heatmap", "T"]);
+    check("advise", &["advise", "j", "--queries", "q.toml"]);
     check(
         "delete",
         &[

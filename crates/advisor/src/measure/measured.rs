@@ -1,5 +1,6 @@
 //! Rows, cells and bytes of a layout.
 
+use tidetable_layout::Group;
 use tidetable_sql::CellRef;
 
 use crate::error::Result;
@@ -24,6 +25,8 @@ pub struct Measured {
     pub cells: u64,
     /// Bytes as cells, by part.
     pub bytes: PartBytes,
+    /// Bytes as cells that writing source row after source row sends: a message of a whole row is written again for each.
+    pub bytes_written: u64,
     /// After compression.
     pub packed: PackedSize,
     /// Cells a row.
@@ -57,9 +60,10 @@ pub struct LargestRow {
 /// If the encoded layout cannot be read.
 pub fn measure(table: &TrialTable, packs: bool) -> Result<Measured> {
     let packer = if packs { Some(Packer::new()?) } else { None };
-    let mut counts = Counts { packer, ..Counts::default() };
+    let rewrites = table.layout.stored().groups.iter().any(Group::keeps_duplicates);
+    let mut counts = Counts { packer, rewrites, ..Counts::default() };
     table.visit(&mut counts)?;
-    let Counts { packer, rows, cells, bytes, cells_a_row, bytes_a_row, versions, largest, .. } = counts;
+    let Counts { packer, rows, cells, bytes, bytes_written, cells_a_row, bytes_a_row, versions, largest, .. } = counts;
     Ok(Measured {
         layout: table.name.clone(),
         factor: table.factor,
@@ -68,6 +72,7 @@ pub fn measure(table: &TrialTable, packs: bool) -> Result<Measured> {
         rows,
         cells,
         bytes,
+        bytes_written,
         packed: packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
         cells_a_row: cells_a_row.quantiles(),
         bytes_a_row: bytes_a_row.quantiles(),
@@ -84,6 +89,9 @@ struct Counts {
     rows: u64,
     cells: u64,
     bytes: PartBytes,
+    /// Whether a row is a message that is written again for each source row.
+    rewrites: bool,
+    bytes_written: u64,
     cells_a_row: Distribution,
     bytes_a_row: Distribution,
     versions: Distribution,
@@ -128,6 +136,9 @@ impl Visitor for Counts {
         self.cells += row.cells;
         self.bytes += row.bytes;
         let bytes = row.bytes.total();
+        // The n-th source row writes n of n parts: half of them on average.
+        let writes: u64 = row.writes.iter().map(|write| write.rows).sum();
+        self.bytes_written += if self.rewrites { bytes * (writes + 1) / 2 } else { bytes };
         self.cells_a_row.add(row.cells);
         self.bytes_a_row.add(bytes);
         if bytes > self.largest.bytes {

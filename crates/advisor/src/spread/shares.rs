@@ -63,6 +63,8 @@ pub struct Spread {
     pub travel: f64,
     /// Source rows of each slice.
     pub totals: Vec<u64>,
+    /// Row keys written in each slice.
+    pub written: Vec<u32>,
 }
 
 /// Measures the spread of writes.
@@ -73,6 +75,7 @@ pub fn spread(log: &WriteLog) -> Spread {
     for (slice, writes) in log.slices.iter().enumerate() {
         let total = writes.total();
         out.totals.push(total);
+        out.written.push(u32::try_from(writes.rows.len()).unwrap_or(u32::MAX));
         if total > 0 {
             let share = |rows: u64| (slice, rows as f64 / total as f64);
             if known.len() > 0 {

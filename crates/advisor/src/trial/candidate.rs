@@ -5,6 +5,7 @@ use tidetable_runner::job::{Job, Table, TableInput};
 use tidetable_sql::Preparation;
 
 use crate::error::{AdvisorError, Result};
+use crate::trial::entity::key_columns;
 
 /// A layout to try on the rows of a source.
 #[derive(Debug, Clone)]
@@ -34,12 +35,25 @@ impl Candidate {
         })
     }
 
+    /// Columns of the row key other than times, in its order.
+    pub fn key_columns(&self) -> Vec<String> {
+        key_columns(&self.spec, &self.schema)
+    }
+
     /// The layouts of a job: those `named`, in that order, or all that are loaded from files.
     ///
     /// # Errors
     /// [`AdvisorError::UnknownLayout`] or [`AdvisorError::NothingToMeasure`].
     pub fn of_job(job: &Job, named: &[String]) -> Result<Vec<Self>> {
-        let all: Vec<Self> = job.tables.iter().filter_map(Self::of_table).collect();
+        Self::of_tables(job, &job.tables, named)
+    }
+
+    /// The same of tables that a file declares over the sources of the job.
+    ///
+    /// # Errors
+    /// As [`Self::of_job`].
+    pub fn of_tables(job: &Job, tables: &[Table], named: &[String]) -> Result<Vec<Self>> {
+        let all: Vec<Self> = tables.iter().filter_map(Self::of_table).collect();
         if all.is_empty() {
             return Err(AdvisorError::NothingToMeasure { job: job.name.clone() });
         }

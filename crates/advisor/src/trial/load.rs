@@ -16,6 +16,7 @@ use tidetable_store::{Loader, LocalBlobs, Snapshot, Store, StoreError, Version};
 use crate::error::{AdvisorError, Result};
 use crate::trial::candidate::Candidate;
 use crate::trial::counter::Counter;
+use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
 use crate::trial::rejects::{Rejects, TrialReject};
@@ -28,13 +29,15 @@ pub struct TrialOptions {
     pub sample: Option<Sample>,
     /// Memory for cells that wait to be sorted, bytes.
     pub memory: u64,
+    /// Rows to draw, for the parameters of queries.
+    pub draws: Vec<DrawSpec>,
     /// Whether to stop.
     pub stop: Stop,
 }
 
 impl Default for TrialOptions {
     fn default() -> Self {
-        Self { sample: None, memory: 256 << 20, stop: Stop::default() }
+        Self { sample: None, memory: 256 << 20, draws: Vec::new(), stop: Stop::default() }
     }
 }
 
@@ -45,6 +48,8 @@ pub struct Trial {
     pub tables: Vec<TrialTable>,
     /// Rows that cannot be encoded, by reason.
     pub rejects: Vec<TrialReject>,
+    /// The rows that were drawn, for each [`DrawSpec`].
+    pub draws: Vec<Vec<Draw>>,
     /// Where the store lies.
     _directory: TempDir,
 }
@@ -61,6 +66,7 @@ impl Trial {
         let mut tables: Vec<Option<TrialTable>> = candidates.iter().map(|_| None).collect();
         let rejects = Rejects::default();
         let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
+        let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
         for name in sources {
             let of_source = || candidates.iter().enumerate().filter(|(_, candidate)| candidate.source == name);
             let Some(source) = job.source(name) else {
@@ -68,14 +74,16 @@ impl Trial {
                 return Err(AdvisorError::UnknownSource { layout, source_name: name.to_owned() });
             };
             let own: Vec<&Candidate> = of_source().map(|(_, candidate)| candidate).collect();
-            let loaded = load_source(&store, storage, source, &own, (options, &rejects))?;
+            let loaded = load_source(&store, storage, (source, &own), (&collectors, &rejects), options)?;
             for ((at, _), table) in of_source().zip(loaded) {
                 if let Some(slot) = tables.get_mut(at) {
                     *slot = Some(table);
                 }
             }
         }
-        Ok(Self { tables: tables.into_iter().flatten().collect(), rejects: rejects.into_list(), _directory: directory })
+        let draws = collectors.into_iter().map(DrawCollector::finish).collect();
+        let (tables, rejects) = (tables.into_iter().flatten().collect(), rejects.into_list());
+        Ok(Self { tables, rejects, draws, _directory: directory })
     }
 
     /// The table of this layout.
@@ -88,9 +96,9 @@ impl Trial {
 fn load_source(
     store: &Store,
     storage: &Storage,
-    source: &Source,
-    candidates: &[&Candidate],
-    (options, rejects): (&TrialOptions, &Rejects),
+    (source, candidates): (&Source, &[&Candidate]),
+    (draws, rejects): (&[DrawCollector], &Rejects),
+    options: &TrialOptions,
 ) -> Result<Vec<TrialTable>> {
     let Some(first) = candidates.first() else { return Ok(Vec::new()) };
     let counter = Counter::new(&first.schema, candidates.iter().map(|candidate| &candidate.spec));
@@ -123,7 +131,7 @@ fn load_source(
     let ids = UlidIds::default();
     let loader = Loader {
         feed: &StoppableFeed { feed: FileFeed { storage, source: &source.spec }, stop: &options.stop },
-        derive: Some(&CountingColumns { inner: &source.preparation, counter: &counter }),
+        derive: Some(&CountingColumns { inner: &source.preparation, counter: &counter, draws }),
         targets: targets.collect(),
         ids: &ids,
         memory: options.memory,
@@ -139,9 +147,12 @@ fn load_source(
     for (((compiled, (table, base, _)), filter), loaded) in compiled.iter().zip(prepared).zip(&filters).zip(loaded) {
         let version = table.commit(base, &loaded.edit, &ids, 0)?;
         let snapshot = Snapshot::new(table, Arc::new(version))?;
-        let name = compiled.identity.spec.name.clone();
         let [seen, kept] = [&filter.seen, &filter.kept].map(|count| count.load(Ordering::Relaxed));
-        tables.push(TrialTable::new(name, snapshot, &counter, loaded.stats)?.sampled(options.sample, seen, kept));
+        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, loaded.stats)?.sampled(
+            options.sample,
+            seen,
+            kept,
+        ));
     }
     Ok(tables)
 }
@@ -163,6 +174,8 @@ fn entity(candidates: &[&Candidate]) -> Vec<String> {
 
 /// A candidate with its counter.
 struct Compiled {
+    /// Without the counter.
+    own: Layout,
     layout: Layout,
     identity: TableIdentity,
 }
@@ -170,11 +183,12 @@ struct Compiled {
 impl Compiled {
     fn new(candidate: &Candidate, counter: &Counter) -> Result<Self> {
         let (spec, source) = (counter.spec(&candidate.spec), counter.schema(&candidate.schema));
-        let layout = Layout::compile(&spec, &source)
-            .map_err(|errors| AdvisorError::Layout { layout: candidate.spec.name.clone(), errors })?;
+        let failed = |errors| AdvisorError::Layout { layout: candidate.spec.name.clone(), errors };
+        let own = Layout::compile(&candidate.spec, &candidate.schema).map_err(failed)?;
+        let layout = Layout::compile(&spec, &source).map_err(failed)?;
         let gc = candidate.gc.iter().cloned().collect();
         let identity = TableIdentity { job: String::new(), layout: layout.fingerprint(), spec, source, gc };
-        Ok(Self { layout, identity })
+        Ok(Self { own, layout, identity })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod candidate;
 mod counter;
+mod draws;
 mod entity;
 mod load;
 mod prepare;
@@ -12,6 +13,8 @@ mod rejects;
 mod table;
 
 pub use candidate::Candidate;
+pub(crate) use draws::time_literal;
+pub use draws::{Draw, DrawSpec};
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
 pub use rejects::TrialReject;

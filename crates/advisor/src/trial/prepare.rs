@@ -16,6 +16,7 @@ use tidetable_store::load::{Prepare, Prepared};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::trial::counter::Counter;
+use crate::trial::draws::DrawCollector;
 
 /// Separates the fields of an entity.
 const BETWEEN: u8 = 0;
@@ -32,12 +33,14 @@ pub struct Sample {
 pub(super) struct CountingColumns<'a> {
     pub(super) inner: &'a Preparation,
     pub(super) counter: &'a Counter,
+    pub(super) draws: &'a [DrawCollector],
 }
 
 impl Prepare for CountingColumns<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
         let batch = &prepared.batch;
+        self.draws.iter().for_each(|draws| draws.look(batch, &self.counter.time));
         let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
         let seconds: TimestampMicrosecondArray = match times {
             Some(times) => {

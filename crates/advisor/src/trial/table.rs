@@ -2,17 +2,18 @@
 
 use std::ops::AddAssign;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::time::SECOND;
-use tidetable_layout::{Block, Group, KeyRange, Projection};
+use tidetable_layout::{Block, Group, KeyRange, Layout, Projection};
 use tidetable_sql::{CellRef, SqlError, cells_of_block};
 use tidetable_store::load::LoadStats;
 use tidetable_store::{ScanRange, Snapshot};
 
-use crate::error::Result;
+use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
+use crate::trial::entity::key_columns;
 use crate::trial::prepare::Sample;
 
 /// Bytes of a cell's timestamp.
@@ -31,6 +32,8 @@ pub struct TrialTable {
     pub factor: f64,
     /// First and last second that was written, since the epoch; `None` without rows.
     pub seconds: Option<(i64, i64)>,
+    /// The layout.
+    pub layout: Layout,
     snapshot: Snapshot,
     /// The family of the counter, and its group.
     family: String,
@@ -117,11 +120,11 @@ pub trait Visitor {
 }
 
 impl TrialTable {
-    pub(super) fn new(name: String, snapshot: Snapshot, counter: &Counter, stats: LoadStats) -> Result<Self> {
+    pub(super) fn new(layout: Layout, snapshot: Snapshot, counter: &Counter, stats: LoadStats) -> Result<Self> {
         let of_counter = |group: &Group| group.columns.iter().any(|column| column.family == counter.family);
         let group = snapshot.schema().groups.iter().position(of_counter).unwrap_or_default();
-        let (family, factor) = (counter.family.clone(), 1.0);
-        let mut table = Self { name, stats, sample: None, factor, seconds: None, snapshot, family, group };
+        let (name, family, factor) = (layout.spec().name.clone(), counter.family.clone(), 1.0);
+        let mut table = Self { name, stats, sample: None, factor, seconds: None, layout, snapshot, family, group };
         let mut seconds: Option<(i64, i64)> = None;
         table.each_key(|_, writes| {
             for Write { second, .. } in writes {
@@ -141,6 +144,11 @@ impl TrialTable {
     pub(super) fn sampled(self, sample: Option<Sample>, seen: u64, kept: u64) -> Self {
         let factor = if sample.is_some() && kept > 0 { seen as f64 / kept as f64 } else { 1.0 };
         Self { sample, factor, ..self }
+    }
+
+    /// Columns of the row key other than times.
+    pub(crate) fn key_columns(&self) -> Vec<String> {
+        key_columns(self.layout.spec(), self.layout.source())
     }
 
     /// Calls `visitor` for all cells and rows in key order. Cells that garbage collection drops are left out: rules of
@@ -195,6 +203,25 @@ impl TrialTable {
         state.cells += 1;
         state.bytes += PartBytes::of(cell);
         visitor.cell(cell)
+    }
+
+    /// Calls `visit` with the records of the rows of a key range, in batches of all columns of
+    /// [`Layout::records_schema`].
+    ///
+    /// # Errors
+    /// If the encoded layout cannot be read, or `visit` fails.
+    pub fn each_record(&self, keys: &KeyRange, mut visit: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        let Some(range) = self.snapshot.whole(keys) else { return Ok(()) };
+        let fields: Vec<usize> = (0..self.layout.records_schema().fields().len()).collect();
+        for block in self.snapshot.scan(&range, &Projection::all(self.snapshot.schema()))? {
+            let mut block = block?;
+            // The layout itself has all groups but the counter's.
+            block.groups.remove(self.group);
+            let block = block.without_empty_rows();
+            let records = self.layout.decode(block, &fields);
+            visit(records.map_err(|source| AdvisorError::Decode { layout: self.name.clone(), source })?)?;
+        }
+        Ok(())
     }
 
     /// Calls `visit` for each row key in order, with the source rows that wrote to it by ascending second. Reads keys and

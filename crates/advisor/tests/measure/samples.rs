@@ -8,7 +8,7 @@ use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_runner::{Job, Project};
 use tidetable_source::Storage;
 
-fn repository() -> (Project, Storage) {
+pub fn repository() -> (Project, Storage) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let project = Project::find(&repository).unwrap();
     let storage = Storage::new(project.dir.clone(), None);

@@ -6,7 +6,8 @@ use super::Cli;
 
 /// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Jobs", &["new", "check", "lint", "plan", "run", "retry", "replay", "schedule", "schema"]),
+    ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
+    ("Layouts", &["lint", "compare", "advise", "heatmap"]),
     ("Looking back", &["status", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
@@ -108,6 +109,27 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable tables", "tables and exports, with their sizes"),
             ("tidetable tables --output json", "the same, an object a line"),
+        ],
+    ),
+    (
+        "compare",
+        [
+            ("tidetable compare weather-balloons", "the layouts of a job side by side"),
+            ("tidetable compare smart-meters --queries q.toml --report page.html", "with queries and costs, as a page"),
+        ],
+    ),
+    (
+        "advise",
+        [
+            ("tidetable advise readings.csv --queries q.toml", "layouts for a data file"),
+            ("tidetable advise smart-meters --queries q.toml --write chosen", "and a job with the best of them"),
+        ],
+    ),
+    (
+        "heatmap",
+        [
+            ("tidetable heatmap SENSOR", "where writes went, by time"),
+            ("tidetable heatmap SENSOR --metric bytes --slice 1h --report page.html", "bytes by the hour, as a page"),
         ],
     ),
     (

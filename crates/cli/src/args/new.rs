@@ -1,5 +1,7 @@
 //! `tidetable new`.
 
+use std::path::PathBuf;
+
 use chrono_tz::Tz;
 use clap::Args;
 
@@ -20,6 +22,9 @@ pub struct New {
     /// Time zone of times that are written without an offset, and of days [default: UTC]
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
     pub timezone: Option<Tz>,
+    /// Choose the layout by a file of queries, as `advise --write` does
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "stdout"])]
+    pub queries: Option<PathBuf>,
     /// Overwrite an existing job
     #[arg(long)]
     pub force: bool,

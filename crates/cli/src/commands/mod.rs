@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub(crate) mod advisor;
 pub mod check;
 pub mod completions;
 pub mod export;

@@ -7,8 +7,9 @@ use tidetable_runner::scaffold::propose;
 use tidetable_runner::{Job, runtime};
 use tidetable_source::Storage;
 
+use super::advisor::advise::advise;
 use super::project;
-use crate::args::{Global, New, Output};
+use crate::args::{Advise, Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
@@ -16,6 +17,9 @@ use crate::output::{ResultRows, stdout};
 
 /// Proposes the job, writes it, and shows the next steps.
 pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
+    if let Some(queries) = &args.queries {
+        return advise(global, &Advise::for_new(&args.job, &args.from, queries, args.timezone));
+    }
     let project = project(global)?;
     let runtime = runtime()?;
     let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));

@@ -4,6 +4,7 @@
 //! them; `docs/reference/json-output.md` is generated from them. So a stored format may change while the
 //! output stays.
 
+pub(crate) mod advisor;
 pub(crate) mod files;
 pub(crate) mod key;
 pub(crate) mod record;
@@ -12,7 +13,8 @@ pub(crate) mod shape;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use advisor::{ADVICE, COMPARED, HEATMAP};
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};
 pub use rows::*;
-pub use shape::write_object;
+pub use shape::{shaped, write_object};

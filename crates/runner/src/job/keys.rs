@@ -20,7 +20,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    const fn says(self, says: &'static str) -> Self {
+    pub(crate) const fn says(self, says: &'static str) -> Self {
         Self { says, ..self }
     }
 }
@@ -80,7 +80,7 @@ impl ValueShape {
     }
 }
 
-const fn key(name: &'static str, shape: ValueShape) -> Key {
+pub(crate) const fn key(name: &'static str, shape: ValueShape) -> Key {
     Key { name, shape, says: "" }
 }
 
@@ -108,6 +108,15 @@ pub(crate) static JOB: Section = Section {
         key("metrics", ValueShape::Table).says("Where the metrics of the last run are written."),
         key("stages", ValueShape::Table).says("How often a stage that failed is tried again."),
         key("lint", ValueShape::Table).says("Rules of `lint` that do not hold for the tables of the job: the reason, by rule."),
+    ],
+};
+
+/// A file of layouts, for comparisons.
+pub(crate) static LAYOUTS: Section = Section {
+    noun: "file of layouts",
+    keys: &[
+        key("tables", ValueShape::Table).says("Tables, by name, over the sources of a job."),
+        key("messages", ValueShape::Table).says("Protobuf messages, by name."),
     ],
 };
 

@@ -43,6 +43,40 @@ impl Job {
     }
 }
 
+impl Job {
+    /// Tables that the file at `path` declares over the sources of this job: `[tables.X]` and `[messages.X]` as in a job file.
+    /// `path` is relative to the current directory.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has mistakes (the error lists all of them).
+    pub fn tables_of(&self, path: &Path) -> Result<Vec<Table>, JobError> {
+        let text = std::fs::read_to_string(path).map_err(|source| JobError::Read { path: path.to_owned(), source })?;
+        let mut own = Reader::new(&self.text);
+        let own_table = own.parse();
+        let sources: Vec<_> = match &own_table {
+            Some(table) => {
+                let fields = Fields::of_table(&mut own, &keys::JOB, table, 0..0);
+                fields.named("sources").iter().filter_map(|named| sections::source::read(&mut own, named)).collect()
+            }
+            None => Vec::new(),
+        };
+        let mut reader = Reader::new(&text);
+        let mut tables: Vec<Table> = Vec::new();
+        if let Some(table) = reader.parse() {
+            let fields = Fields::of_table(&mut reader, &keys::LAYOUTS, &table, 0..0);
+            fields.require(&mut reader, "tables");
+            let folder = path.parent().unwrap_or(path);
+            let mut messages = Messages::read(&mut reader, &fields, folder);
+            for named in &fields.named("tables") {
+                let read = sections::table::read(&mut reader, named, (&sources, &tables), &mut messages, folder);
+                tables.extend(read);
+            }
+        }
+        let problems = reader.into_problems();
+        if problems.is_empty() { Ok(tables) } else { Err(Box::new(JobFileError::new(path, text, problems)).into()) }
+    }
+}
+
 /// Reads the job in `table` and notes mistakes; `None` if there is at least one.
 fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Option<Job> {
     let fields = Fields::of_table(reader, &keys::JOB, table, 0..0);

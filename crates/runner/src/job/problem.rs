@@ -153,6 +153,9 @@ pub(crate) enum Mistake {
     #[error("`{key}` cannot be `{value}`")]
     NotAChoice { key: &'static str, value: String, choices: Vec<&'static str>, near: Option<String> },
 
+    #[error("`{key}` has another value than it may have")]
+    Wanted { key: &'static str, wanted: &'static str },
+
     #[error("`{name}` cannot be the name of {}", with_article(.id.noun()))]
     BadName { id: Id, name: String },
     #[error("the job is called `{name}`, but its place says `{place}`")]
@@ -340,6 +343,7 @@ impl Mistake {
                 did_you_mean(near).unwrap_or_else(|| format!("the keys here are {}", listed(&names)))
             }
             Self::MissingKey { key, .. } => missing(key)?.to_owned(),
+            Self::Wanted { wanted, .. } => format!("write {wanted}"),
             Self::CatchUpWindow { .. } => "write a number and d, h or m, as in `7d`".to_owned(),
             Self::NotAChoice { near, choices, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(choices)))

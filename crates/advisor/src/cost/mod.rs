@@ -1,0 +1,9 @@
+//! What a layout costs, by a file of prices and capacities.
+
+mod estimate;
+mod prices;
+mod score;
+
+pub use estimate::{Cost, Demand, GIB, QueryLoad, Unservable, cost};
+pub use prices::Prices;
+pub use score::{Score, score};

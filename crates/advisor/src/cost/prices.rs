@@ -1,0 +1,128 @@
+//! Prices of nodes and storage, and what a node does.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tidetable_runner::workload::Goal;
+
+use crate::error::{AdvisorError, Result};
+
+/// The file of this release.
+const OWN: &str = include_str!("prices.toml");
+
+/// A dated list of prices and capacities.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// When they were the list prices.
+    pub date: String,
+    /// Where.
+    pub region: String,
+    /// Their currency.
+    pub currency: String,
+    /// Where they come from.
+    pub source: String,
+    /// A node.
+    pub node: Node,
+    /// Storage.
+    pub storage: Storage,
+    /// The part of the CPU of nodes to use.
+    pub target: Target,
+}
+
+/// A node: its price, and what it does of one kind alone.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// An hour.
+    pub hour: f64,
+    /// Rows of 1 KiB.
+    pub writes_per_second: f64,
+    /// Rows of 1 KiB.
+    pub reads_per_second: f64,
+    /// Megabytes.
+    pub scan_mb_per_second: f64,
+    /// Terabytes.
+    pub storage_tb: f64,
+}
+
+/// Storage.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    /// A GiB for a month.
+    pub gib_month: f64,
+}
+
+/// The part of the CPU of nodes to use, 0 to 1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// For short waits.
+    pub latency: f64,
+    /// For much work.
+    pub throughput: f64,
+}
+
+impl Prices {
+    /// The prices of this release, or those in the file at `path`.
+    ///
+    /// # Errors
+    /// [`AdvisorError::Prices`] if the file cannot be read, has other keys, or a number that is not positive.
+    pub fn load(path: Option<&Path>) -> Result<Self> {
+        let shown = path.unwrap_or_else(|| Path::new("prices.toml"));
+        let failed = |reason: String| AdvisorError::Prices { path: shown.to_owned(), reason };
+        let text = match path {
+            Some(path) => std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?,
+            None => OWN.to_owned(),
+        };
+        let prices: Self = toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?;
+        let Node { hour, writes_per_second, reads_per_second, scan_mb_per_second, storage_tb } = prices.node;
+        let Target { latency, throughput } = prices.target;
+        let divisors = [
+            ("node.writes_per_second", writes_per_second),
+            ("node.reads_per_second", reads_per_second),
+            ("node.scan_mb_per_second", scan_mb_per_second),
+            ("node.storage_tb", storage_tb),
+            ("target.latency", latency),
+            ("target.throughput", throughput),
+        ];
+        if let Some((key, _)) = divisors.iter().find(|(_, number)| !(number.is_finite() && *number > 0.0)) {
+            return Err(failed(format!("{key} must be greater than 0")));
+        }
+        let amounts = [("node.hour", hour), ("storage.gib_month", prices.storage.gib_month)];
+        if let Some((key, _)) = amounts.iter().find(|(_, number)| !(number.is_finite() && *number >= 0.0)) {
+            return Err(failed(format!("{key} must not be negative")));
+        }
+        Ok(prices)
+    }
+
+    /// The part of the CPU to use.
+    pub fn target(&self, goal: Goal) -> f64 {
+        match goal {
+            Goal::Latency => self.target.latency,
+            Goal::Throughput => self.target.throughput,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_prices_are_valid_and_others_replace_them() {
+        let own = Prices::load(None).unwrap();
+        assert_eq!((own.target(Goal::Latency), own.target(Goal::Throughput)), (0.6, 0.9));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.toml");
+        std::fs::write(&path, OWN.replace("hour = 0.65", "hour = 1.5")).unwrap();
+        assert_eq!(Prices::load(Some(&path)).unwrap().node.hour, 1.5);
+        for (from, to) in [("hour", "hours"), ("0.6", "0"), ("0.65", "-1"), ("17_000", "nan"), ("[node]", "")] {
+            std::fs::write(&path, OWN.replacen(from, to, 1)).unwrap();
+            let error = Prices::load(Some(&path)).unwrap_err().to_string();
+            assert!(error.contains("p.toml"), "{error}");
+        }
+        assert!(Prices::load(Some(&folder.path().join("none.toml"))).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Proposals compared with brute force: all candidates, measured in full.
+
+use std::path::Path;
+
+use tidetable_advisor::advice::{Asking, advise, job_with, proposals};
+use tidetable_advisor::comparison::{compare, economy};
+use tidetable_advisor::cost::Prices;
+use tidetable_advisor::queries::draw_specs;
+use tidetable_advisor::trial::{Candidate, Sample, Trial, TrialOptions};
+use tidetable_runner::workload::Workload;
+use tidetable_runner::{Job, Stop};
+
+use crate::samples::repository;
+
+/// Row key of the best single table for `queries` over the first table of a job, and its price by brute force.
+fn best(job: &str, queries: &str) -> (String, f64, f64) {
+    let (project, storage) = repository();
+    let job = Job::load(&project, job).unwrap();
+    let workload = Workload::parse(Path::new("q.toml"), queries.to_owned()).unwrap();
+    let prices = Prices::load(None).unwrap();
+    let asking = Asking {
+        project: &project,
+        job: &job,
+        storage: &storage,
+        workload: &workload,
+        prices: &prices,
+        sample: Sample { fraction: 0.5 },
+        with_pairs: false,
+        stop: &Stop::default(),
+    };
+    let advice = advise(asking).unwrap();
+    let at = advice.best();
+    let (found, own) = (&advice.comparison.layouts[at], advice.economy.costs[at].month.1);
+
+    let first = Candidate::of_job(&job, &[]).unwrap().remove(0);
+    let entity = first.key_columns();
+    let all: Vec<_> = proposals(&first.schema, &entity);
+    let known: Vec<_> = all.iter().filter(|it| advice.candidates.iter().any(|own| own.name == it.name)).collect();
+    assert!(known.len() > 5 && known.len() * 2 > all.len(), "{} of {}", known.len(), all.len());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(&job.name).join("job.toml");
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, job_with(&job.text, &job.name, &first.schema, &entity, &known).unwrap()).unwrap();
+    let whole = Job::load(&project, &path.display().to_string()).unwrap();
+    let candidates = Candidate::of_job(&whole, &[]).unwrap();
+    let specs = draw_specs(&workload.queries, &first.schema).unwrap();
+    let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
+    let trial = Trial::load(&whole, &storage, &candidates, &options).unwrap();
+    let comparison = compare(&trial, None).unwrap();
+    let economy = economy(&trial, &comparison, &workload, &specs, &prices).unwrap();
+    let servable = economy.costs.iter().filter(|cost| cost.unservable.is_none() && !cost.is_sequential);
+    let least = servable.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);
+    (found.row_key.clone(), own, least)
+}
+
+#[test]
+fn the_proposal_is_the_cheapest_of_all_candidates() {
+    let day = "[scale]\nrows_per_second = 100_000\n[query.day]\nper_second = 5000\n\
+               where = \"meter = $meter and ts >= $day and ts < $day + interval '1 day'\"\nmust = \"range\"\n";
+    let (row_key, own, least) = best("smart-meters", day);
+    assert!(own <= least * 1.01, "{own} instead of {least}");
+    assert!(row_key.starts_with("{meter"), "{row_key}");
+}
+
+#[test]
+fn another_workload_turns_the_proposal() {
+    let of = |query: &str| best("weather-balloons", &format!("[scale]\nrows_per_second = 5_000\n{query}"));
+    let sounding = of("[query.a]\nper_second = 20000\nwhere = \"station = $station\"\n");
+    assert!(sounding.1 <= sounding.2 * 1.01, "{sounding:?}");
+    let minute = of(
+        "[query.a]\nper_second = 20000\nwhere = \"station = $station and ts >= $minute and ts < $minute + interval '1 minute'\"\n",
+    );
+    assert!(minute.1 <= minute.2 * 1.01, "{minute:?}");
+    assert_ne!(sounding.0, minute.0);
+}

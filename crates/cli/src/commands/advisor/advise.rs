@@ -1,0 +1,253 @@
+//! `tidetable advise`: layouts proposed for a workload.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidetable_advisor::advice::{Advice, Asking, Pair, advise as propose_layouts};
+use tidetable_advisor::cost::Prices;
+use tidetable_runner::run::source_storage;
+use tidetable_runner::scaffold::propose;
+use tidetable_runner::workload::Workload;
+use tidetable_runner::{Job, Project, runtime};
+use tidetable_source::Storage;
+use tokio::runtime::Handle;
+
+use super::rounded;
+use crate::args::{Advise, Global, Output};
+use crate::commands::project;
+use crate::error::CliError;
+use crate::objects;
+use crate::objects::write_object;
+use crate::output::{ResultRows, row, stdout};
+use crate::signals::stop_on_signals;
+
+/// Ends of names of data files.
+const DATA: [&str; 9] = [".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst", ".zip", ".psv"];
+
+/// Proposes layouts, and writes the best into a job.
+pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
+    let project = project(global)?;
+    let workload = Workload::load(&args.queries)?;
+    let prices = Prices::load(args.prices.as_deref())?;
+    let runtime = runtime()?;
+    let stop = stop_on_signals()?;
+    let is_data = DATA.iter().any(|ending| args.from.to_ascii_lowercase().ends_with(ending));
+    let job = if is_data { job_of_file(&project, args, runtime.handle())? } else { Job::load(&project, &args.from)? };
+    if let Some(name) = &args.write {
+        refuse_existing(&project, name)?;
+    }
+    let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
+    let advice = propose_layouts(Asking {
+        project: &project,
+        job: &job,
+        storage: &storage,
+        workload: &workload,
+        prices: &prices,
+        sample: args.sample,
+        with_pairs: args.max_tables > 1,
+        stop: &stop,
+    })?;
+    let mut out = stdout();
+    match global.output {
+        Output::Json => {
+            for at in 0..advice.comparison.layouts.len() {
+                write_object(&mut out, layout_object(&advice, at, &prices), objects::ADVICE)?;
+            }
+            for pair in &advice.pairs {
+                write_object(&mut out, pair_object(&advice, pair, &prices), objects::ADVICE)?;
+            }
+        }
+        output => {
+            table(&advice).write(output, &mut out)?;
+            if output == Output::Table {
+                reasons(&advice, &workload, &prices, &mut out)?;
+            }
+        }
+    }
+    if let Some(name) = &args.write {
+        let path = write(&project, &job, &advice, name)?;
+        if global.output == Output::Table {
+            writeln!(out, "wrote {path}; next: tidetable run {name}")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// A job that reads a data file, as `new` proposes it.
+fn job_of_file(project: &Project, args: &Advise, handle: &Handle) -> Result<Job, CliError> {
+    let storage = Storage::new(project.dir.clone(), Some(handle.clone()));
+    let proposal = propose(project, &storage, "advised", &args.from, args.timezone)?;
+    let failed = |source| CliError::Folder { path: std::env::temp_dir().display().to_string(), source };
+    let folder = TempDir::new().map_err(failed)?;
+    let own = folder.path().join(&proposal.job);
+    fs::create_dir(&own).map_err(failed)?;
+    for (name, text) in
+        proposal.queries.iter().map(|(name, text)| (name.as_str(), text)).chain([("job.toml", &proposal.text)])
+    {
+        fs::write(own.join(name), text).map_err(failed)?;
+    }
+    Ok(Job::load(project, &own.join("job.toml").display().to_string())?)
+}
+
+fn place_of(project: &Project, name: &str) -> std::path::PathBuf {
+    project.dir.join("jobs").join(name).join("job.toml")
+}
+
+fn refuse_existing(project: &Project, name: &str) -> Result<(), CliError> {
+    let path = place_of(project, name);
+    if !path.exists() {
+        return Ok(());
+    }
+    let shown = format!("jobs/{name}/job.toml");
+    Err(CliError::Folder { path: shown, source: ErrorKind::AlreadyExists.into() })
+}
+
+/// Writes a job with the winners; its path.
+fn write(project: &Project, job: &Job, advice: &Advice, name: &str) -> Result<String, CliError> {
+    let text = advice.job_of_winners(&job.text, name)?;
+    let shown = format!("jobs/{name}/job.toml");
+    let failed = |source| CliError::Folder { path: shown.clone(), source };
+    let path = place_of(project, name);
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    // Write and rename: a full disk leaves no half of a job.
+    let aside = path.with_extension("new");
+    fs::write(&aside, text).and_then(|()| fs::rename(&aside, &path)).map_err(failed)?;
+    // Validates the written file.
+    Job::load(project, name)?;
+    Ok(shown)
+}
+
+fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
+    let (Some(layout), Some(cost), Some(score)) =
+        (advice.comparison.layouts.get(at), advice.economy.costs.get(at), advice.economy.scores.get(at))
+    else {
+        return Value::Null;
+    };
+    json!({
+        "layouts": [layout.measured.layout],
+        "row_keys": [layout.row_key],
+        "place": score.place,
+        "robust": rounded(score.robust),
+        "month_low": cost.month.0,
+        "month_high": cost.month.1,
+        "nodes_high": cost.nodes.1,
+        "bytes_seen_per_second": cost.bytes_seen,
+        "duplication": 1.0,
+        "unservable": cost.unservable.as_ref().map(ToString::to_string),
+        "currency": prices.currency,
+        "prices_date": prices.date,
+        "region": prices.region,
+    })
+}
+
+fn pair_object(advice: &Advice, pair: &Pair, prices: &Prices) -> Value {
+    let of = |at: usize| advice.comparison.layouts.get(at);
+    let layouts = [of(pair.layouts.0), of(pair.layouts.1)];
+    json!({
+        "layouts": layouts.iter().flatten().map(|layout| layout.measured.layout.clone()).collect::<Vec<_>>(),
+        "row_keys": layouts.iter().flatten().map(|layout| layout.row_key.clone()).collect::<Vec<_>>(),
+        "place": 1,
+        "robust": null,
+        "month_low": null,
+        "month_high": pair.month,
+        "nodes_high": pair.nodes,
+        "bytes_seen_per_second": pair.bytes_seen,
+        "duplication": rounded(pair.duplication),
+        "unservable": null,
+        "currency": prices.currency,
+        "prices_date": prices.date,
+        "region": prices.region,
+    })
+}
+
+fn table(advice: &Advice) -> ResultRows {
+    let mut rows =
+        ResultRows::new(&["place", "layout", "row key", "a month", "nodes", "bytes seen a second", "robust"]);
+    let mut order: Vec<usize> = (0..advice.comparison.layouts.len()).collect();
+    order.sort_by_key(|at| advice.economy.scores.get(*at).map(|score| score.place));
+    for at in order {
+        let (Some(layout), Some(cost), Some(score)) =
+            (advice.comparison.layouts.get(at), advice.economy.costs.get(at), advice.economy.scores.get(at))
+        else {
+            continue;
+        };
+        let month = match cost.unservable {
+            Some(_) => "not served".to_owned(),
+            None => format!("{:.0}..{:.0}", cost.month.0, cost.month.1),
+        };
+        rows.push(row![
+            score.place,
+            layout.measured.layout,
+            layout.row_key,
+            month,
+            cost.nodes.1 as u64,
+            cost.bytes_seen.round() as u64,
+            format!("{:.2}", score.robust)
+        ]);
+    }
+    rows
+}
+
+/// Why the winner wins, and what would change that.
+fn reasons(advice: &Advice, workload: &Workload, prices: &Prices, out: &mut impl Write) -> Result<(), CliError> {
+    let sampled = if advice.sampled { " on a sample" } else { "" };
+    writeln!(
+        out,
+        "{} candidates ranked{sampled}, {} of them measured in full; list prices of {} ({}, {}).",
+        advice.candidates.len(),
+        advice.comparison.layouts.len(),
+        prices.region,
+        prices.date,
+        prices.currency
+    )?;
+    let best = advice.best();
+    let (Some(layout), Some(cost), Some(answers), Some(score)) = (
+        advice.comparison.layouts.get(best),
+        advice.economy.costs.get(best),
+        advice.economy.answers.get(best),
+        advice.economy.scores.get(best),
+    ) else {
+        return Ok(());
+    };
+    let name = &layout.measured.layout;
+    match &cost.unservable {
+        Some(reason) => writeln!(out, "no layout serves this workload; {name} comes closest: {reason}.")?,
+        None => writeln!(
+            out,
+            "{name} wins: {} a month, top share {:.3} of 10 ranges.",
+            cost.month.1.round(),
+            layout.spread.few.quantile(500)
+        )?,
+    }
+    for (query, answer) in workload.queries.iter().zip(answers) {
+        if let Some(asked) = &answer.asked {
+            writeln!(
+                out,
+                "  {}: a {} of {} rows and {} bytes (median) for {} values",
+                query.name,
+                asked.need.name(),
+                asked.rows.p50,
+                asked.bytes.p50,
+                asked.values.p50
+            )?;
+        }
+    }
+    writeln!(
+        out,
+        "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out).",
+        score.robust * 100.0
+    )?;
+    if let Some(pair) = advice.pairs.first() {
+        let names = advice.winners().join(" and ");
+        writeln!(
+            out,
+            "two tables cost less: {names}, {:.0} {} a month on {} nodes, {:.2} times the bytes of the smaller.",
+            pair.month, prices.currency, pair.nodes, pair.duplication
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! `tidetable compare`: the layouts of a job, measured on its inputs.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tidetable_advisor::comparison::{Compared, Comparison, Economy, compare as compare_trial, economy};
+use tidetable_advisor::cost::Prices;
+use tidetable_advisor::measure::Quantiles;
+use tidetable_advisor::queries::draw_specs;
+use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
+use tidetable_runner::run::source_storage;
+use tidetable_runner::workload::Workload;
+use tidetable_runner::{Job, runtime};
+
+use super::economy::{answers_of, cost_of, show};
+use super::report::{self, Costed, comparison_page};
+use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
+use crate::args::{Compare, Global, Output};
+use crate::commands::project;
+use crate::error::CliError;
+use crate::objects;
+use crate::objects::{shaped, write_object};
+use crate::output::{ResultRows, stdout};
+use crate::signals::stop_on_signals;
+
+/// Measures the layouts and shows them side by side.
+pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
+    let project = project(global)?;
+    let job = Job::load(&project, &args.job)?;
+    let candidates = match args.layouts.as_slice() {
+        [file] if file.ends_with(".toml") => Candidate::of_tables(&job, &job.tables_of(Path::new(file))?, &[])?,
+        named => Candidate::of_job(&job, named)?,
+    };
+    let workload = args.queries.as_deref().map(Workload::load).transpose()?;
+    let prices = Prices::load(args.prices.as_deref())?;
+    let specs = match (&workload, candidates.first()) {
+        (Some(workload), Some(first)) => draw_specs(&workload.queries, &first.schema)?,
+        _ => Vec::new(),
+    };
+    let runtime = runtime()?;
+    let stop = stop_on_signals()?;
+    let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
+    let options = TrialOptions { sample: args.sample, draws: specs.clone(), stop, ..TrialOptions::default() };
+    let trial = Trial::load(&job, &storage, &candidates, &options)?;
+    let comparison = compare_trial(&trial, args.slice)?;
+    let economy =
+        workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
+    let sample = args.sample.map(|sample| sample.fraction);
+    let objects = objects_of(&comparison, economy.as_ref(), sample, &prices);
+    if let Some(path) = &args.report {
+        let costed = workload.as_ref().zip(economy.as_ref());
+        let costed = costed.map(|(workload, economy)| Costed { workload, economy, prices: &prices });
+        let data = objects.iter().map(|object| shaped(object.clone(), objects::COMPARED)).collect();
+        let title = format!("Layouts of {}", job.name);
+        report::write(&comparison_page(title, command_line(), &comparison, sample, costed, data), path)?;
+    }
+    let mut out = stdout();
+    match global.output {
+        Output::Json => objects.into_iter().try_for_each(|object| write_object(&mut out, object, objects::COMPARED))?,
+        output => {
+            table(&comparison, sample.is_some()).write(output, &mut out)?;
+            if output == Output::Table {
+                notes(&comparison, sample, &mut out)?;
+                if let Some(economy) = &economy {
+                    show(economy, &comparison, &prices, &mut out)?;
+                }
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// What `--output json` prints.
+fn objects_of(comparison: &Comparison, economy: Option<&Economy>, sample: Option<f64>, prices: &Prices) -> Vec<Value> {
+    let with_economy = |(at, layout): (usize, &Compared)| {
+        let mut object = object(comparison, layout, sample);
+        object["queries"] = economy.map_or(json!([]), |economy| answers_of(economy, at));
+        object["cost"] = economy.map_or(Value::Null, |economy| cost_of(economy, at, prices));
+        object
+    };
+    comparison.layouts.iter().enumerate().map(with_economy).collect()
+}
+
+fn object(comparison: &Comparison, compared: &Compared, sample: Option<f64>) -> Value {
+    let Compared { measured, spread, hottest_row, patterns, .. } = compared;
+    let bytes = measured.bytes;
+    let largest = &measured.largest_row;
+    json!({
+        "layout": measured.layout,
+        "sample": sample,
+        "factor": measured.factor,
+        "source_rows": measured.source_rows,
+        "rejected": measured.rejected,
+        "rows": measured.rows,
+        "cells": measured.cells,
+        "bytes_as_cells": bytes.total(),
+        "bytes": {
+            "key": bytes.key,
+            "family": bytes.family,
+            "qualifier": bytes.qualifier,
+            "value": bytes.value,
+            "timestamp": bytes.timestamp,
+        },
+        "bytes_written": measured.bytes_written,
+        "packed": { "snappy": measured.packed.snappy, "zstd": measured.packed.zstd },
+        "cells_a_row": quantiles(measured.cells_a_row),
+        "bytes_a_row": quantiles(measured.bytes_a_row),
+        "largest_row": { "key": hex(&largest.key), "cells": largest.cells, "bytes": largest.bytes },
+        "versions_a_column": quantiles(measured.versions_a_column),
+        "overwritten_cells": measured.overwritten_cells,
+        "first": measured.seconds.map(|(first, _)| micros(first)),
+        "last": measured.seconds.map(|(_, last)| micros(last)),
+        "slice_seconds": comparison.axis.width,
+        "top_share_10": shares(&spread.few),
+        "top_share_100": shares(&spread.many),
+        "hindsight_share_10": shares(&spread.hindsight),
+        "hottest_row_share": shares(&spread.rows),
+        "hottest_row": hottest_row.as_ref().map(|row| json!({
+            "key": hex(&row.key),
+            "time": micros(row.second),
+            "share": rounded(row.share),
+            "rows": row.rows,
+        })),
+        "travel": rounded(spread.travel),
+        "patterns": pattern_names(patterns),
+    })
+}
+
+fn quantiles(quantiles: Quantiles) -> Value {
+    json!({ "p50": quantiles.p50, "p99": quantiles.p99, "max": quantiles.max })
+}
+
+fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
+    let mut rows = ResultRows::new(&[
+        "layout",
+        "rows",
+        "cells",
+        "bytes as cells",
+        "packed",
+        "cells a row",
+        "largest row",
+        "top share",
+        "hottest row",
+        "travel",
+        "writes",
+    ]);
+    for Compared { measured, spread, patterns, .. } in &comparison.layouts {
+        let scaled = |count: u64| match sampled {
+            // Of a sample only the first digits mean anything; all are shown, so that sums can be checked.
+            true => json!(format!("~{}", (count as f64 * measured.factor).round())),
+            false => json!(count),
+        };
+        let packed = [measured.packed.zstd, measured.packed.snappy].map(|size| match scaled(size) {
+            Value::String(text) => text,
+            number => number.to_string(),
+        });
+        let Quantiles { p50, max, .. } = measured.cells_a_row;
+        rows.push(vec![
+            json!(measured.layout),
+            scaled(measured.rows),
+            scaled(measured.cells),
+            scaled(measured.bytes.total()),
+            json!(packed.join("..")),
+            json!(format!("{p50}/{max}")),
+            json!(measured.largest_row.bytes),
+            json!(share_text(spread.few.quantile(500))),
+            json!(share_text(spread.rows.quantile(500))),
+            json!(format!("{:.2}", spread.travel)),
+            json!(pattern_names(patterns).join(", ")),
+        ]);
+    }
+    rows
+}
+
+/// What the columns are.
+fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> Result<(), CliError> {
+    let axis = comparison.axis;
+    let width = width_text(axis.width);
+    writeln!(out, "packed: zstd..Snappy, in blocks of 64 KiB. cells a row: median/most. largest row: bytes as cells.")?;
+    writeln!(
+        out,
+        "top share: of 10 ranges, median of {} slices of {width}; hottest row: the same of one row.",
+        axis.slices
+    )?;
+    if let Some(fraction) = sample {
+        writeln!(
+            out,
+            "~ from a sample of {}% of the entities; a row, shares and travel are those of the sample.",
+            fraction * 100.0
+        )?;
+    }
+    let overwritten = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.overwritten_cells > 0);
+    for measured in overwritten {
+        writeln!(
+            out,
+            "{}: {} cells of source rows were replaced by later rows with the same key, column and time.",
+            measured.layout, measured.overwritten_cells
+        )?;
+    }
+    let rejected = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.rejected > 0);
+    for measured in rejected {
+        writeln!(out, "{}: {} source rows were rejected, and are in no number.", measured.layout, measured.rejected)?;
+    }
+    Ok(())
+}
+
+/// `15m`, `1h` or `2d`.
+fn width_text(seconds: i64) -> String {
+    let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
+    let whole = units.into_iter().find(|(unit, _)| seconds % unit == 0);
+    whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
+}

@@ -1,0 +1,50 @@
+//! Commands that measure layouts.
+
+pub mod advise;
+pub mod compare;
+mod economy;
+pub mod heatmap;
+mod raster;
+mod report;
+
+use serde_json::{Value, json};
+use tidetable_advisor::heatmap::Pattern;
+use tidetable_advisor::spread::Shares;
+use tidetable_layout::time::SECOND;
+
+/// Decimals of shares, in tables and JSON.
+const DECIMALS: f64 = 1e6;
+
+/// Bytes as stored JSON has them.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Microseconds of a second since the epoch.
+fn micros(second: i64) -> i64 {
+    second.saturating_mul(SECOND)
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * DECIMALS).round() / DECIMALS
+}
+
+fn shares(shares: &Shares) -> Value {
+    let quantile = |part| rounded(shares.quantile(part));
+    json!({ "p50": quantile(500), "p95": quantile(950), "max": quantile(1000), "mean": rounded(shares.mean()) })
+}
+
+/// Three decimals, as in 0.100.
+fn share_text(share: f64) -> String {
+    format!("{share:.3}")
+}
+
+fn pattern_names(patterns: &[Pattern]) -> Vec<&'static str> {
+    patterns.iter().map(|pattern| pattern.name()).collect()
+}
+
+/// The command that was given, for pages.
+fn command_line() -> String {
+    let words = std::env::args().skip(1).collect::<Vec<_>>();
+    format!("tidetable {}", words.join(" "))
+}

@@ -1,0 +1,50 @@
+//! Errors of this crate.
+
+use thiserror::Error;
+
+/// Why a page cannot be made.
+#[derive(Debug, Error)]
+pub enum PageError {
+    /// The values of a heatmap are no rectangle of slices and buckets.
+    #[error("the heatmap of {layout} has {values} values for {buckets} buckets, or a slice without length")]
+    Matrix {
+        /// Its layout.
+        layout: String,
+        /// Number of values.
+        values: usize,
+        /// Number of buckets.
+        buckets: usize,
+    },
+    /// A heatmap has other top shares than slices.
+    #[error("the heatmap of {layout} has {shares} top shares for {slices} slices")]
+    TopShare {
+        /// Its layout.
+        layout: String,
+        /// Number of top shares.
+        shares: usize,
+        /// Number of slices.
+        slices: usize,
+    },
+    /// A row of a table has more or fewer fields than the table has columns.
+    #[error("the row of {layout} has {found} fields for {columns} columns")]
+    Row {
+        /// Its layout.
+        layout: String,
+        /// Number of fields.
+        found: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// Data that is no JSON.
+    #[error("the page's data cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A picture that cannot be encoded.
+    #[error("a heatmap cannot be drawn: {0}")]
+    Picture(#[from] png::EncodingError),
+    /// Bytes that cannot be compressed.
+    #[error("a heatmap cannot be compressed: {0}")]
+    Compress(#[from] std::io::Error),
+    /// A template that cannot be filled.
+    #[error("the page cannot be written: {0}")]
+    Template(#[from] askama::Error),
+}

@@ -1,0 +1,195 @@
+//! `compare`: tables of a job side by side.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::harness::{Project, repository};
+
+/// The job of balloons on its sample data.
+fn balloons() -> Project {
+    let job = repository().join("jobs/weather-balloons");
+    let project = Project::new("weather-balloons", &fs::read_to_string(job.join("job.toml")).unwrap());
+    fs::copy(job.join("sounding.sql"), project.path("jobs/weather-balloons/sounding.sql")).unwrap();
+    let sample = repository().join("sample-data/weather-balloons");
+    for file in fs::read_dir(sample).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        if name.ends_with(".csv") {
+            project.write(&format!("sample-data/weather-balloons/{name}"), fs::read(file.path()).unwrap());
+        }
+    }
+    project
+}
+
+const QUESTIONS: &str = r#"
+[query.sounding]
+where = "station = 'KJSJ'"
+
+[query.ten_minutes]
+where = "station = 'KJSJ' and ts >= $from and ts < $from + interval '10 minutes'"
+params = { from = [1999-05-04T00:20:00Z] }
+
+[query.temperature]
+where = "station = 'KJSJ'"
+columns = ["temperature"]
+
+[query.all]
+where = "ts is not null"
+"#;
+
+#[test]
+fn three_questions_have_three_winners() {
+    let project = balloons();
+    project.write("q.toml", QUESTIONS);
+    let found = project.json(&["compare", "weather-balloons", "--queries", "q.toml"]);
+    let names: Vec<&str> = found.iter().map(|layout| layout["layout"].as_str().unwrap()).collect();
+    let seen = |query: usize| -> Vec<u64> {
+        found.iter().map(|layout| layout["queries"][query]["bytes_seen"]["p50"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(seen(0), [51_992, 50_926, 63_718, 21_143, 9_820]);
+    assert_eq!(seen(1), [51_992, 50_926, 8_623, 2_743, 9_820]);
+    assert_eq!(seen(2), [4_408, 50_926, 63_718, 21_143, 9_820]);
+    assert_eq!(seen(3), [678_351, 664_426, 831_526, 279_569, 130_115]);
+    let best = |query: usize| names[(0..5).min_by_key(|at| seen(query)[*at]).unwrap()];
+    let winners = [best(0), best(1), best(2)];
+    assert_eq!(winners, ["BALLOON_WEEK_SERIALIZED", "BALLOON_EVENTS_SERIALIZED", "BALLOON_NEW_COLUMNS"]);
+    for layout in &found {
+        for (at, query) in layout["queries"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(query["problem"], Value::Null, "{layout}");
+            assert_eq!(query["values_returned"]["p50"], found[0]["queries"][at]["values_returned"]["p50"]);
+        }
+        assert_eq!(layout["queries"][3]["need"], "scan");
+    }
+    assert!(!project.path("data").exists(), "nothing is committed");
+}
+
+#[test]
+fn numbers_are_those_of_sql() {
+    let project = balloons();
+    let found = project.json(&["compare", "weather-balloons"]);
+    project.run_job("weather-balloons");
+    for layout in &found {
+        let name = layout["layout"].as_str().unwrap();
+        let cells =
+            project.sql(&format!("select count(*) as cells, count(distinct row_key) as rows from cells.{name}"));
+        assert_eq!((&cells[0]["cells"], &cells[0]["rows"]), (&layout["cells"], &layout["rows"]), "{name}");
+    }
+}
+
+#[test]
+fn a_table_for_people() {
+    let project = balloons();
+    let arguments = ["compare", "weather-balloons", "--layouts", "BALLOON_EVENTS,BALLOON_WEEK_SERIALIZED"];
+    assert_snapshot!("compare", project.ok(&arguments));
+    project.write("q.toml", QUESTIONS);
+    let shown = project.ok(&[&arguments[..], &["--queries", "q.toml"]].concat());
+    assert_snapshot!("compare_queries", shown);
+    let csv = project.ok(&[&arguments[..], &["--output", "csv"]].concat());
+    assert!(csv.starts_with("layout,rows,cells,bytes_as_cells,"), "{csv}");
+    assert_eq!(csv.lines().count(), 3);
+}
+
+#[test]
+fn dollars_are_those_of_the_formula_and_of_other_prices() {
+    let project = balloons();
+    project.write("q.toml", format!("clusters = 2\nkeep = \"30d\"\n[scale]\nrows_per_second = 40_000\n{QUESTIONS}"));
+    let prices = fs::read_to_string(repository().join("crates/advisor/src/cost/prices.toml")).unwrap();
+    project.write("p.toml", prices.replace("hour = 0.65", "hour = 1.30"));
+    let compare = ["compare", "weather-balloons", "--queries", "q.toml"];
+    let found = project.json(&compare);
+    let dearer = project.json(&[&compare[..], &["--prices", "p.toml"]].concat());
+    for (layout, dearer) in found.iter().zip(&dearer) {
+        let number = |path: &str| layout["cost"][path].as_f64().unwrap();
+        let load = (number("write_load") + number("read_load")) / 0.6;
+        for end in ["low", "high"] {
+            let [month, stored, nodes] = ["month", "stored_gib", "nodes"].map(|name| number(&format!("{name}_{end}")));
+            let expected = 2.0 * (nodes * 730.0 * 0.65 + stored * 0.17);
+            assert!((month - expected).abs() < 1e-6 * expected, "{layout}");
+            assert_eq!(nodes, load.max(stored * 1_073_741_824.0 / 2.5e12).ceil().max(1.0));
+        }
+        assert!(dearer["cost"]["month_low"].as_f64().unwrap() > number("month_low"));
+        assert_eq!(layout["cost"]["region"], "us-central1");
+    }
+    let places: Vec<u64> = found.iter().map(|layout| layout["cost"]["place"].as_u64().unwrap()).collect();
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn layouts_come_from_a_file_too() {
+    let project = balloons();
+    let layouts = "[tables.BY_DAY]\nrow_key = \"{station}#{ts:%Y%m%d}\"\n[tables.BY_DAY.families.m]\n\
+                   columns = [{ qualifier = \"m\", message = \"Few\" }]\n[messages.Few]\nfields = { pressure = 1 }\n";
+    project.write("x.toml", layouts);
+    let found = project.json(&["compare", "weather-balloons", "--layouts", "x.toml"]);
+    assert_eq!((found.len(), &found[0]["layout"], &found[0]["rows"]), (1, &json!("BY_DAY"), &json!(24)));
+    project.write("x.toml", layouts.replace("station", "sation"));
+    let message = project.fails(2, &["compare", "weather-balloons", "--layouts", "x.toml"]);
+    assert!(message.contains("x.toml:2:") && message.contains("sation"), "{message}");
+}
+
+#[test]
+fn a_sample_is_marked_and_scaled() {
+    let project = Project::smart_meters();
+    let whole = project.json(&["compare", "smart-meters"]).remove(0);
+    let part = project.json(&["compare", "smart-meters", "--sample", "50%"]).remove(0);
+    assert_eq!((&whole["sample"], &part["sample"]), (&Value::Null, &json!(0.5)));
+    let number = |of: &Value, name: &str| of[name].as_f64().unwrap();
+    let scaled = number(&part, "cells") * number(&part, "factor");
+    assert!((scaled / number(&whole, "cells") - 1.0).abs() < 0.1, "{part}");
+    assert!(number(&part, "cells") < number(&whole, "cells") * 0.9);
+    let shown = project.ok(&["compare", "smart-meters", "--sample", "50%"]);
+    assert!(shown.contains('~') && shown.contains("50% of the entities"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let project = balloons();
+    let message = project.fails(2, &["compare", "weather-balloons", "--layouts", "BALLOON"]);
+    assert!(message.contains("BALLOON_EVENTS"), "{message}");
+    project.write("q.toml", "[query.a]\nwhere = \"station = $statoin\"\n");
+    let message = project.fails(2, &["compare", "weather-balloons", "--queries", "q.toml"]);
+    assert!(message.contains("$statoin"), "{message}");
+    project.write("q.toml", "[query.a]\nwher = \"station = 1\"\n");
+    let message = project.fails(2, &["compare", "weather-balloons", "--queries", "q.toml"]);
+    assert!(message.contains("q.toml:2:1") && message.contains("where"), "{message}");
+    project.write("q.toml", "[query.a]\nwhere = \"height > 3\"\n");
+    let message = project.fails(2, &["compare", "weather-balloons", "--queries", "q.toml"]);
+    assert!(message.contains("height"), "{message}");
+    project.write("p.toml", "date = \"today\"\n");
+    project.write("q.toml", QUESTIONS);
+    let message = project.fails(2, &["compare", "weather-balloons", "--queries", "q.toml", "--prices", "p.toml"]);
+    assert!(message.contains("p.toml"), "{message}");
+    project.fails(2, &["compare", "weather-balloons", "--sample", "0%"]);
+    project.fails(2, &["compare", "weather-balloons", "--slice", "1w"]);
+    let empty = Project::new("j", readings_job!("in/*.csv", "max_rejected = \"100%\"", ""));
+    empty.write("in/a.csv", "meter,ts,kwh\n1,soon,2\n");
+    let message = empty.fails(1, &["compare", "j"]);
+    assert!(message.contains("1 rows were read, 1 of them rejected"), "{message}");
+}
+
+#[test]
+fn a_page_holds_what_json_prints() {
+    let project = balloons();
+    project.write("q.toml", QUESTIONS);
+    let compare = ["compare", "weather-balloons", "--queries", "q.toml"];
+    let printed = project.json(&compare);
+    project.ok(&[&compare[..], &["--report", "page.html"]].concat());
+    let page = project.read("page.html");
+    assert!(page.len() <= 1_500_000, "{} bytes", page.len());
+    assert_eq!(data_of(&page), Value::Array(printed));
+    project.ok(&[&compare[..], &["--report", "again.html"]].concat());
+    assert_eq!(project.read("again.html").replace("again.html", "page.html"), page, "same input, same bytes");
+    let message = project.fails(2, &[&compare[..], &["--report", "none/page.html"]].concat());
+    assert!(message.contains("none/page.html"), "{message}");
+}
+
+/// The data that a page holds as JSON.
+fn data_of(page: &str) -> Value {
+    let marked = page.split("<script").find(|part| part.contains("application/json") && part.contains("id=\"data\""));
+    let text = marked.unwrap().split_once('>').unwrap().1.split("</script>").next().unwrap();
+    serde_json::from_str(text).unwrap()
+}
