@@ -69,6 +69,19 @@ fn data_shows_what_is_lost() {
 }
 
 #[test]
+fn queries_that_read_all_rows_are_found() {
+    let project = project(&JOB.replace("{ts:ms}", "{user}#{ts:ms}"));
+    let lint = ["lint", "j", "--data", "--queries", "q.toml", "--output", "json"];
+    project.write("q.toml", "[query.of_user]\nper_second = 1\nwhere = \"user = $user\"\nmust = \"range\"\n");
+    assert_eq!(project.ok(&lint), "");
+    project.write("q.toml", "[query.low]\nper_second = 1\nwhere = \"level < 80\"\nmust = \"range\"\n");
+    let findings = json_lines(&project.ok(&lint));
+    assert_eq!(rules(&findings), [("Q1", "error")]);
+    assert!(findings[0]["message"].as_str().unwrap().contains("`low`"), "{}", findings[0]);
+    assert_eq!(project.run(&["lint", "j", "--queries", "q.toml"]).code, Some(2), "queries need data");
+}
+
+#[test]
 fn rejected_values_are_shown_with_the_form_that_takes_them() {
     let project = project(&JOB.replace("BATTERY#{ts:ms}", "{user}#{ts:ms}"));
     project.write("in/1.csv", ROWS.replace("Jo", "Jo#2"));

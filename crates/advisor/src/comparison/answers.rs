@@ -95,7 +95,7 @@ pub fn economy(
 }
 
 /// Columns of the source that are values: neither times nor parts of a row key.
-fn value_columns(trial: &Trial) -> Vec<String> {
+pub(crate) fn value_columns(trial: &Trial) -> Vec<String> {
     let Some(first) = trial.tables.first() else { return Vec::new() };
     let keys: Vec<String> = trial.tables.iter().flat_map(|table| table.key_columns()).collect();
     let source = first.layout.source();

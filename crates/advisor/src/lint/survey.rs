@@ -7,25 +7,31 @@ use tidetable_layout::outline::{FieldForm, PartContent, template_parts};
 use tidetable_layout::time::SECOND;
 use tidetable_layout::{FieldType, Layout};
 use tidetable_runner::Job;
+use tidetable_runner::workload::{Need, Query, Workload};
 use tidetable_sql::CellRef;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::error::Result;
+use crate::comparison::value_columns;
+use crate::error::{AdvisorError, Result};
+use crate::measure::{Measured, measure};
+use crate::queries::{Asked, ask};
 use crate::spread::{Axis, Spread, WriteLog, spread};
-use crate::trial::{Row, Trial, TrialReject, TrialTable, Visitor, Write};
+use crate::trial::{Draw, DrawSpec, Row, Trial, TrialReject, TrialTable, Visitor, Write};
 
 use super::facts::{
-    CellFacts, DataFacts, FieldFacts, PairFacts, RejectFacts, RejectKind, RowFacts, TableFacts, ValueFacts, WriteFacts,
+    CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
+    ValueFacts, WriteFacts,
 };
 
 /// Most values of a column of the row key that are kept.
 const MOST_VALUES: usize = 1 << 20;
 
-/// What the rows of a job say about those of its tables that a trial has encoded.
+/// What the rows of a job say about those of its tables that a trial has encoded, with what queries read of them: a
+/// workload, and what the trial drew for it.
 ///
 /// # Errors
-/// If an encoded layout cannot be read.
-pub fn survey(job: &Job, trial: &Trial) -> Result<DataFacts> {
+/// If an encoded layout cannot be read, or a query fits no table.
+pub fn survey(job: &Job, trial: &Trial, workload: Option<(&Workload, &[DrawSpec])>) -> Result<DataFacts> {
     let Some(axis) = Axis::of_trial(trial, None) else { return Ok(DataFacts::default()) };
     let mut tables = Vec::with_capacity(trial.tables.len());
     for encoded in &trial.tables {
@@ -33,7 +39,59 @@ pub fn survey(job: &Job, trial: &Trial) -> Result<DataFacts> {
             tables.push(survey_table(encoded, &table.layout, axis, &trial.rejects)?);
         }
     }
+    if let Some((workload, specs)) = workload {
+        let values = value_columns(trial);
+        let measured = trial.tables.iter().map(|table| measure(table, false)).collect::<Result<Vec<_>>>()?;
+        let measured: Vec<_> = trial.tables.iter().zip(&measured).collect();
+        for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
+            ask_tables(&measured, query, (spec, draws), &values, &mut tables)?;
+        }
+    }
     Ok(DataFacts { tables })
+}
+
+/// Asks a query of every table that has its columns.
+fn ask_tables(
+    encoded: &[(&TrialTable, &Measured)],
+    query: &Query,
+    drawn: (&DrawSpec, &[Draw]),
+    values: &[String],
+    tables: &mut [TableFacts],
+) -> Result<()> {
+    let (mut failed, mut answered) = (None, false);
+    for (encoded, measured) in encoded {
+        let asked = match ask(encoded, measured, query, drawn, values) {
+            Err(error @ AdvisorError::Predicate { .. }) => {
+                failed = Some(error);
+                continue;
+            }
+            asked => asked?,
+        };
+        answered = true;
+        if let Some(facts) = tables.iter_mut().find(|facts| facts.name == encoded.name) {
+            facts.queries.push(query_facts(query, &asked));
+        }
+    }
+    failed.filter(|_| !answered).map_or(Ok(()), Err)
+}
+
+fn query_facts(query: &Query, asked: &Asked) -> QueryFacts {
+    let reads = |need| match need {
+        Need::Point => Reads::Point,
+        Need::Range => Reads::Range,
+        Need::Scan => Reads::Scan,
+    };
+    QueryFacts {
+        name: query.name.clone(),
+        reads: reads(asked.need),
+        must: query.must.map(reads),
+        columns: query.columns.clone(),
+        newest: query.newest,
+        atomic: query.atomic,
+        rows: asked.rows.p50,
+        cells: asked.cells.p50,
+        values: asked.values.p50,
+    }
 }
 
 fn survey_table(encoded: &TrialTable, layout: &Layout, axis: Axis, rejects: &[TrialReject]) -> Result<TableFacts> {

@@ -1,5 +1,7 @@
 //! `tidetable lint`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// `tidetable lint`
@@ -12,6 +14,9 @@ pub struct Lint {
     /// Also read the rows of its sources, for the rules that need them
     #[arg(long)]
     pub data: bool,
+    /// With --data: queries that will be asked, for the rules that need them
+    #[arg(long, requires = "data", value_name = "FILE")]
+    pub queries: Option<PathBuf>,
     /// Exit with 3 if a finding is at least as grave
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,

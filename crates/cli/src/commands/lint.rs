@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::Value;
 use tidetable_advisor::lint::{DataFacts, Finding, RULES, Report, Severity, lint as find, sarif, survey};
+use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_runner::run::source_storage;
+use tidetable_runner::workload::Workload;
 use tidetable_runner::{Job, Project, runtime};
 
 use super::project;
@@ -23,7 +26,7 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
     let Some(name) = args.job.as_ref().filter(|_| !args.rules) else { return rules(global) };
     let project = project(global)?;
     let job = Job::load(&project, name)?;
-    let data = if args.data { Some(data_of(&project, &job)?) } else { None };
+    let data = if args.data { Some(data_of(&project, &job, args.queries.as_deref())?) } else { None };
     let report = find(&job, data.as_ref());
     let path = job.shown_path.display().to_string();
     let mut out = stdout();
@@ -52,13 +55,19 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
 }
 
 /// What the rows of the job's sources say about its tables. Reads all of them, and changes nothing.
-fn data_of(project: &Project, job: &Job) -> Result<DataFacts, CliError> {
+fn data_of(project: &Project, job: &Job, queries: Option<&Path>) -> Result<DataFacts, CliError> {
+    let candidates = Candidate::of_job(job, &[])?;
+    let workload = queries.map(Workload::load).transpose()?;
+    let draws = match (&workload, candidates.first()) {
+        (Some(workload), Some(first)) => draw_specs(&workload.queries, &first.schema)?,
+        _ => Vec::new(),
+    };
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
     let storage = source_storage(project, job, runtime.handle(), &stop)?;
-    let trial =
-        Trial::load(job, &storage, &Candidate::of_job(job, &[])?, &TrialOptions { stop, ..TrialOptions::default() })?;
-    Ok(survey(job, &trial)?)
+    let options = TrialOptions { draws: draws.clone(), stop, ..TrialOptions::default() };
+    let trial = Trial::load(job, &storage, &candidates, &options)?;
+    Ok(survey(job, &trial, workload.as_ref().map(|workload| (workload, draws.as_slice())))?)
 }
 
 /// `2 errors, 1 warning and 3 notes in jobs/x/job.toml; 1 silenced`

@@ -58,7 +58,7 @@ fn overwritten(table: &TableSubject<'_>) -> Vec<Found> {
     if table.table.spec.upsert {
         return Vec::new();
     }
-    let message = format!("{} cells replace others of the same row, column and timestamp", facts.overwritten);
+    let message = format!("cells that replace others of the same row, column and timestamp: {}", facts.overwritten);
     let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
     vec![found.measure(facts.overwritten as f64, 0.0, "cells")]
 }

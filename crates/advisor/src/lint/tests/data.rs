@@ -11,7 +11,7 @@ use crate::trial::{Candidate, Trial, TrialOptions};
 fn linted(project: &Path, job: &Job) -> Report {
     let storage = Storage::new(project.to_owned(), None);
     let trial = Trial::load(job, &storage, &Candidate::of_job(job, &[]).unwrap(), &TrialOptions::default()).unwrap();
-    let facts = survey(job, &trial).unwrap();
+    let facts = survey(job, &trial, None).unwrap();
     lint(job, Some(&facts))
 }
 
