@@ -13,14 +13,15 @@ from playwright.sync_api import sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-headless-shell") or "chromium"
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-# Runs of consecutive days, so that there is something to see.
-TIMES = [f"2018-01-{day:02}T01:15:00Z" for day in range(17, 21)]
+# A run for each day, so that there is something to see.
+DAYS = range(2, 17)
 
 
 def page(command, folder):
     flags = ["--root", f"{folder}/data", "--quiet"]
-    for time in TIMES:
-        subprocess.run([command, "run", "smart-meters", "--now", time, *flags], check=True)
+    for day in DAYS:
+        when = ["--day", f"2018-01-{day:02}", "--now", f"2018-01-{day + 1:02}T01:15:00Z"]
+        subprocess.run([command, "run", "smart-meters", *when, *flags], check=True)
     file = pathlib.Path(folder) / "page.html"
     subprocess.run([command, "report", "smart-meters", "--report", file, *flags], check=True, stdout=subprocess.DEVNULL)
     return file
