@@ -7,7 +7,8 @@ use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
 use toml::de::DeValue;
 
 use crate::job::fields::Named;
-use crate::job::{Fields, JobError, JobFileError, Mistake, Reader};
+use crate::job::problem::Mistake;
+use crate::job::{Fields, JobError, JobFileError, Reader};
 use crate::workload::keys::{DRAWS, QUERY, SCALE, WORKLOAD};
 
 /// Parameters drawn from the data unless the file says otherwise.
