@@ -27,7 +27,6 @@ pub use name_conflict::{NameConflict, name_conflict};
 pub(crate) use names::Id;
 pub use per::Per;
 pub use places::TablePlaces;
-pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
 pub use schema::job_schema;
 pub use sections::allowance::Allowance;
