@@ -29,6 +29,7 @@ pages! {
     the_readme: "README.md",
     first_job: "docs/guide/first-job.md",
     layouts: "docs/guide/layouts.md",
+    choose_a_layout: "docs/guide/choose-a-layout.md",
     inputs: "docs/guide/inputs.md",
     sql: "docs/guide/sql.md",
     exports: "docs/guide/exports.md",
