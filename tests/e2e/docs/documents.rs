@@ -30,6 +30,7 @@ pages! {
     first_job: "docs/guide/first-job.md",
     layouts: "docs/guide/layouts.md",
     lint: "docs/guide/lint.md",
+    choose_a_layout: "docs/guide/choose-a-layout.md",
     inputs: "docs/guide/inputs.md",
     sql: "docs/guide/sql.md",
     exports: "docs/guide/exports.md",

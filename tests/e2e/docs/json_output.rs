@@ -20,6 +20,8 @@ const NEVER: &[&str] = &[
     "attempts[].",
     "compactions[].",
     "continues",
+    // Of the cache of a bucket.
+    "directory",
     "exports[].error",
     "loads[].largest_row",
     "loads[].largest_row.",
@@ -231,6 +233,8 @@ fn commands_print_the_keys_of_the_reference() {
     check("report", &["report", "j"]);
     check("clean", &["clean", "--older-than", "0s", "--keep", "1"]);
 
+    check("copy", &["copy", "data", "copied"]);
+    check("cache", &["cache"]);
     check("backup", &["backup", "vault"]);
     check("backup --list", &["backup", "vault", "--list"]);
     check("restore", &["restore", "vault", "restored"]);
