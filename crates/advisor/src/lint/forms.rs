@@ -14,7 +14,7 @@ pub(crate) fn is_domain(text: &str) -> bool {
     };
     let [.., _, last] = labels.as_slice() else { return false };
     let top = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
-    top && !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()) && labels.iter().all(|label| sound(label))
+    top && !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()) && labels.iter().all(sound)
 }
 
 /// The last two labels of a domain name: whose it is, nearly always.

@@ -18,7 +18,7 @@ const MODULES: &str = "playwright.sync_api, axe_playwright_python.sync_playwrigh
 
 /// Python and chromium; `None` after saying what is missing.
 fn browser() -> Option<(PathBuf, PathBuf)> {
-    let skipped = |reason: &str| writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
+    let skipped = |reason: &str| writeln!(std::io::stderr().lock(), "skipped: {reason}").unwrap();
     let imports = |python: &PathBuf| {
         Command::new(python).args(["-c", &format!("import {MODULES}")]).output().is_ok_and(|ran| ran.status.success())
     };

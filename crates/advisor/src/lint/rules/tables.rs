@@ -25,8 +25,8 @@ pub(super) static TABLES: Rule = Rule {
 fn tables(job: &JobSubject<'_>) -> Vec<Found> {
     let count = job.tables.len();
     let (severity, limit) = match count {
-        0..=TABLES_ADVISED => return Vec::new(),
-        ..=TABLES_LIMIT => (Severity::Warn, TABLES_ADVISED),
+        _ if count <= TABLES_ADVISED => return Vec::new(),
+        _ if count <= TABLES_LIMIT => (Severity::Warn, TABLES_ADVISED),
         _ => (Severity::Error, TABLES_LIMIT),
     };
     let Some(first) = job.tables.get(limit) else { return Vec::new() };

@@ -32,9 +32,12 @@ pub struct RuleValue {
     pub run: String,
 }
 
+/// Severity, and the last value of each label.
+type LastValues<'a> = (Severity, BTreeMap<&'a str, RuleValue>);
+
 /// The last value of each rule and label. `runs` are records, the oldest first.
 pub(super) fn rules(runs: &[RunRecord]) -> Vec<RuleValues> {
-    let mut found: BTreeMap<(&str, &str, &str), (Severity, BTreeMap<&str, RuleValue>)> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str, &str), LastValues<'_>> = BTreeMap::new();
     for (run, check) in runs.iter().flat_map(|run| run.checks.iter().map(move |check| (run, check))) {
         let key = (check.check.as_str(), check.on.as_str(), check.rule.as_str());
         let (severity, values) = found.entry(key).or_default();
@@ -43,17 +46,17 @@ pub(super) fn rules(runs: &[RunRecord]) -> Vec<RuleValues> {
         let value = RuleValue { label, measured: check.measured, passed: check.passed, run: run.run.clone() };
         values.insert(&check.label, value);
     }
-    let rule =
-        |((check, on, rule), (severity, values)): ((&str, &str, &str), (Severity, BTreeMap<&str, RuleValue>))| {
-            RuleValues {
-                check: check.to_owned(),
-                on: on.to_owned(),
-                rule: rule.to_owned(),
-                severity,
-                values: values.into_values().collect(),
-            }
-        };
-    found.into_iter().map(rule).collect()
+    let mut rules = Vec::with_capacity(found.len());
+    for ((check, on, rule), (severity, values)) in found {
+        rules.push(RuleValues {
+            check: check.to_owned(),
+            on: on.to_owned(),
+            rule: rule.to_owned(),
+            severity,
+            values: values.into_values().collect(),
+        });
+    }
+    rules
 }
 
 #[cfg(test)]
