@@ -31,6 +31,7 @@ pages! {
     layouts: "docs/guide/layouts.md",
     lint: "docs/guide/lint.md",
     choose_a_layout: "docs/guide/choose-a-layout.md",
+    pages: "docs/guide/pages.md",
     inputs: "docs/guide/inputs.md",
     sql: "docs/guide/sql.md",
     exports: "docs/guide/exports.md",

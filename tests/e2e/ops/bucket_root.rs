@@ -132,7 +132,7 @@ fn a_day_of_several_files_is_read_by_its_list() {
     let Some(place) = Place::new() else { return };
     let rows = |factor: u64| {
         // Values that no encoding shortens.
-        let kwh = |id: u64| (id * factor * 2_654_435_761 % 4_294_967_291) as f64 / 7.0;
+        let kwh = |id: u64| (id * factor % 4_294_967_291 * 2_654_435_761 % 4_294_967_291) as f64 / 7.0;
         let row = |id: u64| {
             let (meter, minute) = (id % 1000, id / 1000);
             format!("{meter},2020-01-01T{:02}:{:02}:00Z,{}\n", minute / 60, minute % 60, kwh(id))
