@@ -106,7 +106,7 @@ pub enum Command {
     Advise(Advise),
     /// Show where in a table's keys its writes went, by time, and the patterns in it
     Heatmap(Heatmap),
-    /// Check the tables of a job against the rules of schema design, with its data if asked to
+    /// Check the tables of a job against the rules of schema design
     Lint(Lint),
     /// Propose a job for a CSV or Parquet file: columns, a layout with reasons, an export
     New(New),
