@@ -76,7 +76,7 @@ PIXELS = """([at, places]) => {
 }"""
 
 
-def check_pixels(page, given, chance):
+def check_pixels(page, given, chance, whole=True):
     stored = element(page, "maps")
     palette = [((rgb >> 16) & 255, (rgb >> 8) & 255, rgb & 255, 255) for rgb in stored["palette"]]
     for at, (item, origin) in enumerate(zip(stored["maps"], given["heatmaps"], strict=True)):
@@ -95,7 +95,8 @@ def check_pixels(page, given, chance):
             level = bisect.bisect_right(item["least"], most)
             assert tuple(colour) == palette[level], f"{item['layout']} at {x}, {y}: {colour} is not {palette[level]} of {most}"
             lit += level > 0
-        assert lit or not any(values), f"{item['layout']}: no pixel of 100 shows a value"
+        # A part of a map may be empty.
+        assert lit or not whole or not any(values), f"{item['layout']}: no pixel of 100 shows a value"
 
 
 def check_axe(page, where):
@@ -215,7 +216,7 @@ def check(browser, folder, name):
         check_keyboard(page, given)
         page.locator("#reset").click()
         whole = check_zoom(page)
-        check_pixels(page, given, random.Random(name))
+        check_pixels(page, given, random.Random(name), whole=False)
         page.locator("#reset").click()
         assert page.evaluate(SCALES) == whole, "everything is shown again"
     if given.get("cost"):
