@@ -1,11 +1,12 @@
 //! Runs of consecutive records with one group.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{interleave, partition, take, take_record_batch};
 use datafusion::error::Result;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::GroupValues;
-use std::sync::Arc;
 use tidetable_layout::decode::{is_one_each, record_counts};
 
 use crate::aggregate::row_patterns::RowPatterns;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::common::SplitPoint;
-use datafusion::datasource::physical_plan::FileScanConfigBuilder;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
@@ -34,11 +34,17 @@ pub(crate) fn windows_in_key_order() -> Rule {
             return Ok(None);
         }
         let Some(child) = plan.children().first().copied().cloned() else { return Ok(None) };
-        let Some(merged) = in_key_order(&child)? else { return Ok(None) };
-        if !satisfies(plan, &merged)? {
-            return Ok(None);
+        // The order alone first: key ranges are cut by the stripes of all SSTs, which opens them.
+        for is_cut in [false, true] {
+            let Some(merged) = in_key_order(&child, is_cut)? else { return Ok(None) };
+            if !satisfies(plan, &merged)? {
+                return Ok(None);
+            }
+            if is_cut {
+                return replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some);
+            }
         }
-        replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some)
+        Ok(None)
     })
 }
 
@@ -58,11 +64,11 @@ fn satisfies(plan: &Arc<dyn ExecutionPlan>, child: &Arc<dyn ExecutionPlan>) -> R
 }
 
 /// `plan`, filters and projections of a scan, with the windows of the scan merged by key; `None` if that is not possible or
-/// not needed.
-fn in_key_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+/// not needed. Not `is_cut`, it is in one partition without files, whose order can be asked for.
+fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if plan.is::<ProjectionExec>() || plan.is::<FilterExec>() {
         let [child] = plan.children()[..] else { return Ok(None) };
-        let Some(merged) = in_key_order(child)? else { return Ok(None) };
+        let Some(merged) = in_key_order(child, is_cut)? else { return Ok(None) };
         return replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some);
     }
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
@@ -77,6 +83,13 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executio
     if config.limit.is_some() || !scan.snapshot.layout().is_row_field(entity) {
         return Ok(None);
     }
+    let ordered =
+        FileScanConfigBuilder::from(config.clone()).with_output_ordering(vec![order.clone()]).with_preserve_order(true);
+    if !is_cut {
+        return Ok(Some(DataSourceExec::from_data_source(
+            ordered.with_file_groups(vec![FileGroup::default()]).build(),
+        )));
+    }
     let ranges = scan.snapshot.scan_ranges(std::slice::from_ref(keys), &scan.time);
     if ranges.iter().map(|range| range.ssts.len()).sum::<usize>() > MAX_SSTS {
         return Ok(None);
@@ -86,11 +99,6 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executio
     let by = LexOrdering::from([first.clone()]);
     let splits = cuts.into_iter().map(|value| SplitPoint::new(vec![value])).collect();
     let partitioning = Partitioning::Range(RangePartitioning::try_new(by, splits)?);
-    let config = FileScanConfigBuilder::from(config.clone())
-        .with_file_groups(groups)
-        .with_output_ordering(vec![order.clone()])
-        .with_output_partitioning(Some(partitioning))
-        .with_preserve_order(true)
-        .build();
+    let config = ordered.with_file_groups(groups).with_output_partitioning(Some(partitioning)).build();
     Ok(Some(DataSourceExec::from_data_source(config)))
 }
