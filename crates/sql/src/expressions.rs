@@ -16,12 +16,12 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use tidetable_functions::{counting_times, register};
 use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
 use tidetable_store::load::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
-use crate::functions::{counting_times, register};
 use crate::session::set_parser_options;
 use crate::session::statement::{BigtableTypes, expression};
 use crate::session::volatile::volatile_function;

@@ -32,7 +32,6 @@ mod aggregate;
 mod catalog;
 mod error;
 mod expressions;
-mod functions;
 mod optimizer;
 mod predicate;
 mod pushdown;

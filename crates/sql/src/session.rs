@@ -22,6 +22,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::{override_totals, register};
 use tidetable_store::Store;
 
 use crate::catalog::exports::bucket_url;
@@ -29,7 +30,6 @@ use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CATALOG, RECORDS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
-use crate::functions::{register, totals};
 use crate::optimizer::group_top_k::top_by_group;
 use crate::optimizer::key_order::windows_in_key_order;
 use crate::optimizer::logical_rules;
@@ -274,7 +274,7 @@ pub(crate) fn table_references(
 
 /// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
 pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    let builder = totals::register(register(builder.with_default_features()));
+    let builder = override_totals(register(builder.with_default_features()));
     builder.with_type_planner(Arc::new(BigtableTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 

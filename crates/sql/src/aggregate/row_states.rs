@@ -14,9 +14,8 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
+use tidetable_functions::sum_overflow;
 use tidetable_layout::decode::record_counts;
-
-use crate::functions::totals::sum_overflow;
 
 /// Floats added in parallel lanes.
 const LANES: usize = 8;

@@ -14,13 +14,12 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
+use tidetable_functions::{UtcDate, is_utc};
 use tidetable_layout::decode::{is_one_each, record_counts};
 use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
-use crate::functions::times::utc_date::UtcDate;
-use crate::functions::times::zones::is_utc;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::spec::{ScanOutput, TableScan};
 

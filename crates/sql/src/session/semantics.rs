@@ -9,11 +9,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+use tidetable_functions::{as_nanos, checked_arithmetic, is_text, local_to_instant, parse_time_casts, rounding_cast};
 
-use crate::functions::argument_types::is_text;
-use crate::functions::{as_nanos, checked_arithmetic, local_to_instant, parse_time_casts, rounding_cast};
-
-/// Replaces parts of `expr`, which DataFusion has coerced, by functions of this crate.
+/// Replaces parts of `expr`, which DataFusion has coerced, by the functions of `tidetable_functions`.
 ///
 /// # Errors
 /// If a constant text is not a time.

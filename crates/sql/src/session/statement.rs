@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
     ValueWithSpan, VisitMut, VisitorMut,
 };
+use tidetable_functions::TIMEZONE;
 
-use crate::functions::TIMEZONE;
 use crate::session::dialect::TidetableDialect;
 use crate::session::select_all::{without_empty_projections, without_select_list};
 

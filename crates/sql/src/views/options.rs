@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::parse_time;
 
 use crate::error::SqlError;
-use crate::functions::parse_time;
 use crate::pushdown::value_sets::ALL_TIMES;
 
 /// The cells that a row view shows.

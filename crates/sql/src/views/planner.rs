@@ -20,10 +20,10 @@ use datafusion::sql::sqlparser::ast::{
     self, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Query, TableFactor, Value, VisitMut,
     VisitorMut,
 };
+use tidetable_functions::{TIMESTAMP, has_history, unpack};
 
 use crate::catalog::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::error::{SqlError, external};
-use crate::functions::{TIMESTAMP, has_history, unpack};
 use crate::session::statement::inner;
 use crate::views::options::{CellsShown, ViewOption};
 use crate::workarounds::floats::coerce_expression;

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::ticks_per_second;
 
-use crate::functions::ticks_per_second;
 use crate::optimizer::comparison_rule::{self, LogicalRules};
 use crate::pushdown::dependence::is_utc;
 

@@ -31,7 +31,7 @@ async fn still_broken_functions_have_one_name() {
 #[tokio::test]
 async fn still_broken_text_is_no_key_of_a_map_of_bytes() {
     let query = "SELECT column1['a'] FROM (VALUES (MAP {x'61': 1}))";
-    let remove = "MapAccess of crates/sql/src/functions/map_get.rs";
+    let remove = "MapAccess of crates/functions/src/map_get.rs";
     still_fails(&failure(&plain(), query).await, "Utf8 == Binary", remove);
 }
 

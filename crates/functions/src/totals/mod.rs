@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 
-pub(crate) use sum::sum_overflow;
+pub use sum::sum_overflow;
 
-/// Replaces DataFusion's functions.
-pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
+/// Replaces DataFusion's `sum` and `avg`.
+pub fn override_totals(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let functions = [sum::sum(), average::average()];
     builder.aggregate_functions().get_or_insert_with(Vec::new).extend(functions.map(Arc::new));

@@ -8,7 +8,7 @@ use datafusion::common::{exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::functions::map_get::{Finder, arrays, map_and_key};
+use crate::map_get::{Finder, arrays, map_and_key};
 
 /// `map_contains_key(map, key)`: whether the map has the key; null for a null map.
 pub(crate) fn map_contains_key() -> Arc<ScalarUDF> {

@@ -17,9 +17,9 @@ use datafusion::logical_expr::{
 use tidetable_layout::time::LocalOffset;
 use tidetable_source::TimeCounts;
 
-use crate::functions::argument_types::is_text;
-use crate::functions::conversion::{Conversion, converted};
-use crate::functions::times::time_counts::count_times;
+use crate::argument_types::is_text;
+use crate::conversion::{Conversion, converted};
+use crate::times::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 
@@ -28,7 +28,8 @@ pub(crate) fn zone(name: &str) -> Option<Tz> {
     name.trim().parse().ok()
 }
 
-pub(crate) fn is_utc(zone: &str) -> bool {
+/// Whether `zone` is a name of UTC.
+pub fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "GMT")
 }
 
@@ -108,7 +109,7 @@ pub(crate) fn at_time_zone() -> Arc<ScalarUDF> {
 }
 
 /// Name of [`at_time_zone`].
-pub(crate) const TIMEZONE: &str = "timezone";
+pub const TIMEZONE: &str = "timezone";
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct AtTimeZone {
@@ -211,7 +212,7 @@ fn known_zone(name: &str) -> Result<Tz> {
 }
 
 /// Replaces `expr` by the function, if it casts local time to a time with a zone other than UTC.
-pub(crate) fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
+pub fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
     converted::<LocalToInstant>(expr, schema)
 }
 
@@ -256,7 +257,7 @@ impl Conversion for LocalToInstant {
 }
 
 /// Ticks of a second in this unit.
-pub(crate) fn ticks_per_second(unit: TimeUnit) -> i64 {
+pub fn ticks_per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

@@ -13,7 +13,7 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
+use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// Type of integer sums in progress.
 const WIDE: DataType = DataType::Decimal128(38, 0);
@@ -176,7 +176,7 @@ impl Quarters {
     }
 }
 
-pub(crate) fn sum_overflow() -> DataFusionError {
+pub fn sum_overflow() -> DataFusionError {
     exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }
 

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use crate::functions::times::zones::{Clock, beyond_calendar, is_utc, zone};
+use crate::times::zones::{Clock, beyond_calendar, is_utc, zone};
 
 /// A truncation of times.
 pub(crate) trait Cut {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     Volatility, lit,
 };
 
-use crate::functions::argument_types::{is_bytes, is_text};
+use crate::argument_types::{is_bytes, is_text};
 
 /// Plans `map[key]`; DataFusion would compare text with bytes.
 #[derive(Debug)]

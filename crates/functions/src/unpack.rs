@@ -21,13 +21,13 @@ use datafusion::logical_expr::{
 };
 
 /// Name of the column that `UNPACK` adds.
-pub(crate) const TIMESTAMP: &str = "_timestamp";
+pub const TIMESTAMP: &str = "_timestamp";
 const NAME: &str = "unpack_history";
 const UNPACKED: &str = "__unpacked";
 
 /// Plans a row for each timestamp of the history columns of `input`, newest first; other columns repeat. `_timestamp`
 /// comes before the first history column.
-pub(crate) fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
+pub fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<(Column, bool)> = input
         .schema()
         .iter()
@@ -58,7 +58,7 @@ pub(crate) fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// Whether a plan has a history column.
-pub(crate) fn has_history(plan: &LogicalPlan) -> bool {
+pub fn has_history(plan: &LogicalPlan) -> bool {
     plan.schema().fields().iter().any(|field| history(field.data_type()).is_some())
 }
 

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// The result of `work`, with its counts.
-pub(crate) fn counting_times<R>(work: impl FnOnce() -> R) -> (R, TimeCounts) {
+pub fn counting_times<R>(work: impl FnOnce() -> R) -> (R, TimeCounts) {
     let before = COUNTS.replace(TimeCounts::default());
     let result = work();
     (result, COUNTS.replace(before))

@@ -14,7 +14,7 @@ use tidetable_layout::time::DAY;
 
 /// The date of a time in microseconds, of UTC or without a zone.
 #[derive(Debug, Eq)]
-pub(crate) struct UtcDate {
+pub struct UtcDate {
     time: Arc<dyn PhysicalExpr>,
 }
 
@@ -31,7 +31,8 @@ impl Hash for UtcDate {
 }
 
 impl UtcDate {
-    pub(crate) fn new(time: Arc<dyn PhysicalExpr>) -> Self {
+    /// Of `time`, an expression whose values are timestamps in microseconds.
+    pub fn new(time: Arc<dyn PhysicalExpr>) -> Self {
         Self { time }
     }
 }

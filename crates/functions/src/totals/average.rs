@@ -11,7 +11,7 @@ use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
+use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// `avg`.
 pub(crate) fn average() -> AggregateUDF {

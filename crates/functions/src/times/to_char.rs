@@ -8,8 +8,8 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::argument_types::is_text;
-use crate::functions::overridden::{Coercion, Override, overridden};
+use crate::argument_types::is_text;
+use crate::overridden::{Coercion, Override, overridden};
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {

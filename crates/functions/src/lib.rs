@@ -1,33 +1,40 @@
-//! Functions of GoogleSQL for Bigtable that DataFusion lacks or defines differently, and those of sketches.
+//! SQL functions: those of GoogleSQL for Bigtable that DataFusion lacks, those that it defines differently, and those of
+//! sketches.
+//!
+//! [`register`] adds the functions of one value, [`override_totals`] replaces `sum` and `avg`. Operators and casts are no functions
+//! in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions.
 
-pub(crate) mod argument_types;
-pub(crate) mod bytes;
-pub(crate) mod checked;
-pub(crate) mod conversion;
-pub(crate) mod hll;
-pub(crate) mod map_get;
-pub(crate) mod maps;
-pub(crate) mod overridden;
-pub(crate) mod rounded;
-pub(crate) mod times;
-pub(crate) mod totals;
-pub(crate) mod unpack;
+mod argument_types;
+mod bytes;
+mod checked;
+mod conversion;
+mod hll;
+mod map_get;
+mod maps;
+mod overridden;
+mod rounded;
+mod times;
+mod totals;
+mod unpack;
 
 use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
+pub use argument_types::is_text;
 use bytes::BytesFunction;
-pub(crate) use checked::checked_arithmetic;
-pub(crate) use rounded::rounding_cast;
-pub(crate) use times::time_counts::counting_times;
-pub(crate) use times::zones::{TIMEZONE, local_to_instant, ticks_per_second};
-pub(crate) use times::{as_nanos, parse_time, parse_time_casts};
-pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
+pub use checked::checked_arithmetic;
+pub use rounded::rounding_cast;
+pub use times::time_counts::counting_times;
+pub use times::utc_date::UtcDate;
+pub use times::zones::{TIMEZONE, is_utc, local_to_instant, ticks_per_second};
+pub use times::{as_nanos, parse_time, parse_time_casts};
+pub use totals::{override_totals, sum_overflow};
+pub use unpack::{TIMESTAMP, has_history, unpack};
 
 /// Registers the functions, `map['key']` and the type names of GoogleSQL.
-pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
+pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // Before DataFusion's planner, which does not coerce text to a key of bytes.

@@ -25,10 +25,10 @@ use datafusion::logical_expr::{
 };
 use tidetable_source::TimeCounts;
 
-use crate::functions::argument_types::is_text;
-use crate::functions::conversion::{Conversion, check_constant, converted};
-use crate::functions::times::time_counts::count_times;
-use crate::functions::times::zones::{Clock, is_utc, ticks_per_second, zone};
+use crate::argument_types::is_text;
+use crate::conversion::{Conversion, check_constant, converted};
+use crate::times::time_counts::count_times;
+use crate::times::zones::{Clock, is_utc, ticks_per_second, zone};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
@@ -130,7 +130,7 @@ fn parse_zone(text: &str) -> Option<Zone> {
 }
 
 /// Parses a time to microseconds; without a zone it is in UTC.
-pub(crate) fn parse_time(text: &str) -> Option<i64> {
+pub fn parse_time(text: &str) -> Option<i64> {
     micros(text, None)
 }
 
@@ -155,7 +155,7 @@ fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
 ///
 /// # Errors
 /// If the text is a constant that is not a time.
-pub(crate) fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+pub fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let expr = converted::<TextToTime>(expr, schema);
     check_constant::<TextToTime>(&expr)?;
     Ok(expr)
@@ -225,7 +225,7 @@ fn parse_days(text: &str) -> Option<i64> {
 
 /// Casts coarser times to nanoseconds for comparisons, saturating: a time beyond the range becomes the first or the
 /// last, which preserves the order.
-pub(crate) fn as_nanos(expr: Expr) -> Expr {
+pub fn as_nanos(expr: Expr) -> Expr {
     let func = Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }));
     Expr::ScalarFunction(ScalarFunction { func, args: vec![expr] })
 }

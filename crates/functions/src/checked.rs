@@ -28,7 +28,7 @@ enum Op {
 }
 
 /// Replaces an integer operator that may overflow by a function.
-pub(crate) fn checked_arithmetic(expr: Expr, schema: &DFSchema) -> Expr {
+pub fn checked_arithmetic(expr: Expr, schema: &DFSchema) -> Expr {
     let op = match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let op = match op {

@@ -11,9 +11,9 @@ use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF};
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil};
 
-use crate::functions::overridden::{Coercion, Override, overridden};
-use crate::functions::times::micros::{Cut, cut};
-use crate::functions::times::zones::is_utc;
+use crate::overridden::{Coercion, Override, overridden};
+use crate::times::micros::{Cut, cut};
+use crate::times::zones::is_utc;
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {

@@ -8,7 +8,7 @@ use datafusion::common::exec_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::functions::argument_types::coerce_to_one_bytes;
+use crate::argument_types::coerce_to_one_bytes;
 
 /// A scalar function with one argument, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

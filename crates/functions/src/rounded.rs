@@ -10,10 +10,10 @@ use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 
-use crate::functions::conversion::{Conversion, converted};
+use crate::conversion::{Conversion, converted};
 
 /// Replaces `expr` by the function, if it casts a fraction to an integer.
-pub(crate) fn rounding_cast(expr: Expr, schema: &DFSchema) -> Expr {
+pub fn rounding_cast(expr: Expr, schema: &DFSchema) -> Expr {
     converted::<Rounded>(expr, schema)
 }
 

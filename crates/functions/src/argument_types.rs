@@ -17,6 +17,7 @@ pub(crate) fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
 }
 
-pub(crate) fn is_text(kind: &DataType) -> bool {
+/// Whether values of `kind` are text.
+pub fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

@@ -10,9 +10,9 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::argument_types::is_text;
-use crate::functions::overridden::{Coercion, Override, overridden};
-use crate::functions::times::micros::{Cut, cut};
+use crate::argument_types::is_text;
+use crate::overridden::{Coercion, Override, overridden};
+use crate::times::micros::{Cut, cut};
 
 const MILLI: i64 = 1_000;
 const DAY: i64 = 86_400_000_000;
