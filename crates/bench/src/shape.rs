@@ -24,8 +24,10 @@ pub enum Shape {
 pub struct Telemetry {
     /// Number of meters or machines.
     pub entities: u32,
-    /// Days of meters, with 96 readings each, or minutes of machines, with a sample each.
+    /// Days of meters, or minutes of machines, with a sample each.
     pub steps: u32,
+    /// Readings of a meter and day; a divisor of 1440. Machines ignore it.
+    pub per_day: u32,
     /// Seed of ids, values and arrival.
     pub seed: u64,
     /// How it arrives.
@@ -35,7 +37,13 @@ pub struct Telemetry {
 impl Telemetry {
     /// Telemetry that arrives irregularly.
     pub fn new(entities: u32, steps: u32) -> Self {
-        Self { entities, steps, seed: 1, arrival: Arrival::Irregular }
+        Self { entities, steps, per_day: 96, seed: 1, arrival: Arrival::Irregular }
+    }
+
+    /// The same with `per_day` readings of a meter and day.
+    #[must_use]
+    pub fn readings_per_day(self, per_day: u32) -> Self {
+        Self { per_day, ..self }
     }
 
     /// The same in order, without late, duplicate and missing rows.
@@ -114,11 +122,11 @@ impl Shape {
     /// # Errors
     /// Those of writing.
     pub fn write(self, folder: &Path, telemetry: Telemetry) -> Result<Written> {
-        let Telemetry { entities, steps, seed, arrival } = telemetry;
+        let Telemetry { entities, steps, per_day, seed, arrival } = telemetry;
         let first = NaiveDate::from_ymd_opt(2017, 7, 26).unwrap_or_default();
         Ok(match self {
             Self::Meter => {
-                Readings { meters: entities, per_day: 96, first, days: steps, seed, arrival }.write_csv(folder)?
+                Readings { meters: entities, per_day, first, days: steps, seed, arrival }.write_csv(folder)?
             }
             Self::Metric => Metrics { hosts: entities, instants: steps, first, seed, arrival }.write_csv(folder)?,
         })

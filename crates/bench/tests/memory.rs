@@ -1,4 +1,4 @@
-//! The memory of a load does not depend on the number of readings.
+//! The memory of a load does not depend on the number of readings, nor exceed its budget with the number of entities.
 //!
 //! Alone in its process, since the allocator counts the whole process. Allocations of C libraries (zstd) are not
 //! counted.
@@ -20,14 +20,21 @@ const FACTOR: f64 = 1.25;
 /// memory would be several times this.
 const SYNCING: usize = 5 << 20;
 
-/// Peak bytes of a load of `entities` of `shape` for `steps`, above the memory held before.
-fn peak(shape: Shape, entities: u32, steps: u32) -> usize {
+/// Default of `--memory`.
+const DEFAULT_MEMORY: u64 = 384 << 20;
+/// What a load may take beside its budget: read-ahead, and what of names and ranks was not yet counted.
+const BESIDE: usize = 64 << 20;
+
+/// Peak bytes of a load of `telemetry` within `memory`, in chunks of `chunk` bytes, above the memory held before.
+fn peak(shape: Shape, telemetry: Telemetry, memory: u64, chunk: Option<usize>) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let inputs = folder.path().join("inputs");
-    // Ordered: late rows would bring the number of open windows into the figure.
-    let written = shape.write(&inputs, Telemetry::new(entities, steps).ordered()).unwrap();
-    let mut bench = Bench::new(shape, &inputs, &folder.path().join("store")).unwrap().with_chunk_bytes(CHUNK_BYTES);
-    bench.memory = MEMORY;
+    let written = shape.write(&inputs, telemetry).unwrap();
+    let mut bench = Bench::new(shape, &inputs, &folder.path().join("store")).unwrap();
+    if let Some(chunk) = chunk {
+        bench = bench.with_chunk_bytes(chunk);
+    }
+    bench.memory = memory;
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
     let done = bench.load(&["*.csv"]).unwrap();
@@ -37,17 +44,28 @@ fn peak(shape: Shape, entities: u32, steps: u32) -> usize {
 }
 
 fn assert_bounded(shape: Shape, entities: u32, steps: u32) {
+    // Ordered: late rows would bring the number of open windows into the figure.
+    let peak = |steps| peak(shape, Telemetry::new(entities, steps).ordered(), MEMORY, Some(CHUNK_BYTES));
     // Warm-up: allocations once per process, such as threads.
-    peak(shape, entities, steps / 2);
-    let (small, large) = (peak(shape, entities, steps), peak(shape, entities, steps * 10));
+    peak(steps / 2);
+    let (small, large) = (peak(steps), peak(steps * 10));
     let told = format!("{shape:?}: {small} bytes at the peak, {large} with ten times the rows");
     assert!(large as f64 <= (small + SYNCING) as f64 * FACTOR, "{told}");
     assert!(small as u64 >= MEMORY, "the smaller load must reach its budget; {told}");
 }
 
+/// Names and ranks of entities are in the budget, as cells are.
+fn assert_within_default(entities: u32, per_day: u32) {
+    let telemetry = Telemetry::new(entities, 2).readings_per_day(per_day);
+    let peak = peak(Shape::Meter, telemetry, DEFAULT_MEMORY, None);
+    assert!(peak <= DEFAULT_MEMORY as usize + BESIDE, "{entities} entities: {peak} bytes at the peak");
+}
+
 /// One test only: the memory of others would be counted, too.
 #[test]
-fn ten_times_the_rows_need_no_more_memory() {
+fn the_memory_of_a_load_is_bounded_whatever_its_rows_and_entities() {
     assert_bounded(Shape::Meter, 500, 2);
     assert_bounded(Shape::Metric, 40, 100);
+    assert_within_default(20_000, 96);
+    assert_within_default(3_000_000, 2);
 }
