@@ -17,11 +17,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary};
+use datafusion::scalar::ScalarValue;
 
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::by_entity;
 use crate::scan::source::SstSource;
-use crate::scan::spec::ScanOutput;
+use crate::scan::spec::{ScanOutput, TableScan};
 
 /// Maximum number of SSTs to merge; each holds a stripe.
 const MAX_SSTS: usize = 128;
@@ -73,16 +74,9 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Ar
     }
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
-    let scan = source.scan();
-    let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && scan.shared_scan.is_none();
-    let (Some(order), [keys], true) = (source.range_order(), scan.keys.as_slice(), is_of_records) else {
+    let (Some(order), Some(entity), None) = (source.range_order(), entity(source), config.limit) else {
         return Ok(None);
     };
-    let first = order.first();
-    let Some(entity) = first.expr.downcast_ref::<Column>().map(Column::index) else { return Ok(None) };
-    if config.limit.is_some() || !scan.snapshot.layout().is_row_field(entity) {
-        return Ok(None);
-    }
     let ordered =
         FileScanConfigBuilder::from(config.clone()).with_output_ordering(vec![order.clone()]).with_preserve_order(true);
     if !is_cut {
@@ -90,15 +84,33 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Ar
             ordered.with_file_groups(vec![FileGroup::default()]).build(),
         )));
     }
-    let ranges = scan.snapshot.scan_ranges(std::slice::from_ref(keys), &scan.time);
-    if ranges.iter().map(|range| range.ssts.len()).sum::<usize>() > MAX_SSTS {
-        return Ok(None);
-    }
-    let partitions = config.file_groups.len();
-    let Some((groups, cuts)) = by_entity(&scan.snapshot, &ranges, entity, partitions)? else { return Ok(None) };
-    let by = LexOrdering::from([first.clone()]);
+    let Some((groups, cuts)) = merged_by_key(source.scan(), entity, config.file_groups.len())? else { return Ok(None) };
+    let by = LexOrdering::from([order.first().clone()]);
     let splits = cuts.into_iter().map(|value| SplitPoint::new(vec![value])).collect();
     let partitioning = Partitioning::Range(RangePartitioning::try_new(by, splits)?);
     let config = ordered.with_file_groups(groups).with_output_partitioning(Some(partitioning)).build();
     Ok(Some(DataSourceExec::from_data_source(config)))
+}
+
+/// The table field with which row keys begin, if the windows of `source`, a scan of records, can be merged in key ranges by it.
+pub(crate) fn entity(source: &SstSource) -> Option<usize> {
+    let scan = source.scan();
+    let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && scan.shared_scan.is_none();
+    let first = source.range_order().filter(|_| is_of_records && scan.keys.len() == 1)?.first();
+    let field = first.expr.downcast_ref::<Column>()?.index();
+    scan.snapshot.layout().is_row_field(field).then_some(field)
+}
+
+/// The groups of `scan` with its windows merged by key, in key ranges that no value of `entity` crosses, and the first value of each
+/// but the first; `None` if that is not possible.
+pub(crate) fn merged_by_key(
+    scan: &TableScan,
+    entity: usize,
+    partitions: usize,
+) -> Result<Option<(Vec<FileGroup>, Vec<ScalarValue>)>> {
+    let ranges = scan.snapshot.scan_ranges(&scan.keys, &scan.time);
+    if ranges.iter().map(|range| range.ssts.len()).sum::<usize>() > MAX_SSTS {
+        return Ok(None);
+    }
+    by_entity(&scan.snapshot, &ranges, entity, partitions)
 }

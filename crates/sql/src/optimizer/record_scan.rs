@@ -15,6 +15,7 @@ use tidetable_layout::{KeyRange, Layout};
 
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
 use crate::error::external;
+use crate::optimizer::key_order::{entity, merged_by_key};
 use crate::pushdown::dependence::{is_of_column, is_of_columns, is_of_row};
 use crate::scan::file_groups::{a_file_each, newest_first};
 use crate::scan::source::SstSource;
@@ -107,14 +108,25 @@ impl<'a> RecordScan<'a> {
         Ok(Some(ScanAggregate { groups, aggregates, time, newest_only, schema: first.schema() }))
     }
 
+    /// The entity, if each has its own groups and several of them: all windows have the same ones then, whose states would
+    /// be merged after the scan, unless it merges the windows.
+    fn entity_of_groups(&self, plan: &ScanAggregate) -> Option<usize> {
+        let is_divided = plan.groups.iter().any(|(_, of)| *of == GroupOf::Time);
+        let entity = entity(self.source).filter(|_| is_divided)?;
+        let is_entity = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == entity);
+        plan.groups.iter().any(|(expr, _)| is_entity(expr)).then_some(entity)
+    }
+
+    /// The scan with `plan` in it.
     pub(crate) fn with(&self, plan: ScanAggregate) -> Result<Arc<dyn ExecutionPlan>> {
-        let groups = &self.config.file_groups;
-        let regrouped = match plan.newest_only {
-            true => newest_first(&self.source.scan().snapshot, groups).map_err(external)?,
-            false => None,
+        let (scan, groups) = (self.source.scan(), &self.config.file_groups);
+        let regrouped = match (plan.newest_only, self.entity_of_groups(&plan)) {
+            (true, _) => newest_first(&scan.snapshot, groups).map_err(external)?,
+            (false, Some(entity)) => merged_by_key(scan, entity, groups.len())?.map(|(groups, _)| groups),
+            (false, None) => None,
         };
         // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
-        let has_all_keys = self.source.scan().keys == [KeyRange::all()];
+        let has_all_keys = scan.keys == [KeyRange::all()];
         let own = || if has_all_keys { a_file_each(groups) } else { groups.clone() };
         let source = Arc::new(self.source.aggregating(plan));
         let config = FileScanConfigBuilder::new(self.config.object_store_url.clone(), source)
