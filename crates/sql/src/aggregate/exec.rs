@@ -1,8 +1,8 @@
 //! Partial aggregation in the scan.
 //!
 //! DataFusion hashes each record to find its group. A scan hashes less: the records of a row share a key, and rows
-//! share timestamp lists (each meter's day has the same 96). Groups are interned once per row, or once per distinct
-//! timestamp list, and the group numbers are spread over records. States come from DataFusion's accumulators, and its
+//! share times (the days of all meters have the same 96). Groups are interned once a row, or once a class of times, and the
+//! group numbers are spread over records. States come from DataFusion's accumulators, and its
 //! final stage merges them.
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::runs::Runs;
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
+use crate::aggregate::timeline::Timeline;
 use crate::scan::records::{Fields, ReadRequest, Records, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -54,7 +54,7 @@ pub(crate) struct RunningAggregate<'a> {
     /// Index of the event time among the fields of records.
     time: Option<usize>,
     totals: Accumulators,
-    patterns: RowPatterns,
+    timeline: Option<Timeline>,
 }
 
 enum Accumulators {
@@ -85,14 +85,16 @@ impl<'a> RunningAggregate<'a> {
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
+        let groups: Vec<(Expr, GroupOf)> = plan.groups.iter().map(group).collect::<Result<_>>()?;
+        let of_time = groups.iter().filter(|(_, of)| *of == GroupOf::Time).map(|(expr, _)| Arc::clone(expr)).collect();
         Ok(Self {
             plan,
             states: plan.aggregates.iter().map(Aggregate::row_state).collect(),
-            groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
+            groups,
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
             time,
             totals,
-            patterns: RowPatterns::new(Arc::clone(records.schema()), time),
+            timeline: Timeline::new(records.schema(), time, of_time)?,
         })
     }
 
@@ -116,7 +118,7 @@ impl<'a> RunningAggregate<'a> {
         }
         let Accumulators::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
         let batch = &records.records;
-        let runs = Runs::of(&records, &self.groups, &mut self.patterns, values.as_mut())?;
+        let runs = Runs::of(&records, &self.groups, self.timeline.as_mut(), values.as_mut())?;
         let (groups, long) = (values.len(), runs.are_long());
         let mut numbers = None;
         for ((accumulator, state), (arguments, only)) in accumulators.iter_mut().zip(&self.states).zip(&self.arguments)
@@ -161,7 +163,9 @@ impl<'a> RunningAggregate<'a> {
 
     /// Emits the states, if there are any, and resets them.
     pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
-        self.patterns.forget();
+        if let Some(timeline) = &mut self.timeline {
+            timeline.forget();
+        }
         let schema = Arc::clone(&self.plan.schema);
         match &mut self.totals {
             Accumulators::All { any: false, .. } => Ok(None),

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::{interleave, partition, take, take_record_batch};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{partition, take, take_record_batch};
 use datafusion::error::Result;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::GroupValues;
 use tidetable_layout::decode::{is_one_each, record_counts};
 
-use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::spec::GroupOf;
+use crate::aggregate::timeline::{TimeRuns, Timeline};
 use crate::scan::records::Records;
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -46,24 +46,20 @@ impl Runs {
         numbers
     }
 
-    /// The runs of `records` by `groups`, which are interned in `values`: once a row, or once a run of a timestamp list that
-    /// rows share, or once a run of equal values.
+    /// The runs of `records` by `groups`, which are interned in `values`: once a row, once a class of times, once a row and
+    /// class, or once a run of equal values.
     pub(crate) fn of(
         records: &Records,
         groups: &[(Expr, GroupOf)],
-        patterns: &mut RowPatterns,
+        timeline: Option<&mut Timeline>,
         values: &mut dyn GroupValues,
     ) -> Result<Self> {
         if has_wide_rows(records) {
-            let of_times: Vec<Expr> =
-                groups.iter().filter(|(_, of)| *of == GroupOf::Time).map(|(expr, _)| Arc::clone(expr)).collect();
-            if of_times.is_empty() {
-                return Self::of_rows(records, groups, values);
-            }
-            if let Some(rows) = patterns.of_rows(&records.records, &records.ends, &of_times)? {
-                return match of_times.len() == groups.len() {
-                    true => Self::of_patterns(&rows, patterns, values),
-                    false => Self::of_rows_and_patterns(&rows, records, groups, patterns, values),
+            let Some(timeline) = timeline else { return Self::of_rows(records, groups, values) };
+            if let Some(times) = timeline.runs(&records.records, &records.ends)? {
+                return match groups.iter().all(|(_, of)| *of == GroupOf::Time) {
+                    true => Self::of_times(times, timeline, values),
+                    false => Self::of_rows_and_times(times, records, groups, timeline, values),
                 };
             }
         }
@@ -86,46 +82,52 @@ impl Runs {
         Ok(runs)
     }
 
-    /// The runs of the pattern of each row.
-    fn of_patterns(rows: &[Option<usize>], patterns: &mut RowPatterns, values: &mut dyn GroupValues) -> Result<Self> {
-        let mut runs = Self { within_rows: true, ..Self::default() };
-        for pattern in rows.iter().flatten() {
-            runs.groups.extend_from_slice(patterns.groups(*pattern, values)?);
-            runs.extend(patterns.runs(*pattern));
-        }
-        Ok(runs)
+    /// Runs of one class of times each.
+    fn of_times(times: TimeRuns, timeline: &mut Timeline, values: &mut dyn GroupValues) -> Result<Self> {
+        let groups = timeline.groups(&times, values)?;
+        Ok(Self { ends: times.ends, groups, within_rows: true })
     }
 
-    /// The runs of the pattern of each row, which the row divides further.
-    fn of_rows_and_patterns(
-        rows: &[Option<usize>],
+    /// Runs of one row and one class of times each. Neighbours with equal values of the row share their groups: the days of a
+    /// meter have the same hours.
+    fn of_rows_and_times(
+        times: TimeRuns,
         records: &Records,
         groups: &[(Expr, GroupOf)],
-        patterns: &RowPatterns,
+        timeline: &Timeline,
         values: &mut dyn GroupValues,
     ) -> Result<Self> {
-        let mut runs = Self { within_rows: true, ..Self::default() };
-        // Of each run its row, and its pattern and place there.
-        let (mut of_row, mut of_time) = (Vec::new(), Vec::new());
-        for (row, pattern) in rows.iter().enumerate() {
-            let Some(pattern) = pattern else { continue };
-            let lengths = patterns.runs(*pattern);
-            runs.extend(lengths);
-            of_row.extend(std::iter::repeat_n(row as u32, lengths.len()));
-            of_time.extend((0..lengths.len()).map(|run| (*pattern, run)));
-        }
-        let by_row = take_record_batch(&records.rows, &UInt32Array::from(of_row))?;
-        let mut times = 0..;
-        let column = |(expr, of): &(Expr, GroupOf)| match of {
-            GroupOf::Row => expr.evaluate(&by_row)?.into_array(by_row.num_rows()),
-            GroupOf::Time => {
-                let arrays = patterns.values(times.next().unwrap_or_default());
-                let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-                Ok(interleave(&arrays, &of_time)?)
+        let rows = &records.rows;
+        let of_rows = groups.iter().filter(|(_, of)| *of == GroupOf::Row);
+        let of_rows: Vec<ArrayRef> =
+            of_rows.map(|(expr, _)| expr.evaluate(rows)?.into_array(rows.num_rows())).collect::<Result<_>>()?;
+        // The groups of this block: a row, and a class of times.
+        let (mut firsts, mut classes) = (Vec::new(), Vec::new());
+        // Of each class the neighbours that met it last, and its group there.
+        let mut met = vec![(usize::MAX, 0); timeline.classes()];
+        let mut numbers = Vec::with_capacity(times.classes.len());
+        for (alike, neighbours) in partition(&of_rows)?.ranges().iter().enumerate() {
+            for class in times.of_rows(neighbours) {
+                let Some(met) = met.get_mut(*class as usize) else { continue };
+                if met.0 != alike {
+                    *met = (alike, classes.len());
+                    firsts.push(neighbours.start as u32);
+                    classes.push(*class);
+                }
+                numbers.push(met.1);
             }
+        }
+        let (firsts, classes) = (UInt32Array::from(firsts), UInt32Array::from(classes));
+        let (mut by_row, mut by_time) = (of_rows.iter(), 0..);
+        let column = |(_, of): &(Expr, GroupOf)| match of {
+            GroupOf::Row => by_row.next().map(|values| take(values, &firsts, None)),
+            GroupOf::Time => by_time.next().and_then(|nth| timeline.values(nth)).map(|of| take(of, &classes, None)),
         };
-        values.intern(&groups.iter().map(column).collect::<Result<Vec<_>>>()?, &mut runs.groups)?;
-        Ok(runs)
+        let columns = groups.iter().filter_map(column).collect::<Result<Vec<_>, _>>()?;
+        let mut of_block = Vec::new();
+        values.intern(&columns, &mut of_block)?;
+        let groups = numbers.iter().filter_map(|number| of_block.get(*number).copied()).collect();
+        Ok(Self { ends: times.ends, groups, within_rows: true })
     }
 
     /// Runs of equal group values, of rows of single records, or where timestamp lists do not repeat. Neighbours often share
@@ -158,15 +160,6 @@ impl Runs {
         runs.ends.extend(ranges.iter().map(|run| run.end as u32));
         values.intern(&heads, &mut runs.groups)?;
         Ok(runs)
-    }
-
-    /// Appends runs of these lengths.
-    fn extend(&mut self, lengths: &[usize]) {
-        let mut end = self.ends.last().copied().unwrap_or(0);
-        self.ends.extend(lengths.iter().map(|length| {
-            end += *length as u32;
-            end
-        }));
     }
 }
 

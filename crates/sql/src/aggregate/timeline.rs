@@ -1,0 +1,248 @@
+//! Groups by event time, evaluated once for each distinct time.
+//!
+//! Rows have lists of times of their own where readings are missing or late, but the times of a table are few: meters that are
+//! read every quarter of an hour have 96 a day.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, TimestampMicrosecondArray, UInt32Array, new_null_array};
+use arrow::compute::{concat, take};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMicrosecondType};
+use datafusion::error::Result;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Maximum number of times to keep; with more, times hardly repeat.
+const MAX_TIMES: usize = 1 << 16;
+/// If more than one in so many records of a block has a new time, the block is grouped record by record.
+const NEW_SHARE: usize = 8;
+/// New times that a block may always add.
+const NEW_ALWAYS: usize = 256;
+/// Blocks with too many new times after which no more are looked at.
+const MAX_REFUSED: usize = 4;
+
+/// The distinct times of a table, as far as they were met. Times with equal values of all expressions are a class.
+pub(crate) struct Timeline {
+    /// Schema of the records.
+    schema: SchemaRef,
+    /// Index of the event time in the schema.
+    time: usize,
+    /// Expressions over the event time.
+    exprs: Vec<Expr>,
+    /// Ascending.
+    times: Vec<i64>,
+    /// Class of each time.
+    classes: Vec<u32>,
+    interned: Box<dyn GroupValues>,
+    /// By expression: the value of each class.
+    values: Vec<ArrayRef>,
+    /// Group number of each class, if known.
+    groups: Vec<Option<usize>>,
+    refused: usize,
+}
+
+/// Consecutive records of a row whose times are of one class.
+#[derive(Debug, Default)]
+pub(crate) struct TimeRuns {
+    /// End of the records of each run.
+    pub(crate) ends: Vec<u32>,
+    /// Class of each run.
+    pub(crate) classes: Vec<u32>,
+    /// End of the runs of each row.
+    row_ends: Vec<usize>,
+}
+
+impl TimeRuns {
+    /// The classes of the runs of consecutive rows.
+    pub(crate) fn of_rows(&self, rows: &Range<usize>) -> &[u32] {
+        let end = |rows: usize| rows.checked_sub(1).and_then(|row| self.row_ends.get(row)).copied().unwrap_or(0);
+        self.classes.get(end(rows.start)..end(rows.end)).unwrap_or_default()
+    }
+
+    /// Appends a run that ends at record `end`.
+    fn push(&mut self, class: u32, end: u32) {
+        self.classes.push(class);
+        self.ends.push(end);
+    }
+
+    /// Appends runs like those at `like`, for a row whose records begin at `start`, where those of `like` began at `before`.
+    fn repeat(&mut self, like: Range<usize>, before: usize, start: usize) {
+        self.classes.extend_from_within(like.clone());
+        for run in like {
+            let end = self.ends.get(run).copied().unwrap_or(0);
+            self.ends.push(end - before as u32 + start as u32);
+        }
+    }
+}
+
+impl Timeline {
+    /// For records of `schema`, whose column `time` is the event time, and expressions over that column alone; `None` without
+    /// them.
+    pub(crate) fn new(schema: &SchemaRef, time: Option<usize>, exprs: Vec<Expr>) -> Result<Option<Self>> {
+        let Some(time) = time.filter(|_| !exprs.is_empty()) else { return Ok(None) };
+        let field = |expr: &Expr| Ok(Field::new(expr.to_string(), expr.data_type(schema)?, true));
+        let fields = exprs.iter().map(field).collect::<Result<Vec<_>>>()?;
+        let values = fields.iter().map(|field| new_null_array(field.data_type(), 0)).collect();
+        Ok(Some(Self {
+            schema: Arc::clone(schema),
+            time,
+            exprs,
+            times: Vec::new(),
+            classes: Vec::new(),
+            interned: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
+            values,
+            groups: Vec::new(),
+            refused: 0,
+        }))
+    }
+
+    /// Clears the group numbers, after groups were emitted.
+    pub(crate) fn forget(&mut self) {
+        self.groups.fill(None);
+    }
+
+    /// Number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// For expression `nth`, the value of each class.
+    pub(crate) fn values(&self, nth: usize) -> Option<&ArrayRef> {
+        self.values.get(nth)
+    }
+
+    /// The runs of records with row ends `ends`; `None` if times hardly repeat.
+    pub(crate) fn runs(&mut self, records: &RecordBatch, ends: &[u32]) -> Result<Option<TimeRuns>> {
+        let Some(column) = records.columns().get(self.time) else { return Ok(None) };
+        let Some(times) = column.as_primitive_opt::<TimestampMicrosecondType>() else { return Ok(None) };
+        if times.null_count() > 0 || self.refused >= MAX_REFUSED {
+            return Ok(None);
+        }
+        let fresh = match self.find(times.values(), ends) {
+            Ok(runs) => return Ok(Some(runs)),
+            Err(at) => self.unknown(times.values().get(at..).unwrap_or_default()),
+        };
+        if fresh.len() > NEW_ALWAYS.max(times.len() / NEW_SHARE) || self.times.len() + fresh.len() > MAX_TIMES {
+            self.refused += 1;
+            return Ok(None);
+        }
+        self.learn(fresh, times.data_type())?;
+        Ok(self.find(times.values(), ends).ok())
+    }
+
+    /// The group number of each class that `runs` has, in `values`; the columns of other groups are of no use.
+    pub(crate) fn groups(&mut self, runs: &TimeRuns, values: &mut dyn GroupValues) -> Result<Vec<usize>> {
+        let mut missing: Vec<u32> = runs.classes.clone();
+        missing.retain(|class| self.groups.get(*class as usize).is_some_and(Option::is_none));
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            let at = UInt32Array::from(missing.clone());
+            let columns = self.values.iter().map(|values| take(values, &at, None)).collect::<Result<Vec<_>, _>>()?;
+            let mut numbers = Vec::new();
+            values.intern(&columns, &mut numbers)?;
+            for (class, number) in missing.into_iter().zip(numbers) {
+                if let Some(known) = self.groups.get_mut(class as usize) {
+                    *known = Some(number);
+                }
+            }
+        }
+        Ok(runs.classes.iter().filter_map(|class| self.groups.get(*class as usize).copied().flatten()).collect())
+    }
+
+    /// The runs of `times`; the index of the first unknown time if there is one.
+    fn find(&self, times: &[i64], ends: &[u32]) -> Result<TimeRuns, usize> {
+        let mut runs = TimeRuns::default();
+        // Where the list of times of the row before began, and its records and runs.
+        let (mut first, mut before, mut like) = (0, 0..0, 0..0);
+        let mut start = 0;
+        for end in ends {
+            let records = start..*end as usize;
+            start = records.end;
+            let own = times.get(records.clone()).unwrap_or_default();
+            if own.is_empty() {
+                runs.row_ends.push(runs.classes.len());
+                continue;
+            }
+            let from = runs.classes.len();
+            if times.get(before.clone()) == Some(own) {
+                runs.repeat(like, before.start, records.start);
+            } else {
+                let (mut place, mut last) = (first, None);
+                for (at, time) in own.iter().enumerate() {
+                    if self.times.get(place) != Some(time) {
+                        place = self.near(place, *time).ok_or(records.start + at)?;
+                    }
+                    if at == 0 {
+                        first = place;
+                    }
+                    let (class, end) = (self.classes.get(place).copied(), (records.start + at + 1) as u32);
+                    match runs.ends.last_mut().filter(|_| last == class) {
+                        Some(run) => *run = end,
+                        None => runs.push(class.unwrap_or(0), end),
+                    }
+                    (last, place) = (class, place + 1);
+                }
+            }
+            (before, like) = (records, from..runs.classes.len());
+            runs.row_ends.push(runs.classes.len());
+        }
+        Ok(runs)
+    }
+
+    /// The place of `time`, which is not `expected`: one reading may be missing, or times may descend.
+    fn near(&self, expected: usize, time: i64) -> Option<usize> {
+        let mut guesses = [expected + 1, expected.wrapping_sub(2)].into_iter();
+        let guess = guesses.find(|place| self.times.get(*place) == Some(&time));
+        guess.or_else(|| self.times.binary_search(&time).ok())
+    }
+
+    /// The unknown ones of `times`, ascending.
+    fn unknown(&self, times: &[i64]) -> Vec<i64> {
+        let mut fresh: Vec<i64> =
+            times.iter().copied().filter(|time| self.times.binary_search(time).is_err()).collect();
+        fresh.sort_unstable();
+        fresh.dedup();
+        fresh
+    }
+
+    /// Adds times of type `kind`.
+    fn learn(&mut self, fresh: Vec<i64>, kind: &DataType) -> Result<()> {
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(fresh.clone()).with_data_type(kind.clone()));
+        // No expression uses another column.
+        let other = |field: &Arc<Field>| new_null_array(field.data_type(), fresh.len());
+        let fields = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        let mut columns: Vec<ArrayRef> = self.schema.fields().iter().map(other).collect();
+        if let Some(column) = columns.get_mut(self.time) {
+            *column = times;
+        }
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
+        let evaluated: Vec<ArrayRef> =
+            self.exprs.iter().map(|expr| expr.evaluate(&batch)?.into_array(fresh.len())).collect::<Result<_>>()?;
+        let mut classes = Vec::with_capacity(fresh.len());
+        self.interned.intern(&evaluated, &mut classes)?;
+        // Classes are numbered as they are met.
+        let mut firsts = Vec::new();
+        for (at, class) in classes.iter().enumerate() {
+            if *class == self.groups.len() {
+                firsts.push(at as u32);
+                self.groups.push(None);
+            }
+        }
+        let firsts = UInt32Array::from(firsts);
+        for (known, values) in self.values.iter_mut().zip(&evaluated) {
+            *known = concat(&[known.as_ref(), take(values, &firsts, None)?.as_ref()])?;
+        }
+        let classes = classes.into_iter().map(|class| class as u32);
+        let mut all: Vec<(i64, u32)> = self.times.drain(..).zip(self.classes.drain(..)).collect();
+        all.extend(fresh.into_iter().zip(classes));
+        // Two ascending runs, which this sort merges.
+        all.sort();
+        (self.times, self.classes) = all.into_iter().unzip();
+        Ok(())
+    }
+}
