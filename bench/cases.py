@@ -10,6 +10,8 @@ METERS, DAYS = 20_000, 10
 HOSTS, INSTANTS = 1_000, 200
 # Many entities, of few readings each.
 ENTITIES, ENTITY_DAYS, ENTITY_PER_DAY = 3_000_000, 2, 12
+# A day of the meters that Google's schema guides count.
+DAY_METERS = 10_000_000
 
 
 class Case:
@@ -55,7 +57,16 @@ def all_cases(tools, args):
         ),
         Case("year", "a year, CSV", [(Tidetable(tools, "tidetable"), given(METER, 2_000 * scale, 365))], "sizes"),
         against_peers("entities", "3,000,000 meters, CSV", tools, many, optional=True),
+        *(
+            Case(
+                "day" if form == "csv" else "day-parquet",
+                f"a day of 10,000,000 meters, {form}",
+                [(Tidetable(tools), given(METER, DAY_METERS * scale, 1, form))],
+                optional=True,
+            )
+            for form in ("csv", "parquet")
+        ),
     ]
 
 
-NAMES = ["csv", "parquet", "metric", "metric-parquet", "memory", "growth", "year", "entities"]
+NAMES = ["csv", "parquet", "metric", "metric-parquet", "memory", "growth", "year", "entities", "day", "day-parquet"]

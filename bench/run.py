@@ -76,7 +76,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("tidetable", "generators", "python", "work"):
         parser.add_argument(name, type=pathlib.Path)
-    parser.add_argument("--only", action="append", choices=NAMES, help="only these cases; `entities` runs only so")
+    parser.add_argument("--only", action="append", choices=NAMES, help="only these cases; `entities` and `day` run only so")
     parser.add_argument("--scale", type=float, default=1, help="multiplies the number of meters or hosts (0.01 to try it out)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each engine, of which the median counts")
     parser.add_argument("--seed", type=int, default=1, help="seed of the inputs")
