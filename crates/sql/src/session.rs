@@ -33,10 +33,10 @@ use crate::error::Result;
 use crate::optimizer::group_top_k::top_by_group;
 use crate::optimizer::key_order::windows_in_key_order;
 use crate::optimizer::logical_rules;
+use crate::optimizer::newest_windows::newest_windows_first;
 use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
-use crate::optimizer::top_k::top_in_order;
 use crate::pushdown::value_sets::ALL_TIMES;
 use crate::scan::spec::FixedBatchSize;
 use crate::session::statement::{BigtableTypes, parse, plan};
@@ -300,7 +300,7 @@ fn set_spill_options(config: &mut SessionConfig, memory: usize) {
 }
 
 /// DataFusion's physical rules, the workarounds and the rules of this crate. Those for joins and partial aggregation
-/// follow filter pushdown; the one for top-k precedes the last rule that changes scans.
+/// follow filter pushdown; that for the newest records precedes the last rule that changes scans.
 fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     let mut rules = workarounds::physical_rules();
     let after_pushdown = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
@@ -315,7 +315,7 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     let before_order = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
     rules.insert(before_order, windows_in_key_order());
     let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
-    rules.insert(before_last, top_in_order());
+    rules.insert(before_last, newest_windows_first());
     rules
 }
 

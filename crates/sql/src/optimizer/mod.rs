@@ -5,11 +5,11 @@ pub(crate) mod comparison_rule;
 pub(crate) mod group_top_k;
 pub(crate) mod interval_comparisons;
 pub(crate) mod key_order;
+pub(crate) mod newest_windows;
 pub(crate) mod node_rule;
 pub(crate) mod partial_aggregate;
 pub(crate) mod record_scan;
 pub(crate) mod sort_merge_join;
-pub(crate) mod top_k;
 
 use std::sync::Arc;
 
