@@ -33,13 +33,21 @@ impl Table {
         let id = format!("{:032x}", ids.next());
         let edit_base = (base.number == edit.base).then(|| base.clone());
         let commit = Commit { table: self, edit, edit_base, id, now };
-        for _ in 0..MAX_ATTEMPTS {
-            base = match commit.attempt(&mut base)? {
-                ControlFlow::Break(committed) => return Ok(committed),
-                ControlFlow::Continue(refused) => commit.next_base(&base, refused)?,
-            };
+        let done = (|| {
+            for _ in 0..MAX_ATTEMPTS {
+                base = match commit.attempt(&mut base)? {
+                    ControlFlow::Break(committed) => return Ok(committed),
+                    ControlFlow::Continue(refused) => commit.next_base(&base, refused)?,
+                };
+            }
+            Err(commit.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
+        })();
+        match &done {
+            Ok(committed) => self.manifests().committed(committed),
+            // What comes next begins from what is there.
+            Err(_) => self.manifests().forget_latest(),
         }
-        Err(commit.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
+        done
     }
 }
 
@@ -127,7 +135,7 @@ impl Commit<'_> {
 
     /// The base of the next attempt, after `refused` was not committed on top of `base`.
     fn next_base(&self, base: &Version, refused: Version) -> Result<Version> {
-        let Some(latest) = self.table.latest()? else { return Ok(Version::empty(refused.table)) };
+        let Some(latest) = self.table.manifests().latest_now()? else { return Ok(Version::empty(refused.table)) };
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
             // The cells of the edit were encoded for another layout.
             self.discard_unnamed(&latest);
