@@ -29,7 +29,7 @@ impl Ahead {
             let saved = scope.spawn(|| record.save(blobs));
             let failures = scope.spawn(|| Failures::load(blobs, &job.name));
             for table in &job.tables {
-                scope.spawn(|| store.table(&table.spec.name).latest());
+                scope.spawn(move || store.table(&table.spec.name).latest());
             }
             scope.spawn(|| store.tables());
             let seen = Seen::load(blobs, &job.name);

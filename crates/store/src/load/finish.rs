@@ -14,12 +14,12 @@ const FILES: usize = 4;
 /// Files finished at the same time in a bucket, at most: each waits for a reply or two.
 const MOST_FILES: usize = 16;
 /// Bytes that a file holds while it waits for its replies: its last part, and the one before.
-const FILE_BYTES: usize = 16 << 20;
+const FILE_BYTES: u64 = 16 << 20;
 
 /// Files of a load with a budget of `memory` bytes that are finished at the same time.
-pub(crate) fn files_at_once(blobs: &dyn Blobs, memory: usize) -> usize {
+pub(crate) fn files_at_once(blobs: &dyn Blobs, memory: u64) -> usize {
     match blobs.bucket() {
-        Some(_) => (memory / 4 / FILE_BYTES).clamp(FILES, MOST_FILES),
+        Some(_) => ((memory / 4 / FILE_BYTES) as usize).clamp(FILES, MOST_FILES),
         None => FILES,
     }
 }

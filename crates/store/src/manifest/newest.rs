@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::manifest::store::Kept;
+use crate::manifest::kept::Listing;
 use crate::storage::blobs::{ETag, Stat};
 use crate::version::Version;
 
@@ -26,9 +26,6 @@ struct Followed {
     /// Lists of versions that it has asked for only to learn whether there are any: the first reader of the table uses them.
     listings: HashMap<String, Listing>,
 }
-
-/// What one round trip tells of the versions of a table: what is kept, and the numbers of its manifests if they are few.
-pub(crate) type Listing = (Kept, Option<Vec<u64>>);
 
 /// A version, and by what its manifest is recognised.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
-use crate::manifest::newest::{Listing, VersionCache};
+use crate::manifest::kept::{Kept, Listing, numbered};
+use crate::manifest::newest::VersionCache;
 use crate::manifest::{Manifest, ManifestDelta};
 use crate::storage::blobs::{Blobs, ETag, ReadBytes};
 use crate::version::{Origin, Version, invariants};
@@ -22,17 +23,6 @@ const ATTEMPTS: usize = 5;
 
 /// Manifests read at a time where they are walked in a bucket.
 const WALK_AHEAD: u64 = 64;
-
-/// The versions of a table.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    /// Number of the oldest version, whether its manifest exists or not.
-    pub(crate) oldest: u64,
-    /// Numbers of the versions from the oldest on that have a checkpoint, ascending.
-    pub(crate) checkpoints: Vec<u64>,
-    /// In a bucket, the tags of manifests and checkpoints that the same list told, by path.
-    pub(crate) tags: HashMap<String, ETag>,
-}
 
 /// The manifests and checkpoints of a table.
 #[derive(Debug, Clone)]
@@ -390,11 +380,4 @@ impl ManifestStore {
         invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
         Ok(Version { origin: Origin { manifest, checkpoint }, ..version })
     }
-}
-
-/// The numbers of file names with this extension, ascending.
-pub(super) fn numbered(names: &[String], ending: &str) -> Vec<u64> {
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(ending)?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
 }

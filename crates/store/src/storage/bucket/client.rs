@@ -23,6 +23,8 @@ const ATTEMPTS: usize = 5;
 /// Parts of uploads that are sent at a time, of all files together: their bytes are held in memory.
 const PARTS_IN_FLIGHT: usize = 8;
 
+/// Small objects that are read at a time.
+pub(super) const READS: usize = 16;
 /// Reads of ranges that are sent at a time.
 const READS_IN_FLIGHT: usize = 16;
 

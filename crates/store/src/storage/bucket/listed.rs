@@ -10,8 +10,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use super::READS;
-use super::client::{Client, io_error};
+use super::client::{Client, READS, io_error};
 use crate::error::Result;
 use crate::storage::blobs::{ETag, Listed, ReadBytes};
 

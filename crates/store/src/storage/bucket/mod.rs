@@ -27,15 +27,13 @@ use crate::error::Result;
 use crate::storage::blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, Stat, Tag};
 use crate::storage::durability::TEMPORARY;
 use blocks::{BlockFile, Blocks};
-use client::{Client, io_error};
+use client::{Client, READS, io_error};
 pub use disk_cache::{CacheUsage, DiskCache};
 use object::{ImmutableObject, Object};
 use upload::Upload;
 
 /// Names in a reply to a list.
 const REPLY: usize = 1000;
-/// Small objects that are read at a time.
-const READS: usize = 16;
 
 /// Settings whose values no message shows.
 const SECRETS: [&str; 6] =
