@@ -224,6 +224,9 @@ impl Snapshot {
     /// Begins to fetch the first stripes of the announced range that follows `range`, if several files of it are merged:
     /// then some are read before its first row.
     fn announce_after(&self, range: &ScanRange) {
+        if self.table().blobs().bucket().is_none() {
+            return;
+        }
         let Some(next) = self.inner.next.after(range).filter(|next| next.ssts.len() > 1) else { return };
         let wanted: HashSet<&str> = next.ssts.iter().map(String::as_str).collect();
         for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
