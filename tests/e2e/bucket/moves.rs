@@ -11,7 +11,7 @@ const JOB: &str = readings_job!(
     "in/*.csv",
     "",
     "[exports.E]\nper = \"day\"\nname = \"E/dt={day:%Y-%m-%d}\"\ndelta = true\n\
-     query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
+     query = { sql = \"select cast(meter as bigint) as meter, ts, kwh from T order by meter, ts\" }\n"
 );
 
 fn place() -> InBucket {

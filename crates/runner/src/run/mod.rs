@@ -133,7 +133,7 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage, ahead, after_killed } =
+    let Begun { store, runtime, storage, first, after_killed } =
         match begin(project, job, options, &mut record, &mut lock) {
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(None),
@@ -149,8 +149,8 @@ pub fn run(
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
     let blobs = store.blobs().as_ref();
-    let seen = &ahead.seen;
-    let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(ahead.failures));
+    let seen = &first.seen;
+    let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(first.failures));
     let whole = Run { job, options, ids, observer, store: &store, storage: &storage, runtime, seen, reads, failures };
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
@@ -199,7 +199,8 @@ struct Begun {
     store: Store,
     runtime: tokio::runtime::Runtime,
     storage: Storage,
-    ahead: Ahead,
+    /// What was read first.
+    first: Ahead,
     /// Whether the run that it continues recorded no end.
     after_killed: bool,
 }
@@ -244,8 +245,8 @@ fn begin(
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
     let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
     record.continues = last.map(|last| last.run);
-    let ahead = Ahead::begin(&store, job, record)?;
-    Ok(Some(Begun { store, runtime, storage, ahead, after_killed }))
+    let first = Ahead::begin(&store, job, record)?;
+    Ok(Some(Begun { store, runtime, storage, first, after_killed }))
 }
 
 /// Records that a run ended by `error`.
