@@ -35,7 +35,7 @@ fn place(count: u64) -> InBucket {
 }
 
 #[test]
-fn a_run_with_nothing_new_takes_twelve_round_trips_whatever_is_stored() {
+fn a_run_with_nothing_new_takes_twelve_round_trips() {
     let place = place(40);
     place.ok(&["run", "j"]);
     place.ok(&["run", "j"]);
