@@ -24,6 +24,11 @@ peers := target / "bench-venv"
 
 # DuckDB with its extension httpfs, whose wheel is of another version.
 httpfs := target / "httpfs-venv"
+export TIDETABLE_HTTPFS_PYTHON := httpfs / "bin/python"
+
+# Microsoft's emulator of Azure Blob Storage, where npm is.
+azurite := target / "azurite"
+export TIDETABLE_AZURITE := azurite / "node_modules/.bin/azurite-blob"
 
 # List the recipes.
 default:
@@ -63,6 +68,8 @@ package-test WHAT=packages:
 # Run every test.
 test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
+    @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs are skipped: it could not be installed" >&2
+    @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace --no-default-features
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
@@ -219,6 +226,9 @@ _venv:
 _httpfs:
     @[ -x "{{ httpfs }}/bin/python" ] || python3 -m venv "{{ httpfs }}"
     @"{{ httpfs }}/bin/python" -m pip install --quiet --disable-pip-version-check -r bench/requirements-httpfs.txt
+
+_azurite:
+    @[ -x "$TIDETABLE_AZURITE" ] || npm install --silent --no-audit --no-fund --prefix "{{ azurite }}" azurite@3.37.0
 
 # One by one: a peer that cannot be installed is missing, and the others are measured.
 _peers:

@@ -1,5 +1,6 @@
 //! A project in a temporary directory, and the command run in it.
 
+pub mod bucket;
 pub mod cells;
 pub mod inputs;
 pub mod s3;

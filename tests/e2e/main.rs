@@ -64,6 +64,16 @@ mod ops {
     mod verify;
 }
 
+/// The root in a bucket of our own server: its requests, faults, and several who use it.
+mod bucket {
+    mod azure;
+    mod httpfs;
+    mod moves;
+    mod requests;
+    mod secrets;
+    mod two_machines;
+}
+
 /// Layouts judged before a cluster exists.
 mod advisor {
     mod advise;

@@ -334,12 +334,6 @@ pub enum CliError {
         /// The root.
         root: String,
     },
-    /// A restore into a bucket.
-    #[error("{root} is in a bucket: restore into a folder (--into), then copy that with `tidetable copy`")]
-    RestoreIntoBucket {
-        /// The root.
-        root: String,
-    },
     /// A root that is a file.
     #[error("{root} is not a folder: --root, TIDETABLE_ROOT or `root` of tidetable.toml names the folder of a store")]
     RootNoFolder {
@@ -395,7 +389,6 @@ impl CliError {
             | Self::NoRoot { .. }
             | Self::RootEmpty { .. }
             | Self::RootNoFolder { .. }
-            | Self::RestoreIntoBucket { .. }
             | Self::NothingRan { .. }
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }

@@ -42,8 +42,9 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let versions: Vec<u64> =
         blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
     let mut known = LogState::default();
-    for version in &versions {
-        known.replay(&log, blobs.read(&entry(&log, *version))?.as_deref().unwrap_or_default(), *version)?;
+    let entries: Vec<String> = versions.iter().map(|version| entry(&log, *version)).collect();
+    for (version, bytes) in versions.iter().zip(blobs.read_all(&entries)?) {
+        known.replay(&log, bytes.as_deref().unwrap_or_default(), *version)?;
     }
     let files = files_of(published, folder);
     let columns: Vec<String> = files

@@ -20,6 +20,9 @@ pub struct Failures {
     pub job: String,
     /// By export or table, then by label.
     pub of: BTreeMap<String, BTreeMap<String, Failure>>,
+    /// The file as it was read or written; `None` if there was none of this format.
+    #[serde(skip)]
+    stored: Option<Vec<u8>>,
 }
 
 /// A part or day that failed.
@@ -45,15 +48,16 @@ impl Failures {
     /// # Errors
     /// If the file or a record cannot be read.
     pub fn load(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
-        let read = blobs.read(&path(job))?.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        let bytes = blobs.read(&path(job))?;
+        let read = bytes.as_ref().and_then(|bytes| serde_json::from_slice::<Self>(bytes).ok());
         match read.filter(|failures| failures.format == FORMAT && failures.job == job) {
-            Some(failures) => Ok(failures),
+            Some(failures) => Ok(Self { stored: bytes.map(Into::into), ..failures }),
             None => Self::of_records(blobs, job),
         }
     }
 
     fn of_records(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
-        let mut failures = Self { format: FORMAT, job: job.to_owned(), of: BTreeMap::new() };
+        let mut failures = Self { format: FORMAT, job: job.to_owned(), ..Self::default() };
         let mut seen = BTreeSet::new();
         // Unreadable records are skipped.
         for record in Runs::of(blobs).newest_first(Some(job))?.filter_map(Result::ok) {
@@ -97,19 +101,21 @@ impl Failures {
         self.of.retain(|_, labels| !labels.is_empty());
     }
 
-    /// Writes the file, unless it is unchanged.
+    /// Writes the file, unless it is as it was read or written before.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
-    pub fn save(&self, blobs: &dyn Blobs) -> Result<(), StoreError> {
+    /// If the file cannot be written.
+    pub fn save(&mut self, blobs: &dyn Blobs) -> Result<(), StoreError> {
         let path = path(&self.job);
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
-        match blobs.read(&path)? {
-            Some(known) if known == bytes => Ok(()),
-            _ => blobs.replace(&path, &bytes),
+        if self.stored.as_ref() == Some(&bytes) {
+            return Ok(());
         }
+        blobs.replace(&path, &bytes)?;
+        self.stored = Some(bytes);
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@ use crate::lock::all_unrecorded;
 use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";
+/// Records read at a time in a bucket, at first: as fast as one, and the last run of a job is often among them.
+const FIRST_BATCH: usize = 8;
 /// Records read at a time in a bucket, at most.
 const LARGEST_BATCH: usize = 32;
 
@@ -42,8 +44,7 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// If they cannot be listed.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
-        let files = self.blobs.list(FOLDER)?;
-        Ok(files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect())
+        Ok(names_of(&self.blobs.list(FOLDER)?))
     }
 
     /// The record of a run, `None` if it does not exist.
@@ -59,8 +60,8 @@ impl<'a> Runs<'a> {
         &self,
         runs: I,
     ) -> impl Iterator<Item = Result<Option<RunRecord>, StoreError>> + use<'a, I> {
-        let most = if self.blobs.bucket().is_some() { LARGEST_BATCH } else { 1 };
-        Loading { blobs: self.blobs, runs, read: VecDeque::new(), single: VecDeque::new(), batch: 1, most }
+        let (batch, most) = if self.blobs.bucket().is_some() { (FIRST_BATCH, LARGEST_BATCH) } else { (1, 1) };
+        Loading { blobs: self.blobs, runs, read: VecDeque::new(), single: VecDeque::new(), batch, most }
     }
 
     fn parse(run: &str, bytes: &[u8]) -> Result<RunRecord, StoreError> {
@@ -175,6 +176,33 @@ impl<'a> Runs<'a> {
         Ok(self.newest_first(job)?.filter_map(|record| record.map_err(|error| leave_out(&error)).ok()))
     }
 
+    /// The name of the newest run, and the newest run of `job` with a readable record. Those named after `since` are asked
+    /// first, where they are given: a list of all runs may be long.
+    ///
+    /// # Errors
+    /// If the runs cannot be listed.
+    pub fn newest_and_last(
+        &self,
+        job: &str,
+        since: Option<&str>,
+    ) -> Result<(Option<String>, Option<RunRecord>), StoreError> {
+        if let Some(since) = since {
+            let files = self.blobs.list_after(FOLDER, since)?;
+            let (newest, last) = self.newest_and_last_of(job, names_of(&files));
+            if last.is_some() {
+                return Ok((newest, last));
+            }
+        }
+        Ok(self.newest_and_last_of(job, self.names()?))
+    }
+
+    fn newest_and_last_of(&self, job: &str, names: Vec<String>) -> (Option<String>, Option<RunRecord>) {
+        let newest = names.last().cloned();
+        let records = self.load_each(names.into_iter().rev()).filter_map(Result::transpose);
+        let mut readable = records.filter_map(|record| record.map_err(|error| leave_out(&error)).ok());
+        (newest, readable.find(|record| record.job == job))
+    }
+
     /// The newest run of `job` with a readable record.
     ///
     /// # Errors
@@ -182,6 +210,11 @@ impl<'a> Runs<'a> {
     pub fn last(&self, job: &str) -> Result<Option<RunRecord>, StoreError> {
         Ok(self.readable(Some(job))?.next())
     }
+}
+
+/// The runs of the files of records.
+fn names_of(files: &[String]) -> Vec<String> {
+    files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect()
 }
 
 /// Reads records in batches that grow: most readers stop at the first.
@@ -239,6 +272,24 @@ mod tests {
         assert_eq!(runs.last("j").unwrap().unwrap().run, "2");
         assert_eq!(runs.readable(None).unwrap().count(), 1);
         assert!(runs.load("3").unwrap_err().to_string().contains("tidetable doctor"));
+    }
+
+    #[test]
+    fn the_last_run_of_a_job_is_found_among_the_recent_ones_and_beyond() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let runs = Runs::of(&blobs);
+        assert_eq!(runs.newest_and_last("j", Some("0")).unwrap(), (None, None));
+        for (run, job) in [("01A", "old"), ("02A", "j"), ("02B", "j"), ("03A", "other")] {
+            RunRecord { run: run.to_owned(), job: job.to_owned(), ..RunRecord::default() }.save(&blobs).unwrap();
+        }
+        for since in [None, Some("02"), Some("02A"), Some("03"), Some("04")] {
+            let found = |job: &str| runs.newest_and_last(job, since).unwrap();
+            let named = |(newest, last): (Option<String>, Option<RunRecord>)| (newest, last.map(|last| last.run));
+            assert_eq!(named(found("j")), (Some("03A".to_owned()), Some("02B".to_owned())), "{since:?}");
+            assert_eq!(named(found("old")), (Some("03A".to_owned()), Some("01A".to_owned())), "{since:?}");
+            assert_eq!(named(found("none")), (Some("03A".to_owned()), None), "{since:?}");
+        }
     }
 
     #[test]

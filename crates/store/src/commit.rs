@@ -29,17 +29,17 @@ impl Table {
     /// [`StoreError::RowTooLarge`] or [`StoreError::RowTooLargeAfterDelete`] if a row would exceed a limit, [`StoreError::OwnedByOtherJob`] if
     /// the table now belongs to another job. After [`StoreError::OutcomeUnknown`] the edit may be committed or not:
     /// vacuum removed the version before the commit was confirmed.
-    pub fn commit(&self, mut base: Version, edit: &VersionEdit, ids: &dyn Ids, now: i64) -> Result<Version> {
+    pub fn commit(&self, base: Version, edit: &VersionEdit, ids: &dyn Ids, now: i64) -> Result<Version> {
         let id = format!("{:032x}", ids.next());
         let edit_base = (base.number == edit.base).then(|| base.clone());
         let commit = Commit { table: self, edit, edit_base, id, now };
-        for _ in 0..MAX_ATTEMPTS {
-            base = match commit.attempt(&mut base)? {
-                ControlFlow::Break(committed) => return Ok(committed),
-                ControlFlow::Continue(refused) => commit.next_base(&base, refused)?,
-            };
+        let done = commit.upon(base);
+        match &done {
+            Ok(committed) => self.manifests().committed(committed),
+            // What comes next begins from what is there.
+            Err(_) => self.manifests().forget_latest(),
         }
-        Err(commit.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
+        done
     }
 }
 
@@ -56,6 +56,17 @@ struct Commit<'a> {
 }
 
 impl Commit<'_> {
+    /// Commits after `base`, or after the version that others have made meanwhile.
+    fn upon(&self, mut base: Version) -> Result<Version> {
+        for _ in 0..MAX_ATTEMPTS {
+            base = match self.attempt(&mut base)? {
+                ControlFlow::Break(committed) => return Ok(committed),
+                ControlFlow::Continue(refused) => self.next_base(&base, refused)?,
+            };
+        }
+        Err(self.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
+    }
+
     /// Tries to commit after `base`. Breaks with the committed version; continues with the version that was not
     /// committed because another commit was first. May read `base` again, for the checksum of its manifest.
     fn attempt(&self, base: &mut Version) -> Result<ControlFlow<Version, Version>> {
@@ -127,7 +138,7 @@ impl Commit<'_> {
 
     /// The base of the next attempt, after `refused` was not committed on top of `base`.
     fn next_base(&self, base: &Version, refused: Version) -> Result<Version> {
-        let Some(latest) = self.table.latest()? else { return Ok(Version::empty(refused.table)) };
+        let Some(latest) = self.table.manifests().latest_now()? else { return Ok(Version::empty(refused.table)) };
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
             // The cells of the edit were encoded for another layout.
             self.discard_unnamed(&latest);

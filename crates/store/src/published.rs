@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
 use crate::maintenance::left_out::unreadable;
+use crate::storage::at_once::each;
 use crate::storage::blobs::{Blobs, Stamp, Stat, Tag};
 
 const EXPORTS: &str = "exports";
@@ -242,9 +243,10 @@ impl Published {
     /// As [`Self::readable`].
     pub fn readable_of(blobs: &dyn Blobs, wanted: impl Fn(&str) -> bool) -> Result<(Vec<Self>, Vec<StoreError>)> {
         let (mut lists, mut damaged) = (Vec::new(), Vec::new());
-        let names = blobs.list(EXPORTS)?;
-        for name in names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|name| wanted(name)) {
-            match Self::load(blobs, name) {
+        let mut names = Self::names(blobs)?;
+        names.retain(|name| wanted(name));
+        for list in each(blobs, &names, |name| Self::load(blobs, name)) {
+            match list {
                 Ok(list) => lists.push(list),
                 Err(error) => damaged.push(error),
             }
@@ -257,8 +259,13 @@ impl Published {
     /// # Errors
     /// If one cannot be read.
     pub fn all(blobs: &dyn Blobs) -> Result<Vec<Self>> {
-        let names = blobs.list(EXPORTS)?;
-        names.iter().filter_map(|name| name.strip_suffix(".json")).map(|name| Self::load(blobs, name)).collect()
+        each(blobs, &Self::names(blobs)?, |name| Self::load(blobs, name)).into_iter().collect()
+    }
+
+    /// The names of the exports with a list.
+    fn names(blobs: &dyn Blobs) -> Result<Vec<String>> {
+        let files = blobs.list(EXPORTS)?;
+        Ok(files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::ids::TABLES;
 use crate::maintenance::size::ROW_LIMIT;
 use crate::manifest::newest::VersionCache;
 use crate::read::snapshot::Snapshot;
+use crate::storage::at_once::each;
 use crate::storage::blobs::Blobs;
 use crate::table::Table;
 
@@ -22,6 +23,20 @@ impl Store {
     /// A store in `blobs`.
     pub fn new(blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs, newest: Arc::default(), row_limit: ROW_LIMIT }
+    }
+
+    /// The same store for one run: the newest version of a table is the one that it read first or committed itself, so that
+    /// asking for it again takes no request. A commit compares with what is there all the same; after one that fails, the
+    /// newest version is read anew.
+    #[must_use]
+    pub fn following_own_commits(self) -> Self {
+        Self { newest: Arc::new(self.newest.following()), ..self }
+    }
+
+    /// Forgets what a store that [follows its own commits](Self::following_own_commits) knows, so that work that failed is
+    /// done again upon what is there.
+    pub fn read_anew(&self) {
+        self.newest.forget_all();
     }
 
     /// The same store with another limit on the bytes of a row, for tests.
@@ -41,9 +56,16 @@ impl Store {
     /// # Errors
     /// If the store cannot be listed.
     pub fn tables(&self) -> Result<Vec<String>> {
+        if let Some(names) = self.newest.known_names() {
+            return Ok(names);
+        }
         let mut names = self.blobs.list(TABLES)?;
+        let known = self.newest.known_tables();
         // A table that cannot be read is listed all the same.
-        names.retain(|name| !matches!(self.table(name).latest_number(), Ok(0)));
+        let is_there = |name: &String| known.contains(name) || !matches!(self.table(name).latest_number(), Ok(0));
+        let mut there = each(self.blobs.as_ref(), &names, is_there).into_iter();
+        names.retain(|_| there.next() == Some(true));
+        self.newest.listed(&names);
         Ok(names)
     }
 

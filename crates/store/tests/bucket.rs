@@ -24,7 +24,7 @@ use object_store::{
 };
 use tidetable_layout::Projection;
 use tidetable_store::storage::{BucketBlobs, DiskCache};
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Blobs, Store, StoreError, VersionEdit};
 use tokio::runtime::{Builder, Runtime};
 
 /// Counts requests, and how often one begins while none is under way: the round trips that follow one another.
@@ -247,7 +247,70 @@ fn another_process_reads_blocks_from_the_disk() {
     let files =
         world.snapshot().unwrap().whole(&tidetable_layout::KeyRange::of_key(b"07#20180102")).unwrap().ssts.len();
     assert!(ssts < files, "{requests:#?}");
-    assert!(trips <= 3, "{trips}: {requests:#?}");
+    assert!(requests.iter().all(|request| request.starts_with("list ") || request.ends_with(".sst")), "{requests:#?}");
+    // The list of versions, and blocks that the first process had not written yet.
+    assert!(trips <= 1 + ssts, "{trips}: {requests:#?}");
+}
+
+#[test]
+fn a_manifest_that_was_written_again_is_not_taken_from_the_disk() {
+    let (world, place) = table();
+    let folder = tempfile::tempdir().unwrap();
+    let latest = || {
+        let (store, handle) = (Arc::clone(&place.counted) as Arc<dyn ObjectStore>, place.runtime.handle().clone());
+        let cache = DiskCache::new(folder.path().to_owned(), 1 << 30);
+        let blobs = BucketBlobs::with_cache(store, "root".into(), handle, "memory".to_owned(), cache);
+        Store::new(Arc::new(blobs)).table("T").latest()
+    };
+    let expected = world.table().latest().unwrap().unwrap();
+    assert_eq!(latest().unwrap().unwrap(), expected);
+    place.counted.take();
+    assert_eq!(latest().unwrap().unwrap(), expected);
+    assert_eq!(place.counted.take().1.len(), 2, "lists of checkpoints and manifests");
+    // As a writer that takes its manifest back, and another that is given the name.
+    let path = Path::from(format!("root/tables/T/manifest/{:020}.json", 40));
+    let bytes = place.runtime.block_on(async { place.counted.inner.get(&path).await.unwrap().bytes().await }).unwrap();
+    place.runtime.block_on(place.counted.inner.put(&path, Bytes::from_static(b"{}").into())).unwrap();
+    assert!(latest().is_err(), "what is there now is read");
+    place.runtime.block_on(place.counted.inner.put(&path, bytes.into())).unwrap();
+    assert_eq!(latest().unwrap().unwrap(), expected);
+}
+
+#[test]
+fn a_store_that_follows_its_own_commits_asks_for_versions_once() {
+    let (world, place) = table();
+    let store = Store::new(place.blobs());
+    let asked = |store: &Store| {
+        let number = store.snapshot("T").unwrap().version().number;
+        (number, place.counted.take().1.len())
+    };
+    place.counted.take();
+    assert!(asked(&store).1 > 2);
+    // Only a list, by which the manifest is known to be the same.
+    assert_eq!(asked(&store), (40, 2));
+    let following = store.clone().following_own_commits();
+    assert_eq!(following.tables().unwrap(), ["T"]);
+    place.counted.take();
+    assert_eq!(asked(&following), (40, 0), "the list of tables told it");
+    assert_eq!((following.tables().unwrap().len(), place.counted.take().1.len()), (1, 0));
+    // Another writer commits: who follows does not see it before its work has failed.
+    let table = store.table("T");
+    let base = table.latest().unwrap().unwrap();
+    let edit = VersionEdit { base: base.number, ..VersionEdit::default() };
+    assert_eq!(table.commit(base, &edit, &world.ids, START).unwrap().number, 41);
+    assert_eq!(asked(&following).0, 40);
+    following.read_anew();
+    assert_eq!(asked(&following).0, 41);
+    // Its own commit is the newest, and the base of a commit that is too old is found.
+    let base = following.table("T").version(40).unwrap();
+    let edit = VersionEdit { base: 40, ..VersionEdit::default() };
+    let own = following.table("T").commit(base, &edit, &world.ids, START);
+    place.counted.take();
+    match own {
+        Ok(version) => assert_eq!(asked(&following), (version.number, 0)),
+        Err(StoreError::Conflict { .. }) => assert_eq!(asked(&following).0, 41),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 #[test]

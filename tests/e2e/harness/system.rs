@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{Project, Ran, repository};
 
 /// Reports on standard error why a test is skipped.
-fn skipped(reason: &str) {
+pub fn skipped(reason: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "skipped: {reason}").unwrap();
 }
@@ -26,14 +26,26 @@ fn succeed(command: &mut Command) -> Result<(), String> {
 
 /// A Python that can import `modules`: `TIDETABLE_PYTHON`, or one in a venv of the project. None if it cannot be had.
 pub fn python(project: &Project, modules: &str) -> Option<PathBuf> {
+    python_of(project, modules, ("TIDETABLE_PYTHON", "tests/requirements.txt"))
+}
+
+/// A Python with DuckDB and its extension httpfs: `TIDETABLE_HTTPFS_PYTHON`, or one in a venv of the project. None if it
+/// cannot be had.
+pub fn httpfs_python(project: &Project) -> Option<PathBuf> {
+    let from = ("TIDETABLE_HTTPFS_PYTHON", "bench/requirements-httpfs.txt");
+    python_of(project, "duckdb, duckdb_extension_httpfs", from)
+}
+
+/// The Python that a variable names, or one with what a file requires.
+fn python_of(project: &Project, modules: &str, (variable, requirements): (&str, &str)) -> Option<PathBuf> {
     let has_modules =
         |python: &PathBuf| succeed(Command::new(python).args(["-c", &format!("import {modules}")])).is_ok();
-    if let Some(python) = std::env::var_os("TIDETABLE_PYTHON").map(PathBuf::from).filter(has_modules) {
+    if let Some(python) = std::env::var_os(variable).map(PathBuf::from).filter(has_modules) {
         return Some(python);
     }
     let venv = project.path("venv");
     let python = venv.join("bin/python");
-    let requirements = repository().join("tests/requirements.txt");
+    let requirements = repository().join(requirements);
     let installed = succeed(Command::new("python3").args(["-m", "venv"]).arg(&venv)).and_then(|()| {
         succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))
     });

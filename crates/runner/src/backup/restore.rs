@@ -4,14 +4,14 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use tidetable_store::LocalBlobs;
+use tidetable_store::{Blobs, LocalBlobs};
 
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, Vault, copy};
 use crate::run::Stop;
 
-/// The file that marks a root with an unfinished restore: nothing else may use such a root.
+/// The file that marks a root with an unfinished restore: nothing else may use such a root. In a bucket, no run begins in it.
 pub const RESTORING: &str = ".restoring";
 
 /// The result of a restore.
@@ -34,24 +34,75 @@ impl Vault {
     /// If `root` is not empty, or a file cannot be read or written. Damaged files are left out and reported.
     pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
         let _marker = mark(root, &backup.id, &self.folder)?;
-        let blobs = LocalBlobs::new(root.to_owned());
+        let restored = self.copy_all(backup, &LocalBlobs::new(root.to_owned()), stop)?;
+        let marker = root.join(RESTORING);
+        let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
+        removed.map_err(|source| BackupError::Io { action: "remove", path: marker.display().to_string(), source })?;
+        Ok(restored)
+    }
+
+    /// As [`Self::restore`], into a bucket. Nothing excludes readers meanwhile, so what names files comes after them, and
+    /// records of runs come last: until then no run begins there.
+    ///
+    /// # Errors
+    /// As [`Self::restore`].
+    pub fn restore_into_bucket(
+        &self,
+        mut backup: Backup,
+        to: &dyn Blobs,
+        stop: &Stop,
+    ) -> Result<Restored, BackupError> {
+        let marked = to.read(RESTORING)?;
+        match marked.as_deref() {
+            Some(before) if before == backup.id.as_bytes() => {}
+            Some(before) => {
+                let id = String::from_utf8_lossy(before).into_owned();
+                return Err(BackupError::OtherRestore { root: to.display(), id });
+            }
+            None => {
+                if !to.list("")?.is_empty() {
+                    let (root, folder) = (to.display(), self.folder.display().to_string());
+                    return Err(BackupError::RootTaken { root, folder });
+                }
+                if !to.create_new(RESTORING, backup.id.as_bytes())? {
+                    return Err(BackupError::Busy { folder: to.display() });
+                }
+            }
+        }
+        backup.files.sort_by_key(|file| (rank(&file.path), file.path.clone()));
+        let restored = self.copy_all(backup, to, stop)?;
+        to.delete(RESTORING)?;
+        Ok(restored)
+    }
+
+    /// Copies the files of a backup, in their order.
+    fn copy_all(&self, backup: Backup, to: &dyn Blobs, stop: &Stop) -> Result<Restored, BackupError> {
         let mut restored = Restored::default();
         for file in &backup.files {
             if let Some(stopped) = stop.asked() {
                 return Err(crate::run::RunError::from(stopped).into());
             }
-            match copy((&self.blobs, &file.object()), (&blobs, &file.path), file, false)? {
+            match copy((&self.blobs, &file.object()), (to, &file.path), file, false)? {
                 Copied::New => restored.copied += 1,
                 Copied::Known => restored.known += 1,
                 Copied::Missing => restored.damaged.push(format!("{}: {} is missing", file.path, file.object())),
                 Copied::Differs => restored.damaged.push(format!("{}: {} is damaged", file.path, file.object())),
             }
         }
-        let marker = root.join(RESTORING);
-        let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
-        removed.map_err(|source| BackupError::Io { action: "remove", path: marker.display().to_string(), source })?;
         restored.backup = backup;
         Ok(restored)
+    }
+}
+
+/// The place of a file in the order of restoring: what names others comes after them.
+fn rank(path: &str) -> u8 {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["tables", _, "manifest", _] => 2,
+        ["tables", _, "checkpoint", _] => 1,
+        ["exports", _] => 3,
+        ["runs", ..] => 4,
+        _ => 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs a job: plans, loads and checks every table, commits, derives tables, publishes,
 //! compacts what is due, and writes the run record.
 
+pub(crate) mod ahead;
 pub(crate) mod checks;
 pub(crate) mod columns;
 pub(crate) mod compare;
@@ -24,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tidetable_layout::time::HOUR;
-use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
+use tidetable_record::{FORMAT, Failures, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::load::RejectedRow;
 use tidetable_store::{Ids, Store};
@@ -49,6 +50,7 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::report::check_bucket;
 use crate::root::open_root;
+use ahead::Ahead;
 use columns::OtherColumns;
 use lock::Lock;
 use post_run::PostRun;
@@ -57,6 +59,9 @@ use stages::retry::Retry;
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;
+
+/// Age of the runs that are asked first, milliseconds.
+const RECENT: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// The record of a run, and some of the rows it rejected.
 #[derive(Debug)]
@@ -96,8 +101,8 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let (store, runtime) = (open_store(project)?, runtime()?);
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
-    let (observer, runtime, reads) = (&Silent, runtime.handle(), Mutex::default());
-    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
+    let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
+    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     let sources = run.stage(&|_| {}).plan()?;
@@ -128,24 +133,25 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage, after_killed } = match begin(project, job, options, &mut record, &mut lock) {
-        Ok(Some(begun)) => begun,
-        Ok(None) => return Ok(None),
-        Err(error) => {
-            ended(&mut record, &error, options);
-            not_begun(project, job, options, observer, (record, lock), &error);
-            return Err(error);
-        }
-    };
+    let Begun { store, runtime, storage, first, after_killed } =
+        match begin(project, job, options, &mut record, &mut lock) {
+            Ok(Some(begun)) => begun,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                ended(&mut record, &error, options);
+                not_begun(project, job, options, observer, (record, lock), &error);
+                return Err(error);
+            }
+        };
     if let Some(before) = record.continues.as_ref().filter(|_| after_killed) {
         let note = format!("run {before} did not finish: this one continues it");
         observer.event(Event::Note(note));
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
     let blobs = store.blobs().as_ref();
-    let seen = &Seen::load(blobs, &job.name);
-    let (runtime, reads) = (runtime.handle(), Mutex::default());
-    let whole = Run { job, options, ids, observer, store: &store, storage: &storage, runtime, seen, reads };
+    let seen = &first.seen;
+    let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(first.failures));
+    let whole = Run { job, options, ids, observer, store: &store, storage: &storage, runtime, seen, reads, failures };
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
         whole.note(&mut record, note);
@@ -193,6 +199,8 @@ struct Begun {
     store: Store,
     runtime: tokio::runtime::Runtime,
     storage: Storage,
+    /// What was read first.
+    first: Ahead,
     /// Whether the run that it continues recorded no end.
     after_killed: bool,
 }
@@ -209,27 +217,36 @@ fn begin(
     let store = open_store(project)?;
     let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
-    let taken = lock::take(store.blobs(), &job.name, (options.if_locked, lease_times(project)), &options.stop)?;
+    let taken =
+        lock::take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
-    let store = lock.over(store);
+    let mut store = lock.over(store);
+    if store.blobs().bucket().is_some() {
+        store = store.following_own_commits();
+    }
     // Before reading anything that may be damaged.
     lock.tell(&record.run);
     let runs = Runs::of(store.blobs().as_ref());
-    match runs.names()?.last() {
-        Some(newest) => record.run = name_after(newest, &record.run),
+    let since = recent(&record.run).filter(|_| store.blobs().bucket().is_some());
+    let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
+    match newest {
+        Some(newest) => record.run = name_after(&newest, &record.run),
         // The first run of a root.
         None if store.blobs().bucket().is_some() => {
+            if store.blobs().read(RESTORING)?.is_some() {
+                return Err(RunError::HalfRestored { root: project.root.clone() });
+            }
             check_bucket(store.blobs().as_ref(), &record.run, options.clock)?;
         }
         None => {}
     }
     lock.tell(&record.run);
-    let last = runs.last(&job.name)?.filter(|last| last.outcome.is_open());
+    let last = last.filter(|last| last.outcome.is_open());
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
     let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
     record.continues = last.map(|last| last.run);
-    record.save(store.blobs().as_ref())?;
-    Ok(Some(Begun { store, runtime, storage, after_killed }))
+    let first = Ahead::begin(&store, job, record)?;
+    Ok(Some(Begun { store, runtime, storage, first, after_killed }))
 }
 
 /// Records that a run ended by `error`.
@@ -288,6 +305,12 @@ fn name_after(newest: &str, own: &str) -> String {
     }
 }
 
+/// The name before those of the runs of the last month before `run`; most of what is asked of runs is told by them.
+fn recent(run: &str) -> Option<String> {
+    let run = Ulid::from_string(run).ok()?;
+    Some(Ulid::from_parts(run.timestamp_ms().saturating_sub(RECENT), 0).to_string())
+}
+
 /// The warning for a logical time in the future.
 fn ahead(now: i64) -> String {
     let time = chrono::DateTime::from_timestamp_micros(now).map(|time| time.to_rfc3339());
@@ -310,6 +333,8 @@ struct Run<'a> {
     seen: &'a Seen,
     /// The tables that exports read, cached because finding them plans the queries.
     reads: Mutex<HashMap<String, Vec<String>>>,
+    /// What is still to be done for the job as it was read; `None` before.
+    failures: Mutex<Option<Failures>>,
 }
 
 impl Run<'_> {
@@ -339,7 +364,10 @@ impl Run<'_> {
         loop {
             match work(record) {
                 Ok(done) => return Ok(done),
-                Err(error) => retry.after(name, error, &mut record.attempts)?,
+                Err(error) => {
+                    self.store.read_anew();
+                    retry.after(name, error, &mut record.attempts)?;
+                }
             }
         }
     }

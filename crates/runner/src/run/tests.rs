@@ -299,10 +299,20 @@ fn an_idle_run_looks_at_each_export_once() {
     let store = Store::new(Arc::clone(&blobs) as Arc<dyn Blobs>);
     let storage = secrets::storage(&project, &job, runtime.handle(), &options).unwrap();
     let seen = &Seen::load(store.blobs().as_ref(), "j");
-    let (observer, reads) = (&Silent, Mutex::default());
+    let (observer, reads, failures) = (&Silent, Mutex::default(), Mutex::default());
     let (ids, runtime) = (&world.ids, runtime.handle());
-    let idle =
-        Run { job: &job, options: &options, ids, observer, store: &store, storage: &storage, runtime, seen, reads };
+    let idle = Run {
+        job: &job,
+        options: &options,
+        ids,
+        observer,
+        store: &store,
+        storage: &storage,
+        runtime,
+        seen,
+        reads,
+        failures,
+    };
     let mut record = RunRecord { run: options.run.clone(), job: "j".to_owned(), ..RunRecord::default() };
     idle.run(&mut record).unwrap();
     assert!(record.exports.is_empty() && record.loads.iter().all(|load| load.version == load.before));

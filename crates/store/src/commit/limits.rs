@@ -20,7 +20,8 @@ use tidetable_sstable::{StripeLimits, StripeMeta};
 
 use crate::error::{Result, StoreError};
 use crate::maintenance::size::{ROW_LIMIT, measure, too_large};
-use crate::read::snapshot::{ALL_TIMES, ScanRange, Snapshot};
+use crate::read::scan_range::ScanRange;
+use crate::read::snapshot::{ALL_TIMES, Snapshot};
 use crate::sst_writer::largest_sum;
 use crate::table::Table;
 use crate::tombstone::{DeleteTarget, overlaps};

@@ -6,10 +6,23 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::sst_writer::SstFile;
+use crate::storage::blobs::Blobs;
 use crate::version::Sst;
 
-/// Files finished at the same time; as many may be queued.
+/// Files finished at the same time in a directory, and at least in a bucket; as many may be queued.
 const FILES: usize = 4;
+/// Files finished at the same time in a bucket, at most: each waits for a reply or two.
+const MOST_FILES: usize = 16;
+/// Bytes that a file holds while it waits for its replies: its last part, and the one before.
+const FILE_BYTES: u64 = 16 << 20;
+
+/// Files of a load with a budget of `memory` bytes that are finished at the same time.
+pub(crate) fn files_at_once(blobs: &dyn Blobs, memory: u64) -> usize {
+    match blobs.bucket() {
+        Some(_) => ((memory / 4 / FILE_BYTES) as usize).clamp(FILES, MOST_FILES),
+        None => FILES,
+    }
+}
 
 /// Identifies an output SST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +45,12 @@ pub(crate) struct Finisher<'t> {
 }
 
 impl<'t> Finisher<'t> {
-    /// Runs `work`, which queues files, and waits until all are finished. Returns them by place.
-    pub(crate) fn beside<R>(work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
+    /// Runs `work`, which queues files, and waits until all are finished, `files` of them at a time. Returns them by place.
+    pub(crate) fn beside<R>(files: usize, work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
         let (sender, receiver) = sync_channel::<(OutputId, SstFile<'t>)>(FILES);
         let (receiver, done) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = std::thread::scope(|scope| {
-            for _ in 0..FILES {
+            for _ in 0..files {
                 scope.spawn(|| {
                     while let Some((place, file)) = next(&receiver) {
                         let clock = Instant::now();

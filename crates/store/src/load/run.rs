@@ -9,7 +9,7 @@ use tidetable_sstable::StripeLimits;
 use crate::error::Result;
 use crate::load::batcher::Batcher;
 use crate::load::encoders::Encoders;
-use crate::load::finish::{Finished, Finisher};
+use crate::load::finish::{Finished, Finisher, files_at_once};
 use crate::load::input::plan::{Grown, InputPlan};
 use crate::load::input::read::read_ahead;
 use crate::load::pass::{Pass, passes};
@@ -148,7 +148,7 @@ impl<'a> Loader<'a> {
         };
         let (table, layout, limits) = (target.table, target.layout, StripeLimits::default());
         let writer = SstWriter { table, layout, schema, ids: self.ids, limits, on_written: &on_written };
-        let (counted, finished) = Finisher::beside(|finisher| {
+        let (counted, finished) = Finisher::beside(files_at_once(table.blobs().as_ref(), self.memory), |finisher| {
             let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
             let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
             written.par_extend(small.into_par_iter().map(write));

@@ -7,14 +7,13 @@ use bytes::Bytes;
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
-use crate::manifest::store::{Kept, ManifestStore, numbered};
+use crate::manifest::kept::{Kept, Listing, OLDEST, kept_of, numbered};
+use crate::manifest::store::ManifestStore;
+use crate::storage::blobs::Listed;
 use crate::version::{Origin, Version};
 
 /// Commits between checkpoints: a reader reads at most as many deltas.
 const CHECKPOINT_EVERY: u64 = 32;
-
-/// Extension of the file that marks the oldest version.
-const OLDEST: &str = ".oldest";
 
 impl ManifestStore {
     pub(crate) fn checkpoint_directory(&self) -> String {
@@ -27,13 +26,22 @@ impl ManifestStore {
 
     /// The oldest version and the checkpoints.
     pub(crate) fn kept(&self) -> Result<Kept> {
-        Ok(kept_of(&self.blobs.list(&self.checkpoint_directory())?))
+        Ok(kept_of(&self.blobs.list(&self.checkpoint_directory())?, HashMap::new()))
     }
 
     /// The same with the numbers of all manifests, if these are few in a bucket: then one round trip tells both.
-    pub(super) fn kept_and_numbers(&self) -> Result<(Kept, Option<Vec<u64>>)> {
-        let (checkpoints, manifests) = self.blobs.list_both(&self.checkpoint_directory(), &self.directory())?;
-        Ok((kept_of(&checkpoints), manifests.map(|names| numbered(&names, ".json"))))
+    pub(super) fn kept_and_numbers(&self) -> Result<Listing> {
+        let (of_checkpoints, of_manifests) = (self.checkpoint_directory(), self.directory());
+        let (checkpoints, manifests) = self.blobs.list_both(&of_checkpoints, &of_manifests)?;
+        let mut tags = HashMap::new();
+        let mut names = |directory: &str, files: Vec<Listed>| -> Vec<String> {
+            let tag = |file: &Listed| Some((format!("{directory}/{}", file.name), file.e_tag.clone()?));
+            tags.extend(files.iter().filter_map(tag));
+            files.into_iter().map(|file| file.name).collect()
+        };
+        let checkpoints = names(&of_checkpoints, checkpoints);
+        let manifests = manifests.map(|files| numbered(&names(&of_manifests, files), ".json"));
+        Ok((kept_of(&checkpoints, tags), manifests))
     }
 
     /// Makes `version` the oldest, so that those before it can be removed.
@@ -129,11 +137,4 @@ impl ManifestStore {
         let (checkpoint, whole) = self.checkpoint_of(version)?;
         Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
     }
-}
-
-/// What the names of checkpoints and of the mark of the oldest version tell.
-fn kept_of(names: &[String]) -> Kept {
-    let oldest = numbered(names, OLDEST).last().copied().unwrap_or(1);
-    let checkpoints = numbered(names, ".json").into_iter().filter(|number| *number >= oldest).collect();
-    Kept { oldest, checkpoints }
 }

@@ -14,6 +14,7 @@
 pub(crate) mod checkpoints;
 pub(crate) mod delta;
 pub(crate) mod hex;
+pub(crate) mod kept;
 pub(crate) mod newest;
 pub(crate) mod put;
 pub(crate) mod store;

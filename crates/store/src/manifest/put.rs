@@ -75,7 +75,7 @@ impl ManifestStore {
         if number > 1 && self.checksum(base.number)?.as_ref() == Some(&base.origin.manifest) {
             return Ok(PutOutcome::Committed);
         }
-        let newest = self.latest()?.map(|newest| (newest.number, newest.commit));
+        let newest = self.latest_now()?.map(|newest| (newest.number, newest.commit));
         match newest {
             Some((newest, commit)) if newest == number && commit == next.commit => return Ok(PutOutcome::Committed),
             Some((newest, _)) if newest > number => {}

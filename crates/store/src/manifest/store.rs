@@ -12,9 +12,10 @@ use bytes::Bytes;
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest;
+use crate::manifest::kept::{Kept, Listing, numbered};
 use crate::manifest::newest::VersionCache;
 use crate::manifest::{Manifest, ManifestDelta};
-use crate::storage::blobs::Blobs;
+use crate::storage::blobs::{Blobs, ETag, ReadBytes};
 use crate::version::{Origin, Version, invariants};
 
 /// Attempts to read the newest version while vacuums remove older ones.
@@ -22,14 +23,6 @@ const ATTEMPTS: usize = 5;
 
 /// Manifests read at a time where they are walked in a bucket.
 const WALK_AHEAD: u64 = 64;
-
-/// The versions of a table.
-pub(crate) struct Kept {
-    /// Number of the oldest version, whether its manifest exists or not.
-    pub(crate) oldest: u64,
-    /// Numbers of the versions from the oldest on that have a checkpoint, ascending.
-    pub(crate) checkpoints: Vec<u64>,
-}
 
 /// The manifests and checkpoints of a table.
 #[derive(Debug, Clone)]
@@ -58,7 +51,9 @@ impl ManifestStore {
     /// If the manifests cannot be listed, or one is missing.
     pub(crate) fn latest_number(&self) -> Result<u64> {
         let (kept, numbers) = self.kept_and_numbers()?;
-        self.newest_number(&kept, numbers)
+        let newest = self.newest_number(&kept, numbers.clone())?;
+        self.newest.keep_listing(&self.table, (kept, numbers));
+        Ok(newest)
     }
 
     /// Number of the newest version; 0 if there is none.
@@ -112,13 +107,41 @@ impl ManifestStore {
         Ok(self.blobs.stat(&self.path(number))?.is_some())
     }
 
-    /// The newest version; `None` if the table does not exist.
+    /// The newest version; `None` if the table does not exist. A store that [follows its own
+    /// commits](crate::Store::following_own_commits) gives the one it knows.
     ///
     /// # Errors
     /// If its manifest cannot be read.
     pub(crate) fn latest(&self) -> Result<Option<Version>> {
-        let read = || {
-            let (kept, numbers) = self.kept_and_numbers()?;
+        if let Some(known) = self.newest.known(&self.table) {
+            return Ok(known);
+        }
+        self.read_latest(self.newest.take_listing(&self.table))
+    }
+
+    /// The newest version that the storage has.
+    ///
+    /// # Errors
+    /// As [`Self::latest`].
+    pub(crate) fn latest_now(&self) -> Result<Option<Version>> {
+        self.newest.forget(&self.table);
+        self.read_latest(None)
+    }
+
+    /// Forgets which version is the newest, after a commit failed.
+    pub(crate) fn forget_latest(&self) {
+        self.newest.forget(&self.table);
+    }
+
+    /// Notes a version that this store has committed.
+    pub(crate) fn committed(&self, version: &Version) {
+        self.newest.follow(&self.table, Some(version));
+    }
+
+    /// The newest version, by a list that was asked for before if there is one.
+    fn read_latest(&self, mut listing: Option<Listing>) -> Result<Option<Version>> {
+        let mut read = || {
+            let (kept, numbers) = listing.take().map_or_else(|| self.kept_and_numbers(), Ok)?;
             let number = self.newest_number(&kept, numbers)?;
             if number == 0 { Ok(None) } else { self.newest_version(number, &kept).map(Some) }
         };
@@ -129,7 +152,12 @@ impl ManifestStore {
                 Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. } | StoreError::Manifest { .. }) => {
                     latest = read();
                 }
-                latest => return latest,
+                latest => {
+                    if let Ok(latest) = &latest {
+                        self.newest.follow(&self.table, latest.as_ref());
+                    }
+                    return latest;
+                }
             }
         }
         latest
@@ -145,14 +173,18 @@ impl ManifestStore {
         if let Some(version) = file.and_then(|file| self.newest.of_file(&self.table, number, file)) {
             return Ok(version);
         }
+        let tag = kept.tags.get(&self.path(number));
+        if let Some(version) = tag.and_then(|tag| self.newest.of_tag(&self.table, number, tag)) {
+            return Ok(version);
+        }
         if self.newest.has(&self.table, number)
             && let Some(manifest) = self.checksum(number)?
             && let Some(version) = self.newest.get(&self.table, number, &manifest)
         {
             return Ok(version);
         }
-        let version = self.version_with(number, kept)?;
-        self.newest.put(&self.table, &version, file);
+        let (version, is_listed) = self.version_as_listed(number, kept)?;
+        self.newest.put(&self.table, &version, file, tag.filter(|_| is_listed).cloned());
         Ok(version)
     }
 
@@ -165,14 +197,24 @@ impl ManifestStore {
         self.version_with(number, &self.kept()?)
     }
 
-    fn version_with(&self, number: u64, Kept { oldest, checkpoints }: &Kept) -> Result<Version> {
-        let oldest = *oldest;
-        if number < oldest {
-            return Err(StoreError::Vacuumed { table: self.table.clone(), number, oldest });
+    fn version_with(&self, number: u64, kept: &Kept) -> Result<Version> {
+        self.version_as_listed(number, kept).map(|(version, _)| version)
+    }
+
+    /// Version `number`, and whether its manifest surely is the one whose tag `kept` has.
+    fn version_as_listed(&self, number: u64, kept: &Kept) -> Result<(Version, bool)> {
+        if number < kept.oldest {
+            return Err(StoreError::Vacuumed { table: self.table.clone(), number, oldest: kept.oldest });
         }
-        let first = checkpoints.iter().rev().find(|checkpoint| **checkpoint <= number).copied();
-        let files = self.read_ahead(first, first.unwrap_or(oldest)..=number)?;
-        let (delta, checksum) = match self.read_of(&files, number)? {
+        let first = kept.checkpoints.iter().rev().find(|checkpoint| **checkpoint <= number).copied();
+        let files = self.read_ahead((first, first.unwrap_or(kept.oldest)..=number), &kept.tags)?;
+        let is_listed = files.get(&self.path(number)).is_some_and(|read| read.is_listed);
+        let files = files.into_iter().map(|(path, read)| (path, read.bytes)).collect();
+        Ok((self.version_of(&files, number, &kept.checkpoints)?, is_listed))
+    }
+
+    fn version_of(&self, files: &HashMap<String, Bytes>, number: u64, checkpoints: &[u64]) -> Result<Version> {
+        let (delta, checksum) = match self.read_of(files, number)? {
             (Manifest::Full(version), checksum) => return self.checked(*version, checksum, number),
             (Manifest::Delta(delta), checksum) => (*delta, checksum),
         };
@@ -181,12 +223,12 @@ impl ManifestStore {
         let mut at = number;
         let mut version = loop {
             if checkpoints.binary_search(&at).is_ok()
-                && let Some(version) = self.checkpointed_of(&files, at)
+                && let Some(version) = self.checkpointed_of(files, at)
             {
                 break version;
             }
             at -= 1;
-            match self.read_of(&files, at)? {
+            match self.read_of(files, at)? {
                 (Manifest::Full(version), checksum) => {
                     break Version { origin: Origin { manifest: checksum, checkpoint: at }, ..*version };
                 }
@@ -219,7 +261,8 @@ impl ManifestStore {
         let mut files = HashMap::new();
         for number in first + 1..=last {
             if self.blobs.bucket().is_some() && !files.contains_key(&self.path(number)) {
-                files = self.read_ahead(None, number..=last.min(number + WALK_AHEAD))?;
+                let read = self.read_ahead((None, number..=last.min(number + WALK_AHEAD)), &HashMap::new())?;
+                files = read.into_iter().map(|(path, read)| (path, read.bytes)).collect();
             }
             version = match self.read_of(&files, number)? {
                 (Manifest::Full(version), checksum) => self.checked(*version, checksum, number)?,
@@ -269,14 +312,19 @@ impl ManifestStore {
 
     /// In a bucket, the files that a version is read from, fetched at once: `manifests`, and its checkpoint. Elsewhere
     /// nothing.
-    fn read_ahead(&self, checkpoint: Option<u64>, manifests: RangeInclusive<u64>) -> Result<HashMap<String, Bytes>> {
+    fn read_ahead(
+        &self,
+        (checkpoint, manifests): (Option<u64>, RangeInclusive<u64>),
+        tags: &HashMap<String, ETag>,
+    ) -> Result<HashMap<String, ReadBytes>> {
         if self.blobs.bucket().is_none() {
             return Ok(HashMap::new());
         }
         let manifests = manifests.map(|number| self.path(number));
-        let paths: Vec<String> = manifests.chain(checkpoint.map(|number| self.checkpoint_path(number))).collect();
-        let found = self.blobs.read_all(&paths)?;
-        Ok(paths.into_iter().zip(found).filter_map(|(path, bytes)| Some((path, bytes?))).collect())
+        let paths = manifests.chain(checkpoint.map(|number| self.checkpoint_path(number)));
+        let files: Vec<(String, Option<ETag>)> = paths.map(|path| (path.clone(), tags.get(&path).cloned())).collect();
+        let found = self.blobs.read_listed(&files)?;
+        Ok(files.into_iter().zip(found).filter_map(|((path, _), read)| Some((path, read?))).collect())
     }
 
     /// Manifest `number` and its checksum, from `files` if they have it.
@@ -332,11 +380,4 @@ impl ManifestStore {
         invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
         Ok(Version { origin: Origin { manifest, checkpoint }, ..version })
     }
-}
-
-/// The numbers of file names with this extension, ascending.
-pub(super) fn numbered(names: &[String], ending: &str) -> Vec<u64> {
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(ending)?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
 }

@@ -15,6 +15,7 @@ use tidetable_sstable::{ReadError, StripeMeta};
 
 use crate::error::Result;
 use crate::read::sst_source::SstSource;
+use crate::read::stripes_ahead::StripesAhead;
 
 /// Row keys, ascending.
 pub(crate) type RowKeys = Arc<[Vec<u8>]>;
@@ -200,6 +201,11 @@ pub(crate) fn find(
     if !runs[largest].1.iter().any(|source| source.stripes(keys).any(whole)) {
         return Ok(None);
     }
+    // The smaller runs are read whole, and the first stripes of the largest meanwhile.
+    runs.iter().enumerate().filter(|(run, _)| *run != largest).flat_map(|(_, (_, run))| run).for_each(|source| {
+        source.announce(keys);
+    });
+    let mut ahead: Vec<StripesAhead> = runs[largest].1.iter().map(|source| first_ahead(source, keys)).collect();
     let projection = identity.projection(schema);
     let (mut blocks, mut small) = (Vec::new(), Vec::new());
     for (run, (_, sources)) in runs.iter().enumerate().filter(|(run, _)| *run != largest) {
@@ -233,15 +239,19 @@ pub(crate) fn find(
             return Ok(None);
         }
     }
-    for source in &runs[largest].1 {
-        for (stripe, meta) in source.stripes(keys) {
-            let near = rows_within(&small, meta);
-            if !near.is_empty() {
-                let own = colliding(source, stripe, &projection, &small[near], |row, (block, at)| {
-                    !apart(row.bounds, identity.bounds(block, at)) && identity.collide(of_small(row), (block, at))
-                });
-                found.extend(own.map_err(|error| source.error(error))?);
-            }
+    for (source, ahead) in runs[largest].1.iter().zip(&mut ahead) {
+        let mut skipped = vec![true; source.reader.stripes().len()];
+        let near = |(stripe, meta): (usize, &StripeMeta)| (stripe, rows_within(&small, meta));
+        let near: Vec<(usize, Range<usize>)> =
+            source.stripes(keys).map(near).filter(|(_, near)| !near.is_empty()).collect();
+        near.iter().for_each(|(stripe, _)| skipped[*stripe] = false);
+        let end = near.last().map_or(0, |(stripe, _)| stripe + 1);
+        for (stripe, near) in near {
+            ahead.before(stripe, end, &skipped, &source.reader);
+            let own = colliding(source, stripe, &projection, &small[near], |row, (block, at)| {
+                !apart(row.bounds, identity.bounds(block, at)) && identity.collide(of_small(row), (block, at))
+            });
+            found.extend(own.map_err(|error| source.error(error))?);
         }
         if many(&found) {
             return Ok(None);
@@ -250,6 +260,15 @@ pub(crate) fn find(
     found.sort_unstable();
     found.dedup();
     Ok(Some(found.into()))
+}
+
+/// Announces the first stripes of a source that `keys` touches.
+fn first_ahead(source: &SstSource, keys: &KeyRange) -> StripesAhead {
+    let (mut ahead, stripes) = (StripesAhead::default(), source.reader.stripes_in(&keys.start, keys.end.as_deref()));
+    if !stripes.is_empty() {
+        ahead.before(stripes.start, stripes.end, &[], &source.reader);
+    }
+    ahead
 }
 
 /// The rows whose keys are within those of a stripe.

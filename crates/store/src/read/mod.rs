@@ -1,8 +1,10 @@
 //! Reading a version: snapshots, and scans that merge its SSTs.
 
 pub(crate) mod collisions;
+pub(crate) mod next_ranges;
 pub(crate) mod options;
 pub(crate) mod scan;
+pub(crate) mod scan_range;
 pub(crate) mod snapshot;
 pub(crate) mod sst_scan;
 pub(crate) mod sst_source;
@@ -11,7 +13,8 @@ pub(crate) mod window_mask;
 
 pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use scan::BlockScan;
-pub use snapshot::{ScanRange, Snapshot};
+pub use scan_range::ScanRange;
+pub use snapshot::Snapshot;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
 
 pub use crate::merge::slice_block;

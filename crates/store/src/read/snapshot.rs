@@ -9,9 +9,12 @@ use tidetable_sstable::Reader;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
+use crate::read::next_ranges::NextRanges;
 use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::scan::BlockScan;
+use crate::read::scan_range::ScanRange;
 use crate::read::sst_source::SstSource;
+use crate::read::stripes_ahead::StripesAhead;
 use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::sst_store::OpenSsts;
 use crate::table::Table;
@@ -37,19 +40,8 @@ struct Inner {
     tombstones: Arc<[Tombstone]>,
     /// Open files by SST id, shared by all views of the version.
     readers: Arc<OpenSsts>,
-}
-
-/// A unit of scanning for one task: a key range and the SSTs that may hold rows of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScanRange {
-    /// Its row keys.
-    pub keys: KeyRange,
-    /// Ids of the SSTs to merge.
-    pub ssts: Vec<String>,
-    /// Event time, microseconds: of multi-window files only windows that overlap it are read.
-    pub time: Range<i64>,
-    /// Estimated bytes of the range in those SSTs.
-    pub bytes: u64,
+    /// In a bucket, the announced range that follows another.
+    next: Arc<NextRanges>,
 }
 
 impl Snapshot {
@@ -60,8 +52,8 @@ impl Snapshot {
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
         let gc_filter = gc_filter(&table, &version, &layout, version.now)?.map(Arc::new);
-        let (tombstones, readers) = (version.tombstones.clone().into(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, gc_filter, tombstones, readers }) })
+        let (tombstones, readers, next) = (version.tombstones.clone().into(), Arc::default(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, gc_filter, tombstones, readers, next }) })
     }
 
     /// The same version including expired cells that are still stored.
@@ -91,7 +83,7 @@ impl Snapshot {
     }
 
     fn seen_through(&self, gc_filter: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
-        let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
+        let Inner { table, version, layout, readers, next, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),
             version: Arc::clone(version),
@@ -99,6 +91,7 @@ impl Snapshot {
             gc_filter,
             tombstones,
             readers: Arc::clone(readers),
+            next: Arc::clone(next),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -225,6 +218,25 @@ impl Snapshot {
         let wanted: HashSet<&str> = ranges.iter().flat_map(|range| &range.ssts).map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
         self.inner.table.ssts().announce(ssts.filter(|sst| !self.inner.readers.has(sst)));
+        self.inner.next.note(ranges);
+    }
+
+    /// Begins to fetch the first stripes of the announced range that follows `range`, if several files of it are merged:
+    /// then some are read before its first row.
+    fn announce_after(&self, range: &ScanRange) {
+        if self.table().blobs().bucket().is_none() {
+            return;
+        }
+        let Some(next) = self.inner.next.after(range).filter(|next| next.ssts.len() > 1) else { return };
+        let wanted: HashSet<&str> = next.ssts.iter().map(String::as_str).collect();
+        for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
+            // Reading it reports an error.
+            let Ok(reader) = self.reader(sst) else { continue };
+            let stripes = reader.stripes_in(&next.keys.start, next.keys.end.as_deref());
+            if !stripes.is_empty() {
+                StripesAhead::default().before(stripes.start, stripes.end, &[], &reader);
+            }
+        }
     }
 
     /// As [`Self::scan_with`], with internal options.
@@ -251,6 +263,7 @@ impl Snapshot {
             // A point lookup reads one stripe of each: all at a time.
             sources.iter().for_each(|source| source.announce_few(&range.keys));
         }
+        self.announce_after(range);
         if let Some(counts) = &options.counts {
             counts.considered(files, files - sources.len(), stripes, range.bytes.min(bytes));
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));

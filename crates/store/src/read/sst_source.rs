@@ -43,6 +43,11 @@ impl SstSource {
         within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
     }
 
+    /// Announces the stripes that `keys` touches.
+    pub(crate) fn announce(&self, keys: &KeyRange) {
+        self.reader.will_read(self.reader.stripes_in(&keys.start, keys.end.as_deref()));
+    }
+
     /// Announces the stripes that `keys` touches, if they are few.
     pub(crate) fn announce_few(&self, keys: &KeyRange) {
         const FEW: usize = 4;

@@ -78,6 +78,17 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(self.read(path)?.map(|bytes| (bytes, None)))
     }
 
+    /// As [`Self::read_all`], of files that [`Self::list_both`] told. In a bucket the bytes that a list told by their tag may
+    /// come from a cache on the local disk.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_listed(&self, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
+        let paths: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+        let read = |bytes| ReadBytes { bytes, is_listed: false };
+        Ok(self.read_all(&paths)?.into_iter().map(|bytes| bytes.map(read)).collect())
+    }
+
     /// As [`Self::read`], of many files; in a bucket several at a time.
     ///
     /// # Errors
@@ -126,14 +137,14 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(names)
     }
 
-    /// The names of [`Self::list`] of two directories; in a bucket at a time, and those of the second only if they are few
-    /// enough for one reply.
+    /// The names of [`Self::list`] of two directories, ascending; in a bucket at a time and with their tags, and those of
+    /// the second only if they are few enough for one reply.
     ///
     /// # Errors
     /// As [`Self::list`].
-    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
         let _ = second;
-        Ok((self.list(first)?, None))
+        Ok((self.list(first)?.into_iter().map(|name| Listed { name, e_tag: None }).collect(), None))
     }
 
     /// The files of [`Self::list`] with their metadata, in a bucket by the same request. Directories may be among them.
@@ -227,6 +238,27 @@ pub struct Stamp {
     pub modified: i64,
     /// Time of the last change of content or metadata (ctime), nanoseconds since the epoch.
     pub changed: i64,
+}
+
+/// The entity tag of an object as a list tells it: another content has another tag.
+pub type ETag = String;
+
+/// A file of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its tag, where the storage tells it.
+    pub e_tag: Option<ETag>,
+}
+
+/// The content of a file that was listed before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadBytes {
+    /// All of it.
+    pub bytes: Bytes,
+    /// Whether it surely is the content that was listed, and not a later one of the same name.
+    pub is_listed: bool,
 }
 
 /// Tag of the content of an object, for [`Blobs::replace_if`]. Two writes give two tags.

@@ -1,5 +1,6 @@
 //! Storage: local disk and bucket, durability, staging directories.
 
+pub(crate) mod at_once;
 pub(crate) mod blobs;
 pub(crate) mod bucket;
 pub(crate) mod disk;
@@ -8,7 +9,7 @@ pub(crate) mod local;
 pub(crate) mod reserve;
 pub(crate) mod staging;
 
-pub use blobs::{BlobWriter, Blobs, Bucket, StagingDirectory, Stamp, Stat, Tag};
+pub use blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, StagingDirectory, Stamp, Stat, Tag};
 pub use bucket::{BucketBlobs, CacheUsage, DiskCache};
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use durability::TEMPORARY;

@@ -8,7 +8,8 @@ use super::DeleteTarget;
 use crate::error::{Result, StoreError};
 use crate::merge::operator::Overflow;
 use crate::read::options::{ScanMode, ScanOptions};
-use crate::read::snapshot::{ScanRange, Snapshot};
+use crate::read::scan_range::ScanRange;
+use crate::read::snapshot::Snapshot;
 use crate::tombstone::count;
 use crate::version::VersionEdit;
 

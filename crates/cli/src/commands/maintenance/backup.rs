@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use tidetable_runner::UlidIds;
 use tidetable_runner::backup::{Backup as Taken, Vault};
+use tidetable_runner::{UlidIds, open_store};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Backup, Global, Output, Restore};
@@ -55,11 +55,16 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         Some(root) => root.clone(),
         None => PathBuf::from(project_of_store(global)?.root),
     };
-    if root.to_string_lossy().contains("://") {
-        return Err(CliError::RestoreIntoBucket { root: root.display().to_string() });
-    }
     let vault = Vault::open(&args.vault)?;
-    let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
+    let (backup, stop) = (vault.find(args.at.as_deref())?, stop_on_signals()?);
+    let restored = match root.to_str().filter(|root| root.contains("://")) {
+        Some(url) => {
+            // The settings of the project's bucket are for one of the command line, too.
+            let project = project_of_store(global)?.with_root(Some(url), None);
+            vault.restore_into_bucket(backup, open_store(&project)?.blobs().as_ref(), &stop)?
+        }
+        None => vault.restore(backup, &root, &stop)?,
+    };
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));

@@ -91,7 +91,9 @@ impl StatementRunner<'_> {
             external: Some(self.external.clone()),
             ..SessionOptions::default()
         };
-        Ok(Session::open(self.store, &options)?)
+        // In a bucket the session reads what it listed when it was opened: a list less.
+        let following = self.store.blobs().bucket().map(|_| self.store.clone().following_own_commits());
+        Ok(Session::open(following.as_ref().unwrap_or(self.store), &options)?)
     }
 
     /// Runs a statement. Returns the number of rows, if it returns rows.

@@ -165,11 +165,18 @@ pub(super) struct LeaseAttempt {
     job: String,
     times: LeaseTimes,
     watch: Watch,
+    /// Who takes it, as far as it is known.
+    holder: Holder,
 }
 
 impl LeaseAttempt {
     pub(super) fn new(blobs: Arc<dyn Blobs>, job: &str, times: LeaseTimes) -> Self {
-        Self { blobs, job: job.to_owned(), times, watch: Watch::default() }
+        Self { blobs, job: job.to_owned(), times, watch: Watch::default(), holder: Holder::default() }
+    }
+
+    /// The same, whose lease names its holder from the beginning: one write less.
+    pub(super) fn of(self, holder: Holder) -> Self {
+        Self { holder, ..self }
     }
 
     pub(super) fn pause(&self) -> Duration {
@@ -193,7 +200,8 @@ impl LeaseAttempt {
     fn write(&self, before: Option<Tag>) -> Result<Look<Arc<HeldLease>>, RunError> {
         let sent = Instant::now();
         let renewal = format!("{}-0", Ulid::generate());
-        let lease = Lease { seconds: self.times.holds.as_secs(), renewal, ..Lease::default() };
+        let holder = self.holder.clone();
+        let lease = Lease { holder, seconds: self.times.holds.as_secs(), renewal, ..Lease::default() };
         let (path, bytes) = (lock_name(&self.job), lease.encode(&self.job)?);
         let tag = match before {
             Some(tag) => self.blobs.replace_if(&path, &bytes, &tag)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidetable_store::storage::{BlobWriter, Bucket, ReadAt, StagingDirectory, Stat, Tag};
+use tidetable_store::storage::{BlobWriter, Bucket, ETag, Listed, ReadAt, ReadBytes, StagingDirectory, Stat, Tag};
 use tidetable_store::{Blobs, StoreError};
 
 use super::lease::HeldLease;
@@ -72,6 +72,10 @@ impl Blobs for LeasedBlobs {
         self.inner.read_all(paths)
     }
 
+    fn read_listed(&self, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
+        self.inner.read_listed(files)
+    }
+
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
         self.inner.open(path)
     }
@@ -92,7 +96,7 @@ impl Blobs for LeasedBlobs {
         self.inner.list_after(directory, after)
     }
 
-    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
         self.inner.list_both(first, second)
     }
 

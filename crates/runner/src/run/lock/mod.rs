@@ -67,7 +67,13 @@ impl Lock {
     pub(crate) fn tell(&mut self, run: &str) {
         match self {
             Self::File(lock) => lock.tell(Holder { run: run.to_owned(), ..holder_here(None) }),
-            Self::Lease(lease) => lease.tell(Holder { run: run.to_owned(), ..holder_here(machine()) }),
+            Self::Lease(lease) => {
+                let holder = Holder { run: run.to_owned(), ..holder_here(machine()) };
+                // Mostly it was written when the lease was taken.
+                if lease.holder() != holder {
+                    lease.tell(holder);
+                }
+            }
         }
     }
 
@@ -98,18 +104,18 @@ fn machine() -> Option<String> {
     told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Takes the lock of `job`. `None`: another run holds it, and the option says to skip. A lease that nobody renews is
+/// Takes the lock of `job` for `run`. `None`: another run holds it, and the option says to skip. A lease that nobody renews is
 /// taken after it was watched for as long as it holds; until it is known whether its holder lives, every option waits.
 ///
 /// # Errors
 /// [`RunError::Locked`] if another run holds it, and those of the storage.
 pub(crate) fn take(
     blobs: &Arc<dyn Blobs>,
-    job: &str,
+    (job, run): (&str, &str),
     (if_locked, times): (IfLocked, LeaseTimes),
     stop: &Stop,
 ) -> Result<Option<Lock>, RunError> {
-    let (begun, mut attempt) = (Instant::now(), Attempt::new(blobs, job, times));
+    let (begun, mut attempt) = (Instant::now(), Attempt::new(blobs, job, times).of(run));
     loop {
         let (holder, lives) = match attempt.look()? {
             Look::Taken(lock) => return Ok(Some(lock)),
@@ -163,6 +169,14 @@ impl Attempt {
         }
     }
 
+    /// The same for a run, whose name a lease tells from the beginning.
+    fn of(self, run: &str) -> Self {
+        match self {
+            Self::Lease(lease) => Self::Lease(lease.of(Holder { run: run.to_owned(), ..holder_here(machine()) })),
+            file @ Self::File(_) => file,
+        }
+    }
+
     fn look(&mut self) -> Result<Look<Lock>, RunError> {
         match self {
             Self::File(file) => Ok(file.look()?.map(Lock::File)),
@@ -189,7 +203,7 @@ mod tests {
 
     fn lock(root: &Path, run: &str, if_locked: IfLocked) -> Result<Option<Lock>, RunError> {
         let blobs: Arc<dyn Blobs> = Arc::new(LocalBlobs::new(root.to_owned()));
-        let mut lock = take(&blobs, "j", (if_locked, LeaseTimes::default()), &Stop::default())?;
+        let mut lock = take(&blobs, ("j", run), (if_locked, LeaseTimes::default()), &Stop::default())?;
         lock.iter_mut().for_each(|lock| lock.tell(run));
         Ok(lock)
     }

@@ -1,7 +1,7 @@
 //! The publish stage: publishes each export in turn, then checks tables that no export reads.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 
 use chrono::NaiveDate;
 use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
@@ -40,17 +40,20 @@ impl Run<'_> {
                 match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
                     Ok(reads) => break Ok(reads),
                     // Parts that are listed are not tried again.
-                    Err(error) => match retry.after(&export.name, error, &mut record.attempts) {
-                        Ok(()) => {}
-                        Err(error) => break Err(error),
-                    },
+                    Err(error) => {
+                        self.store.read_anew();
+                        match retry.after(&export.name, error, &mut record.attempts) {
+                            Ok(()) => {}
+                            Err(error) => break Err(error),
+                        }
+                    }
                 }
             };
             // Parts that failed are recorded too.
             for (part, _) in done.parts.values() {
                 failures.note(&self.options.run, &part.export, &part.label, part.state);
             }
-            let kept = self.keep(&failures, &checker);
+            let kept = self.keep(&mut failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
             record.exports.extend(parts.into_iter().chain(done.log));
             record.checks.extend(checks.into_iter().flatten());
@@ -69,7 +72,7 @@ impl Run<'_> {
         if self.options.select.is_empty() {
             failures.of.retain(|of, _| known(of));
         }
-        self.keep(&failures, &checker)?;
+        self.keep(&mut failures, &checker)?;
         // A check of a table is recorded once, however many exports read the table.
         let mut seen = HashSet::new();
         record.checks.retain(|check| {
@@ -79,7 +82,7 @@ impl Run<'_> {
     }
 
     /// Stores what is still to be done, and why.
-    fn keep(&self, failures: &Failures, checker: &Checker<'_>) -> Result<(), RunError> {
+    fn keep(&self, failures: &mut Failures, checker: &Checker<'_>) -> Result<(), RunError> {
         let blobs = self.store.blobs().as_ref();
         failures.save(blobs)?;
         keep_failing_rows(blobs, &self.options.run, &checker.failing())?;
@@ -189,6 +192,11 @@ impl Run<'_> {
 
     /// What is still to be done for the job, from all runs.
     pub(crate) fn failures(&self) -> Result<Failures, RunError> {
-        Ok(Failures::load(self.store.blobs().as_ref(), &self.job.name)?)
+        let mut known = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failures) = known.as_ref() {
+            return Ok(failures.clone());
+        }
+        let failures = Failures::load(self.store.blobs().as_ref(), &self.job.name)?;
+        Ok(known.insert(failures).clone())
     }
 }

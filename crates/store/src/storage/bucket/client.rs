@@ -1,11 +1,13 @@
 //! Requests to a bucket, made from synchronous code.
 
+use std::error::Error as StdError;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
+use object_store::client::HttpError;
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, PutResult, UpdateVersion};
 use tidetable_source::Secret;
@@ -21,6 +23,8 @@ const ATTEMPTS: usize = 5;
 /// Parts of uploads that are sent at a time, of all files together: their bytes are held in memory.
 const PARTS_IN_FLIGHT: usize = 8;
 
+/// Small objects that are read at a time.
+pub(super) const READS: usize = 16;
 /// Reads of ranges that are sent at a time.
 const READS_IN_FLIGHT: usize = 16;
 
@@ -95,10 +99,26 @@ impl Client {
         self.wait(ask)?.map_err(|error| self.io(error))
     }
 
+    /// As [`Self::ask`], of a list: one whose reply breaks off is asked again, which the client of `object_store` does for
+    /// objects only.
+    pub(super) fn ask_again<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
+        &self,
+        ask: impl Fn(Arc<dyn ObjectStore>) -> F,
+    ) -> io::Result<T> {
+        let mut left = ATTEMPTS;
+        loop {
+            left -= 1;
+            match self.wait(&ask)? {
+                Err(error) if left > 0 && broke_off(&error) => {}
+                done => return done.map_err(|error| self.io(error)),
+            }
+        }
+    }
+
     /// An error of the store as one of I/O, with no secret of its settings in its text.
     pub(super) fn io(&self, error: Error) -> io::Error {
         let mut text = error.to_string();
-        let mut at: &dyn std::error::Error = &error;
+        let mut at: &dyn StdError = &error;
         while let Some(source) = at.source() {
             text.push_str(&source.to_string());
             at = source;
@@ -173,6 +193,12 @@ impl Client {
         }
         Err(last)
     }
+}
+
+/// Whether a reply broke off within its body. Of a request that the client has repeated in vain, the error of the
+/// connection is not the second in the chain.
+fn broke_off(error: &Error) -> bool {
+    error.source().and_then(StdError::source).is_some_and(<dyn StdError>::is::<HttpError>)
 }
 
 /// An error of the store with what was attempted.

@@ -8,6 +8,7 @@
 mod blocks;
 mod client;
 mod disk_cache;
+mod listed;
 mod object;
 mod upload;
 
@@ -23,18 +24,16 @@ use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
 
 use crate::error::Result;
-use crate::storage::blobs::{BlobWriter, Blobs, Bucket, Stat, Tag};
+use crate::storage::blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, Stat, Tag};
 use crate::storage::durability::TEMPORARY;
 use blocks::{BlockFile, Blocks};
-use client::{Client, io_error};
+use client::{Client, READS, io_error};
 pub use disk_cache::{CacheUsage, DiskCache};
 use object::{ImmutableObject, Object};
 use upload::Upload;
 
 /// Names in a reply to a list.
 const REPLY: usize = 1000;
-/// Small objects that are read at a time.
-const READS: usize = 16;
 
 /// Settings whose values no message shows.
 const SECRETS: [&str; 6] =
@@ -92,16 +91,19 @@ impl BucketBlobs {
     fn names(&self, directory: &str, after: Option<&str>) -> Result<Vec<String>> {
         let key = self.client.key(directory);
         let after = after.map(|after| key.clone().join(after));
-        let listed = self.client.ask(|store| async move {
-            let Some(after) = after else {
-                let found = store.list_with_delimiter(Some(&key)).await?;
-                let objects = found.objects.into_iter().map(|object| object.location);
-                return Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>());
-            };
-            let found: Vec<_> = store.list_with_offset(Some(&key), &after).try_collect().await?;
-            let depth = key.parts().count() + 1;
-            let direct = |found: Key| found.parts().take(depth).collect::<Key>();
-            Ok(found.into_iter().map(|object| direct(object.location)).collect())
+        let listed = self.client.ask_again(move |store| {
+            let (key, after) = (key.clone(), after.clone());
+            async move {
+                let Some(after) = after else {
+                    let found = store.list_with_delimiter(Some(&key)).await?;
+                    let objects = found.objects.into_iter().map(|object| object.location);
+                    return Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>());
+                };
+                let found: Vec<_> = store.list_with_offset(Some(&key), &after).try_collect().await?;
+                let depth = key.parts().count() + 1;
+                let direct = |found: Key| found.parts().take(depth).collect::<Key>();
+                Ok(found.into_iter().map(|object| direct(object.location)).collect())
+            }
         });
         let found = listed.map_err(io_error("list", directory))?;
         let last = |key: &Key| key.parts().next_back().map(|part| part.as_ref().to_owned());
@@ -182,6 +184,10 @@ impl Blobs for BucketBlobs {
         read.map_err(|(path, error)| io_error("read", &path)(self.client.io(error)))
     }
 
+    fn read_listed(&self, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
+        self.client.read_listed(files)
+    }
+
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
         let key = self.client.key(path);
         let head = self.client.ask(|store| async move { store.head(&key).await });
@@ -209,27 +215,26 @@ impl Blobs for BucketBlobs {
         Ok(names)
     }
 
-    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<String>, Option<Vec<String>>)> {
+    fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
         let keys = (self.client.key(first), self.client.key(second));
-        let listed = self.client.ask(|store| async move {
-            let of_second = store.list(Some(&keys.1)).take(REPLY).try_collect::<Vec<_>>();
-            let (first, second) = futures::try_join!(store.list_with_delimiter(Some(&keys.0)), of_second)?;
-            let names = |objects: Vec<ObjectMeta>| -> Vec<String> {
-                let last = |object: ObjectMeta| Some(object.location.parts().next_back()?.as_ref().to_owned());
-                let mut names: Vec<String> = objects.into_iter().filter_map(last).collect();
-                names.retain(|name| !name.starts_with('.'));
-                names.sort_unstable();
-                names
-            };
-            let all = second.len() < REPLY;
-            Ok((names(first.objects), all.then(|| names(second))))
+        let listed = self.client.ask_again(move |store| {
+            let keys = keys.clone();
+            async move {
+                let of_second = store.list(Some(&keys.1)).take(REPLY).try_collect::<Vec<_>>();
+                let (first, second) = futures::try_join!(store.list_with_delimiter(Some(&keys.0)), of_second)?;
+                let all = second.len() < REPLY;
+                Ok((listed::files_of(first.objects), all.then(|| listed::files_of(second))))
+            }
         });
         listed.map_err(io_error("list", first))
     }
 
     fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
         let key = self.client.key(directory);
-        let listed = self.client.ask(|store| async move { store.list_with_delimiter(Some(&key)).await });
+        let listed = self.client.ask_again(move |store| {
+            let key = key.clone();
+            async move { store.list_with_delimiter(Some(&key)).await }
+        });
         let found = listed.map_err(io_error("list", directory))?.objects;
         let with_stat = |object: &ObjectMeta| {
             let name = object.location.parts().next_back()?.as_ref().to_owned();
@@ -278,9 +283,12 @@ impl Blobs for BucketBlobs {
             });
             return asked.map_err(io_error("read metadata of", paths.first().map_or("", String::as_str)));
         };
-        let listed = self.client.ask(|store| async move {
-            let with_stat = |object: ObjectMeta| (stat_of(&object), object.location);
-            store.list(Some(&common)).map_ok(with_stat).try_collect::<Vec<_>>().await
+        let listed = self.client.ask_again(move |store| {
+            let common = common.clone();
+            async move {
+                let with_stat = |object: ObjectMeta| (stat_of(&object), object.location);
+                store.list(Some(&common)).map_ok(with_stat).try_collect::<Vec<_>>().await
+            }
         });
         let listed = listed.map_err(io_error("list", paths.first().map_or("", String::as_str)))?;
         let found: HashMap<Key, Stat> = listed.into_iter().map(|(stat, key)| (key, stat)).collect();

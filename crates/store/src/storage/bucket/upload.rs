@@ -79,15 +79,15 @@ impl Upload {
         if !self.waiting.is_empty() {
             self.send()?;
         }
+        // Completing an upload is unconditional; names made from new ids have no other writer, so looking while the last
+        // parts are under way is as good as looking after them.
+        if !self.replaces && self.len()?.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         for part in std::mem::take(&mut self.sending) {
             self.joined(part)?;
         }
         let Some(mut parts) = self.parts.take() else { return Ok(()) };
-        // Completing an upload is unconditional; names made from new ids have no other writer.
-        if !self.replaces && self.len()?.is_some() {
-            self.parts = Some(parts);
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
         match self.client.wait(|_| async move { parts.complete().await })? {
             Ok(_) => Ok(()),
             // A retry after a lost reply does not find its upload any more.

@@ -1,0 +1,40 @@
+//! What a run reads at its beginning. In a bucket it is asked for at a time: each reply takes as long as any other.
+
+use tidetable_record::{Failures, RunRecord, Seen};
+use tidetable_store::{Store, StoreError};
+
+use crate::job::Job;
+
+/// What was read.
+pub(super) struct Ahead {
+    /// Gone and copied inputs that the last run of the job saw.
+    pub(super) seen: Seen,
+    /// What is still to be done for the job; `None` if it is to be read when it is wanted.
+    pub(super) failures: Option<Failures>,
+}
+
+impl Ahead {
+    /// Writes the first record of a run and reads what it needs. Of a `store` that follows its own commits, the newest
+    /// versions of the job's tables are known then.
+    ///
+    /// # Errors
+    /// If the record cannot be written. What cannot be read is read again, and reported, when it is wanted.
+    pub(super) fn begin(store: &Store, job: &Job, record: &RunRecord) -> Result<Self, StoreError> {
+        let blobs = store.blobs().as_ref();
+        if blobs.bucket().is_none() {
+            record.save(blobs)?;
+            return Ok(Self { seen: Seen::load(blobs, &job.name), failures: None });
+        }
+        std::thread::scope(|scope| {
+            let saved = scope.spawn(|| record.save(blobs));
+            let failures = scope.spawn(|| Failures::load(blobs, &job.name));
+            for table in &job.tables {
+                scope.spawn(move || store.table(&table.spec.name).latest());
+            }
+            scope.spawn(|| store.tables());
+            let seen = Seen::load(blobs, &job.name);
+            saved.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(Self { seen, failures: failures.join().ok().and_then(Result::ok) })
+        })
+    }
+}

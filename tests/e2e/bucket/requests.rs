@@ -1,0 +1,81 @@
+//! The requests of a run, as the server counts them, and replies that break off.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tidetable_bucket_server::Fault;
+
+use crate::harness::Project;
+use crate::harness::bucket::{InBucket, is_list};
+use crate::harness::system::wait_for;
+
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "",
+    "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\n\
+     query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
+);
+
+/// Added to each reply, so that requests that are sent at a time overlap.
+const DELAY: Duration = Duration::from_millis(150);
+
+fn days(count: u64) -> String {
+    let day = |day: u64| {
+        let date = chrono::NaiveDate::from_ymd_opt(2020, 1, 1).unwrap() + chrono::Days::new(day);
+        format!("1,{date}T10:00:00Z,{day}.5\n2,{date}T11:00:00Z,1\n")
+    };
+    format!("meter,ts,kwh\n{}", (0..count).map(day).collect::<String>())
+}
+
+fn place(count: u64) -> InBucket {
+    let place = InBucket::new(Project::new("j", JOB));
+    place.project.write("in/a.csv", days(count));
+    place
+}
+
+#[test]
+fn a_run_with_nothing_new_takes_twelve_round_trips() {
+    let place = place(40);
+    place.ok(&["run", "j"]);
+    place.ok(&["run", "j"]);
+    place.server.set_delay(DELAY);
+    let followed = place.follow(|_| None);
+    place.server.reset_counts();
+    assert!(place.ok(&["run", "j"]).contains("0 new rows"));
+    let counts = place.server.counts();
+    assert!(counts.sequential() <= 12, "{}: {:#?}", counts.sequential(), followed.lines());
+}
+
+#[test]
+fn a_query_of_another_process_asks_for_names_only() {
+    let place = place(3);
+    place.ok(&["run", "j"]);
+    let query = ["sql", "-c", "select kwh from T where meter = 1 and ts < '2020-01-02'"];
+    let first = place.ok(&query);
+    place.server.set_delay(DELAY);
+    // Blocks are written to the disk while a query goes on, and a process may end before.
+    wait_for("blocks on the disk", || {
+        let followed = place.follow(|_| None);
+        place.server.reset_counts();
+        assert_eq!(place.ok(&query), first);
+        followed.lines().iter().all(|line| line.starts_with("ListObjects"))
+    });
+    // What the root has, the names of its tables, and the versions of the one there is.
+    assert_eq!(place.server.counts().sequential(), 3);
+}
+
+#[test]
+fn a_list_that_breaks_off_is_asked_again() {
+    let place = place(2);
+    // The first lists break off; one is asked five times.
+    let lists = AtomicU64::new(0);
+    let followed = place.follow(move |arrival| {
+        let breaks = is_list(arrival) && lists.fetch_add(1, Ordering::SeqCst) < 4;
+        breaks.then_some(Fault::Truncated)
+    });
+    place.ok(&["run", "j"]);
+    assert_eq!(place.sql("select count(*) as n from exports.E"), [json!({"n": 4})]);
+    let lists = followed.lines().iter().filter(|line| line.starts_with("ListObjects")).count();
+    assert!(lists > 4, "{:#?}", followed.lines());
+}
