@@ -68,6 +68,7 @@ mod ops {
 mod advisor {
     mod advise;
     mod compare;
+    mod emulator;
     mod heatmap;
     mod lint;
     mod metamorphic;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{Project, Ran, repository};
 
 /// Reports on standard error why a test is skipped.
-fn skipped(reason: &str) {
+pub fn skipped(reason: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "skipped: {reason}").unwrap();
 }
