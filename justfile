@@ -86,7 +86,7 @@ docs:
 picture: _build
     python3 -B docs/images/layouts.py "{{ tidetable }}"
 
-# Run the samples and draw docs/images/report.png, a page as chromium shows it.
+# Run the samples and draw docs/images/*.png, pages as chromium shows them.
 page-picture: _build _venv
     "$TIDETABLE_PYTHON" -B docs/images/pages.py "{{ tidetable }}"
 

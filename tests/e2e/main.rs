@@ -78,6 +78,7 @@ mod bucket {
 mod advisor {
     mod advise;
     mod compare;
+    mod emulator;
     mod heatmap;
     mod lint;
     mod metamorphic;

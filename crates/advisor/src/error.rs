@@ -102,6 +102,14 @@ pub enum AdvisorError {
         /// The parameter.
         name: String,
     },
+    /// A query that the file of queries does not have.
+    #[error("there is no query {name}; those of the file of queries: {}", known.join(", "))]
+    UnknownQuery {
+        /// As asked for.
+        name: String,
+        /// The queries that could be asked for.
+        known: Vec<String>,
+    },
     /// A generated job that is invalid.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -118,6 +126,14 @@ pub enum AdvisorError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// A file of an encoded layout.
+    #[error("file {id} of an encoded layout: {source}; try again, and report this as a defect if it stays")]
+    File {
+        /// Its name.
+        id: String,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Records of a query that cannot be filtered.
     #[error(transparent)]
@@ -152,6 +168,7 @@ impl AdvisorError {
             | Self::Layout { .. }
             | Self::Predicate { .. }
             | Self::Parameter { .. }
+            | Self::UnknownQuery { .. }
             | Self::Prices { .. }
             | Self::NoTimes { .. } => 2,
             Self::Stopped(stopped) => 128_u8.saturating_add(stopped.0),

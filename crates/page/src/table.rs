@@ -22,6 +22,7 @@ struct Html<'a> {
     columns: Vec<Bar>,
     windows: Vec<WindowText>,
     older_windows: usize,
+    shares_files: bool,
     versions: Vec<VersionRow>,
     data: String,
 }
@@ -79,6 +80,7 @@ pub fn table_page(page: &TablePage) -> Result<String, PageError> {
         columns: columns(&page.bytes),
         windows: windows.collect(),
         older_windows,
+        shares_files: page.windows.iter().any(|window| window.shares_files),
         versions: versions.collect(),
         data: embed::json(&page.data)?,
     };

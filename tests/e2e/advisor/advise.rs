@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::compare::data_of;
 use crate::harness::Project;
 
 const DAY: &str = "[scale]\nrows_per_second = 100_000\n[query.one_day]\nper_second = 50\n\
@@ -48,4 +49,23 @@ fn the_cheapest_of_all_candidates_wins() {
     // The tables of the job are among what could be proposed: none is cheaper by more than 1 %.
     let own = project.json(&["compare", "smart-meters", "--queries", "q.toml"]).remove(0);
     assert!(own["cost"]["month_high"].as_f64().unwrap() * 1.01 >= least);
+}
+
+#[test]
+fn advice_has_a_page() {
+    let project = Project::smart_meters();
+    project.write("q.toml", DAY);
+    let advise = ["advise", "smart-meters", "--queries", "q.toml"];
+    let printed = project.json(&advise);
+    let shown = project.ok(&[&advise[..], &["--report", "page.html", "--write", "chosen"]].concat());
+    assert!(shown.contains("wins: ") && shown.contains("wrote jobs/chosen/job.toml"), "{shown}");
+    let page = project.read("page.html");
+    assert_eq!(data_of(&page), Value::Array(printed));
+    assert!(page.contains("Layouts advised for smart-meters") && page.contains("layouts were ranked"));
+    for section in ["comparison", "bytes", "heatmaps", "queries", "cost"] {
+        assert!(page.contains(&format!("id=\"{section}\"")), "{section}");
+    }
+    assert!(page.len() <= 1_500_000, "{} bytes", page.len());
+    let html = project.ok(&[&advise[..], &["--report", "-"]].concat());
+    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "only the page is printed");
 }

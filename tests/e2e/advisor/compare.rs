@@ -188,8 +188,71 @@ fn a_page_holds_what_json_prints() {
 }
 
 /// The data that a page holds as JSON.
-fn data_of(page: &str) -> Value {
+pub fn data_of(page: &str) -> Value {
     let marked = page.split("<script").find(|part| part.contains("application/json") && part.contains("id=\"data\""));
     let text = marked.unwrap().split_once('>').unwrap().1.split("</script>").next().unwrap();
     serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_scan_counts_every_draw() {
+    let project = balloons();
+    let pressures = [900, 500, 100, 30];
+    let list = pressures.map(|pressure| pressure.to_string()).join(", ");
+    project.write(
+        "q.toml",
+        format!("[query.high]\nwhere = \"pressure < $p\"\ncolumns = [\"temperature\"]\nparams = {{ p = [{list}] }}\n"),
+    );
+    let layouts = "BALLOON_NEW_CELLS,BALLOON_EVENTS,BALLOON_WEEK_SERIALIZED";
+    let found = project.json(&["compare", "weather-balloons", "--layouts", layouts, "--queries", "q.toml"]);
+    project.run_job("weather-balloons");
+    let numbers = |column: &str| -> Vec<u64> {
+        let of = |pressure| {
+            project.sql(&format!("select {column} as n from BALLOON_EVENTS where pressure < {pressure}"))[0]["n"]
+                .as_u64()
+        };
+        let mut numbers: Vec<u64> = pressures.iter().map(|pressure| of(pressure).unwrap_or_default()).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let records = numbers("count(*)");
+    assert!(records[0] < records[3], "{records:?}");
+    for (name, numbers) in [
+        ("records_returned", records),
+        ("values_returned", numbers("count(temperature)")),
+        ("bytes_returned", numbers("sum(length(cast(temperature as varchar)))")),
+    ] {
+        for layout in &found {
+            let query = &layout["queries"][0];
+            assert_eq!((&query["need"], &query["draws"], &query["problem"]), (&json!("scan"), &json!(4), &Value::Null));
+            let seen = &query[name];
+            let (p50, p95) = (seen["p50"].as_u64().unwrap(), seen["p95"].as_u64().unwrap());
+            assert_eq!((p50, p95), (numbers[1], numbers[3]), "{name} {layout}");
+            assert_eq!(seen["mean"].as_f64().unwrap(), numbers.iter().sum::<u64>() as f64 / 4.0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn layouts_that_break_rules_come_last_and_say_why() {
+    let project = balloons();
+    let layouts = "[tables.BY_STATION]\nrow_key = \"{station}#{ts:ms}\"\n[tables.BY_STATION.families.m]\n\
+                   columns = [{ qualifier = \"p\", value = \"{pressure}\" }]\n\
+                   [tables.BY_TIME]\nrow_key = \"{ts:ms}#{station}\"\n[tables.BY_TIME.families.m]\n\
+                   columns = [{ qualifier = \"p\", value = \"{pressure}\" }]\n";
+    project.write("x.toml", layouts);
+    project.write("q.toml", "[query.sounding]\nper_second = 1\nwhere = \"ts >= $day\"\n");
+    let compare = ["compare", "weather-balloons", "--layouts", "x.toml", "--queries", "q.toml"];
+    let found = project.json(&compare);
+    let errors = |at: usize| -> Vec<&str> {
+        let findings = found[at]["findings"].as_array().unwrap();
+        let errors = findings.iter().filter(|finding| finding["severity"] == "error");
+        errors.map(|finding| finding["rule"].as_str().unwrap()).collect()
+    };
+    assert_eq!((errors(0), errors(1)), (vec![], vec!["K1"]));
+    assert_eq!((&found[0]["cost"]["place"], &found[1]["cost"]["place"]), (&json!(1), &json!(2)));
+    let shown = project.ok(&[&compare[..], &["--report", "page.html"]].concat());
+    assert!(shown.contains("BY_TIME: error[K1]") && !shown.contains("BY_STATION: error"), "{shown}");
+    let page = project.read("page.html");
+    assert!(page.contains("id=\"findings\"") && page.contains("x.toml:6"), "{}", page.len());
 }

@@ -34,6 +34,64 @@ fn a_heatmap_sums_to_what_is_there() {
     assert_eq!(sum, number("select count(*) as n from SENSOR"));
 }
 
+const QUERIES: &str = r#"
+[query.one_day]
+where = "meter = $meter and ts >= $day and ts < $day + interval '1 day'"
+params = { meter = [2, 12, 12], day = [2018-01-03T00:00:00Z, 2018-01-04T00:00:00Z, 2018-01-05T00:00:00Z] }
+
+[query.drawn]
+where = "meter = $meter and ts >= $day and ts < $day + interval '1 day'"
+params = { draw = 7 }
+
+[query.newest]
+where = "ts >= $day"
+params = { day = [2018-01-15T00:00:00Z] }
+"#;
+
+#[test]
+fn a_heatmap_of_reads_counts_what_the_draws_read() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    project.write("q.toml", QUERIES);
+    let number = |query: &str| project.sql(query)[0]["n"].as_u64().unwrap();
+    let map = |query: &str, slice: &str| {
+        let metric = format!("reads:{query}");
+        let map = project
+            .json(&["heatmap", "SENSOR", "--metric", &metric, "--queries", "q.toml", "--slice", slice])
+            .remove(0);
+        assert_eq!(map["metric"], metric);
+        assert_eq!(counts(&map), map["total"].as_u64().unwrap(), "{query} {slice}");
+        map
+    };
+    // Two draws read one row each, and the third another of the second's meter.
+    let of = |meter: u32, day: u32| {
+        format!(
+            "select count(*) as n from SENSOR where meter = {meter} and ts >= '2018-01-0{day}' and ts < '2018-01-0{}'",
+            day + 1
+        )
+    };
+    let expected = [(2, 3), (12, 4), (12, 5)].map(|(meter, day)| number(&of(meter, day))).iter().sum::<u64>();
+    assert!(expected > 0);
+    for slice in ["1h", "1d", "5d"] {
+        let found = map("one_day", slice);
+        assert_eq!((found["total"].as_u64().unwrap(), &found["draws"]), (expected, &json!(3)), "{slice}");
+    }
+    // A scan reads what is older than it wants, too.
+    assert_eq!(map("newest", "1d")["total"].as_u64().unwrap(), number("select count(*) as n from SENSOR"));
+    let drawn = map("drawn", "1h");
+    assert_eq!(drawn["draws"], 7);
+    assert_eq!(drawn, map("drawn", "1h"), "the same draws each time");
+    let reads = ["heatmap", "SENSOR", "--metric", "reads:one_day", "--queries", "q.toml"];
+    let shown = project.ok(&reads);
+    assert!(shown.starts_with("reads:one_day of SENSOR, 3 draws: "), "{shown}");
+    assert!(shown.contains("records at most"), "{shown}");
+    let csv = project.ok(&[&reads[..], &["--output", "csv"]].concat());
+    assert!(csv.starts_with("slice,bucket,first_key,reads"), "{csv}");
+    project.ok(&[&reads[..], &["--report", "page.html"]].concat());
+    let page = project.read("page.html");
+    assert!(page.contains("\"metric\":\"reads:one_day\"") && page.contains("Heatmap of SENSOR"));
+}
+
 #[test]
 fn patterns_are_named() {
     let readings = |row_key: &str| {
@@ -64,6 +122,13 @@ fn what_cannot_be_shown_is_said() {
     project.run_job("smart-meters");
     let message = project.fails(2, &["heatmap", "SENSR"]);
     assert!(message.contains("SENSOR"), "{message}");
+    let message = project.fails(2, &["heatmap", "SENSOR", "--metric", "reads"]);
+    assert!(message.contains("reads:one_day"), "{message}");
+    let message = project.fails(2, &["heatmap", "SENSOR", "--metric", "reads:one_day"]);
+    assert!(message.contains("--queries"), "{message}");
+    project.write("q.toml", QUERIES);
+    let message = project.fails(2, &["heatmap", "SENSOR", "--metric", "reads:day", "--queries", "q.toml"]);
+    assert!(message.contains("one_day"), "{message}");
     let timeless =
         readings_job!("in/*.csv", "", "").replace("value = \"{kwh}\" }", "value = \"{kwh}\", timestamp = 0 }");
     let project = Project::new("j", &timeless);

@@ -147,10 +147,11 @@ def message(event):
 
 
 def encode(table, rows):
-    """Cells by row key, and column: timestamp to value; source rows by row key and second; cells that were replaced."""
+    """Cells by row key, and column: timestamp to value; source rows by row key and second; source rows of which a cell was
+    replaced, and these cells."""
     (family, declared), = table["families"].items()
-    cells, writes, replaced, lists = {}, {}, 0, {}
-    for row in rows:
+    cells, writes, replaced, lists, owners, losers = {}, {}, 0, {}, {}, set()
+    for number, row in enumerate(rows):
         events = [row]
         if "unpivot" in table:
             events = [{**row, "metric": name, "value": row[name]} for name in table["unpivot"] if row[name] is not None]
@@ -183,8 +184,11 @@ def encode(table, rows):
                 qualifier, time, value = cell
                 versions = cells.setdefault(key, {}).setdefault((family.encode(), qualifier), {})
                 # An ID, or a qualifier that is the value, is the same for every row that writes it.
-                replaced += time in versions and qualifier != b"ID" and value != b""
+                if time in versions and qualifier != b"ID" and value != b"":
+                    replaced += 1
+                    losers.add(owners[key, qualifier, time])
                 versions[time] = value
+                owners[key, qualifier, time] = number
     for (key, qualifier), events in lists.items():
         seen, joined = set(), b""
         for time, content in sorted(events, key=lambda event: event[0]):
@@ -198,7 +202,7 @@ def encode(table, rows):
             for versions in columns.values():
                 for time in sorted(versions, reverse=True)[most:]:
                     del versions[time]
-    return cells, writes, replaced
+    return cells, writes, len(losers), replaced
 
 
 # Numbers.
@@ -268,7 +272,7 @@ def spread(writes, first, last):
 
 
 def measured(table, rows, first, last):
-    cells, writes, replaced = encode(table, rows)
+    cells, writes, losers, replaced = encode(table, rows)
     parts = {"key": 0, "family": 0, "qualifier": 0, "value": 0, "timestamp": 0}
     by_row, bytes_of, versions = [], {}, []
     for key, columns in cells.items():
@@ -292,6 +296,7 @@ def measured(table, rows, first, last):
         "bytes_a_row": quantiles(list(bytes_of.values())),
         "largest_row": {"key": largest.decode(), "cells": by_row[list(cells).index(largest)], "bytes": bytes_of[largest]},
         "versions_a_column": quantiles(versions),
+        "overwritten_rows": losers,
         "overwritten_cells": replaced,
         **spread(writes, first, last),
     }
@@ -322,9 +327,14 @@ def check(folder, file):
     seconds = [row["ts"] // 10 ** 6 for row in rows]
     found = [json.loads(line) for line in file.read_text().splitlines()]
     assert [layout["layout"] for layout in found] == list(job["tables"]), [layout["layout"] for layout in found]
+    expected = {name: measured(table, rows, min(seconds), max(seconds)) for name, table in job["tables"].items()}
+    least = min(layout["bytes_as_cells"] for layout in expected.values())
     for layout in found:
-        table = job["tables"][layout["layout"]]
-        wrong = differs(layout["layout"], measured(table, rows, min(seconds), max(seconds)), layout)
+        table, own = job["tables"][layout["layout"]], expected[layout["layout"]]
+        own["duplication"] = own["bytes_as_cells"] / least
+        # Files have every row and value in some form: less than a hundredth of the cells would be too little.
+        assert own["bytes_as_cells"] / 100 < layout["own_bytes"] < own["bytes_as_cells"] * 2 + 65536, layout["own_bytes"]
+        wrong = differs(layout["layout"], own, layout)
         if wrong:
             sys.exit(f"{wrong}\n{table}")
     print(len(found), "layouts")

@@ -167,6 +167,7 @@ fn commands_print_the_keys_of_the_reference() {
         salted.replace("[tables.T]", "[tables.SALTED]").replace("[tables.T.", "[tables.SALTED."),
     );
     check("lint", &["lint", "salted", "--data"]);
+    check("compare", &["compare", "salted"]);
     fs::remove_dir_all(project.path("jobs/salted")).unwrap();
     check("lint --rules", &["lint", "--rules"]);
     check("check --data", &["check", "j", "--data"]);
@@ -191,6 +192,7 @@ fn commands_print_the_keys_of_the_reference() {
     check("compare", &["compare", "j", "--queries", "q.toml"]);
     check("compare", &["compare", "j", "--sample", "99%"]);
     check("heatmap", &["heatmap", "T"]);
+    check("heatmap", &["heatmap", "T", "--metric", "reads:day", "--queries", "q.toml"]);
     check("advise", &["advise", "j", "--queries", "q.toml"]);
     check(
         "delete",

@@ -97,3 +97,27 @@ fn pages_hold_what_the_commands_print() {
     assert!(project.fails(2, &["report", "k", "--report", "k.html"]).contains("j"));
     assert!(!project.path("k.html").exists());
 }
+
+#[test]
+fn files_of_several_windows_count_in_each_of_them() {
+    let project = Project::new("j", JOB);
+    for day in 0..39 {
+        let date = if day < 31 { format!("2020-01-{:02}", day + 1) } else { format!("2020-02-{:02}", day - 30) };
+        project.write(&format!("in/{date}.csv"), format!("meter,ts,kwh\n1,{date}T06:00:00Z,1\n2,{date}T07:00:00Z,1\n"));
+    }
+    let record = project.run_job("j");
+    assert_eq!(record["compactions"][0]["windows"], 1, "January is one file: {record}");
+    project.ok(&["describe", "T", "--report", "page.html"]);
+    let page = project.read("page.html");
+    let (_, windows) = page.split_once("id=\"windows-title\"").unwrap();
+    let (windows, _) = windows.split_once("</section>").unwrap();
+    let lines: Vec<&str> = windows.lines().filter(|line| line.contains("<th scope=\"row\">2020-")).collect();
+    assert_eq!(lines.len(), 39);
+    for line in lines {
+        let numbers: Vec<&str> =
+            line.split("<td class=\"n\">").skip(1).map(|cell| cell.split("</td>").next().unwrap()).collect();
+        assert_eq!(&numbers[..3], ["1", "2", "2"], "files, rows and cells: {line}");
+        assert_ne!(numbers[3].split(' ').next(), Some("0"), "{line}");
+    }
+    assert!(windows.contains("spread over these evenly"));
+}

@@ -11,6 +11,7 @@ use crate::advice::pairs::{Pair, pairs};
 use crate::comparison::{Comparison, Economy, compare, economy};
 use crate::cost::Prices;
 use crate::error::{AdvisorError, Result};
+use crate::lint::{Severity, lint_apart};
 use crate::queries::draw_specs;
 use crate::trial::{Candidate, Sample, Trial, TrialOptions};
 
@@ -160,7 +161,9 @@ fn measured(asking: Asking<'_>, text: &str, sample: Option<Sample>) -> Result<(C
     let trial = Trial::load(&job, asking.storage, &candidates, &options)?;
     let comparison = compare(&trial, None)?;
     let economy = economy(&trial, &comparison, asking.workload, &specs, asking.prices)?;
-    Ok((comparison, economy))
+    let reports = lint_apart(&job, &job.tables, &job.text, None);
+    let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
+    Ok((comparison, economy.with_errors(&errors)))
 }
 
 /// A job from its text: job files are known by the names of their directories.

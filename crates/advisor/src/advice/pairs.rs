@@ -33,8 +33,11 @@ pub fn pairs(comparison: &Comparison, economy: &Economy, workload: &Workload, pr
             economy.answers.get(*at).is_some_and(|answers| answers.iter().all(|it| it.asked.is_some()));
         asked_everywhere && economy.costs.get(*at).is_some()
     };
-    let single =
-        economy.costs.iter().filter(|cost| cost.unservable.is_none() && !cost.is_sequential).map(|cost| cost.month.1);
+    let single = economy
+        .costs
+        .iter()
+        .filter(|cost| cost.unservable.is_none() && cost.errors == 0 && !cost.is_sequential)
+        .map(|cost| cost.month.1);
     let single = single.fold(f64::INFINITY, f64::min);
     let layouts: Vec<usize> = (0..comparison.layouts.len()).filter(servable).collect();
     let mut found = Vec::new();
@@ -50,8 +53,11 @@ pub fn pairs(comparison: &Comparison, economy: &Economy, workload: &Workload, pr
 
 fn pair(first: usize, second: usize, economy: &Economy, workload: &Workload, prices: &Prices) -> Option<Pair> {
     let costs = (economy.costs.get(first)?, economy.costs.get(second)?);
-    let is_hot =
-        |cost: &Cost| cost.is_sequential || matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)));
+    let is_hot = |cost: &Cost| {
+        cost.is_sequential
+            || cost.errors > 0
+            || matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)))
+    };
     if is_hot(costs.0) || is_hot(costs.1) {
         return None;
     }

@@ -3,7 +3,7 @@
 use tidetable_runner::workload::{Need, Workload};
 
 use crate::comparison::compare::{Compared, Comparison};
-use crate::cost::{Cost, Demand, Prices, Score, Unservable, cost, score};
+use crate::cost::{Cost, Demand, Prices, Ranges, Score, Unservable, cost, score};
 use crate::error::{AdvisorError, Result};
 use crate::queries::{Asked, ask};
 use crate::trial::{DrawSpec, Trial};
@@ -33,6 +33,20 @@ pub struct Economy {
     pub costs: Vec<Cost>,
     /// For each layout.
     pub scores: Vec<Score>,
+    /// The costs of all layouts for each changed workload.
+    changed: Vec<Vec<Cost>>,
+}
+
+impl Economy {
+    /// The same, with layouts that break so many rules of severity `error`: these come last.
+    #[must_use]
+    pub fn with_errors(mut self, errors: &[usize]) -> Self {
+        for costs in std::iter::once(&mut self.costs).chain(&mut self.changed) {
+            costs.iter_mut().zip(errors).for_each(|(cost, errors)| cost.errors = *errors);
+        }
+        self.scores = score(&self.costs, &self.changed);
+        self
+    }
 }
 
 /// Asks the queries of `workload`, with the rows that the trial drew by `specs`, and estimates what each layout costs.
@@ -77,7 +91,7 @@ pub fn economy(
     let seconds = comparison.layouts.iter().filter_map(|it| it.measured.seconds);
     let seconds = seconds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
     let demand = Demand::new(workload, rows.fold(0.0, f64::max), seconds);
-    let costs = costs_of(comparison, &answers, &demand, workload, prices);
+    let costs = costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices));
     let mut changed = Vec::new();
     for change in CHANGES {
         for at in 0..workload.queries.len() {
@@ -85,13 +99,14 @@ pub fn economy(
             for answer in answers.iter_mut().filter_map(|answers| answers.get_mut(at)?.asked.as_mut()) {
                 answer.per_second *= change;
             }
-            changed.push(costs_of(comparison, &answers, &demand, workload, prices));
+            changed.push(costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices)));
         }
     }
     let writes = Demand { writes_per_second: demand.writes_per_second * 10.0, ..demand };
-    changed.push(costs_of(comparison, &answers, &writes, workload, prices));
+    changed.push(costs_of(comparison, &answers, &writes, Ranges::ByNodes, (workload, prices)));
+    changed.push(costs_of(comparison, &answers, &demand, Ranges::Many, (workload, prices)));
     let scores = score(&costs, &changed);
-    Ok(Economy { demand, answers, costs, scores })
+    Ok(Economy { demand, answers, costs, scores, changed })
 }
 
 /// Columns of the source that are values: neither times nor parts of a row key.
@@ -104,12 +119,13 @@ pub(crate) fn value_columns(trial: &Trial) -> Vec<String> {
     fields.map(|(_, field)| field.name.clone()).collect()
 }
 
-/// Notes answers to the last query that differ from the first.
+/// Notes answers to the last query that differ from those of the first layout, in the first draw that does.
 fn agree(answers: &mut [Vec<Answer>]) {
-    let values = |answers: &Vec<Answer>| answers.last()?.asked.as_ref().map(|asked| asked.first_values);
+    let values = |answers: &Vec<Answer>| Some(answers.last()?.asked.as_ref()?.by_draw.clone());
     let Some(first) = answers.iter().find_map(values) else { return };
     for answers in answers {
-        if let (Some(own), Some(answer)) = (values(answers).filter(|own| *own != first), answers.last_mut())
+        let differs = values(answers).and_then(|own| own.into_iter().zip(&first).find(|(own, first)| own != *first));
+        if let (Some((own, first)), Some(answer)) = (differs, answers.last_mut())
             && answer.problem.is_none()
         {
             answer.problem = Some(format!("it returns {own} values where the first layout returns {first}"));
@@ -121,12 +137,12 @@ fn costs_of(
     comparison: &Comparison,
     answers: &[Vec<Answer>],
     demand: &Demand,
-    workload: &Workload,
-    prices: &Prices,
+    ranges: Ranges,
+    (workload, prices): (&Workload, &Prices),
 ) -> Vec<Cost> {
     let of = |(compared, answers): (&Compared, &Vec<Answer>)| {
         let asked: Vec<Asked> = answers.iter().filter_map(|answer| answer.asked.clone()).collect();
-        let mut cost = cost((&compared.measured, &compared.spread, &asked), demand, workload, prices);
+        let mut cost = cost((&compared.measured, &compared.spread, &asked), demand, ranges, workload, prices);
         let lacks = answers.iter().find(|answer| answer.asked.is_none());
         let worse = answers.iter().find(|answer| {
             let query = workload.queries.iter().find(|query| query.name == answer.query);

@@ -38,10 +38,7 @@ impl Demand {
     /// scale their rate is taken, and without `keep` their span.
     pub fn new(workload: &Workload, rows: f64, seconds: (i64, i64)) -> Self {
         let span = (seconds.1 - seconds.0 + 1).max(1) as f64;
-        let Scale { entities, every, rows_per_second } = &workload.scale;
-        let number: f64 = entities.iter().map(|(_, number)| number).product();
-        let by_entity = every.filter(|_| !entities.is_empty()).map(|every| number * SECOND as f64 / every as f64);
-        let writes_per_second = rows_per_second.or(by_entity).unwrap_or(rows / span);
+        let writes_per_second = declared_rate(&workload.scale).unwrap_or(rows / span);
         let kept = workload.keep.map_or(span, |keep| keep as f64 / SECOND as f64);
         let kept_rows = writes_per_second * kept;
         Self { writes_per_second, kept_rows, factor: if rows > 0.0 { kept_rows / rows } else { 0.0 } }
@@ -51,6 +48,24 @@ impl Demand {
     pub fn days(&self) -> f64 {
         self.kept_rows / self.writes_per_second.max(f64::MIN_POSITIVE) * SECOND as f64 / DAY as f64
     }
+}
+
+/// Into how many ranges the known keys are thought to be cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ranges {
+    /// 10, or 100 for more than 10 nodes.
+    #[default]
+    ByNodes,
+    /// 100.
+    Many,
+}
+
+/// Source rows a second, if a workload declares how many there will be.
+pub fn declared_rate(scale: &Scale) -> Option<f64> {
+    let Scale { entities, every, rows_per_second } = scale;
+    let number: f64 = entities.iter().map(|(_, number)| number).product();
+    let by_entity = every.filter(|_| !entities.is_empty()).map(|every| number * SECOND as f64 / every as f64);
+    rows_per_second.or(by_entity)
 }
 
 /// What a layout costs.
@@ -77,6 +92,8 @@ pub struct Cost {
     /// Whether keys grow with time. A layout that does comes after all that do not, whatever it costs: its writes go to
     /// one end of the table however many nodes there are.
     pub is_sequential: bool,
+    /// Rules of schema design that it breaks, of severity `error`. A layout with errors comes after all without.
+    pub errors: usize,
     /// For each query.
     pub queries: Vec<QueryLoad>,
     /// Bytes that queries see a second.
@@ -132,6 +149,7 @@ impl fmt::Display for Unservable {
 pub fn cost(
     (measured, spread, asked): (&Measured, &Spread, &[Asked]),
     demand: &Demand,
+    ranges: Ranges,
     workload: &Workload,
     prices: &Prices,
 ) -> Cost {
@@ -167,7 +185,8 @@ pub fn cost(
         f64::from(workload.clusters) * one
     };
     let nodes = (nodes_for(stored.0), nodes_for(stored.1));
-    let shares = if nodes.1 > FEW_NODES { &spread.many } else { &spread.few };
+    let is_many = ranges == Ranges::Many || nodes.1 > FEW_NODES;
+    let shares = if is_many { &spread.many } else { &spread.few };
     let range = shares.quantile(950) * write_load;
     let row = spread.rows.quantile(950) * write_load;
     let unservable = match (row > target, range > target && nodes.1 > 1.0) {
@@ -186,6 +205,7 @@ pub fn cost(
         month: (month(stored.0), month(stored.1)),
         unservable,
         bytes_seen: queries.iter().map(|query| query.bytes_seen).sum(),
+        errors: 0,
         is_sequential: patterns(spread).contains(&Pattern::Sequential),
         queries,
     }
@@ -207,7 +227,7 @@ mod tests {
     fn asked(per_second: f64, need: Need, rows: f64, bytes: f64) -> Asked {
         let seen = |mean: f64| Seen { mean, ..Seen::default() };
         let none = Seen::default();
-        let (query, draws, first_values) = (String::new(), 1, 0);
+        let (query, draws) = (String::new(), 1);
         let (rows, bytes) = (seen(rows), seen(bytes));
         Asked {
             query,
@@ -221,7 +241,7 @@ mod tests {
             records: none,
             values: none,
             value_bytes: none,
-            first_values,
+            by_draw: Vec::new(),
         }
     }
 
@@ -243,7 +263,7 @@ mod tests {
         let spread = Spread::default();
         let small = asked(17_000.0, Need::Range, 1.0, 100.0);
         let large = asked(2.0, Need::Range, 5.0, 220e6);
-        let found = cost((&measured, &spread, &[small, large]), &demand, &workload, &prices);
+        let found = cost((&measured, &spread, &[small, large]), &demand, Ranges::ByNodes, &workload, &prices);
         assert_eq!((found.write_load, found.read_load), (4.0, 1.0 + 2.0));
         let stored = 1024.0 * 28_000.0 * 864_000.0;
         let nodes = (7.0_f64 / 0.6).max(stored / 2.5e12).ceil();
@@ -253,7 +273,7 @@ mod tests {
         assert_eq!(found.unservable, None);
         let dearer = Prices { region: "x".to_owned(), ..prices.clone() };
         let dearer = Prices { node: crate::cost::prices::Node { hour: 6.5, ..dearer.node.clone() }, ..dearer };
-        assert!(cost((&measured, &spread, &[]), &demand, &workload, &dearer).month.0 > found.month.0);
+        assert!(cost((&measured, &spread, &[]), &demand, Ranges::ByNodes, &workload, &dearer).month.0 > found.month.0);
     }
 
     #[test]
@@ -265,7 +285,7 @@ mod tests {
         let all = |share: f64| Shares { by_slice: vec![(0, share)] };
         let of = |few: f64, rows: f64| {
             let spread = Spread { few: all(few), rows: all(rows), ..Spread::default() };
-            cost((&measured, &spread, &[]), &demand, &workload, &prices).unservable
+            cost((&measured, &spread, &[]), &demand, Ranges::ByNodes, &workload, &prices).unservable
         };
         assert_eq!(of(0.1, 0.001), None);
         assert_eq!(of(1.0, 0.001), Some(Unservable::Range(2.0)));

@@ -4,6 +4,6 @@ mod estimate;
 mod prices;
 mod score;
 
-pub use estimate::{Cost, Demand, GIB, QueryLoad, Unservable, cost};
+pub use estimate::{Cost, Demand, GIB, QueryLoad, Ranges, Unservable, cost, declared_rate};
 pub use prices::Prices;
 pub use score::{Score, score};

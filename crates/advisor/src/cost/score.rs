@@ -13,8 +13,8 @@ pub struct Score {
     pub robust: f64,
 }
 
-/// Ranks layouts: those that cannot be served last, before them those whose keys grow with time, then by the dearer of both monthly prices, then by the bytes that queries
-/// see; equal ones in their order. `changed` has the costs of all layouts for each changed workload.
+/// Ranks layouts: those that cannot be served last, before them those with errors, before them those whose keys grow with time,
+/// then by the dearer of both monthly prices, then by the bytes that queries see; equal ones in their order. `changed` has the costs of all layouts for each changed workload.
 pub fn score(costs: &[Cost], changed: &[Vec<Cost>]) -> Vec<Score> {
     let order = ranked(costs);
     let dominated = |at: usize| {
@@ -38,7 +38,10 @@ pub fn score(costs: &[Cost], changed: &[Vec<Cost>]) -> Vec<Score> {
 fn ranked(costs: &[Cost]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     let key = |at: &usize| {
-        costs.get(*at).map(|cost| (cost.unservable.is_some(), cost.is_sequential, cost.month.1, cost.bytes_seen))
+        costs.get(*at).map(|cost| {
+            let Cost { unservable, errors, is_sequential, .. } = cost;
+            (unservable.is_some(), *errors > 0, *is_sequential, cost.month.1, cost.bytes_seen)
+        })
     };
     order.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal));
     order
@@ -60,6 +63,7 @@ mod tests {
             nodes: (1.0, 1.0),
             month: (month, month),
             unservable: (!served).then_some(Unservable::Row(1.0)),
+            errors: 0,
             is_sequential: false,
             queries: Vec::new(),
             bytes_seen,
@@ -69,6 +73,12 @@ mod tests {
     #[test]
     fn keys_that_grow_with_time_come_after_all_others() {
         let costs = [Cost { is_sequential: true, ..cost(1.0, 1.0, true) }, cost(9.0, 9.0, true), cost(1.0, 1.0, false)];
+        assert_eq!(score(&costs, &[]).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1, 3]);
+    }
+
+    #[test]
+    fn layouts_with_errors_come_after_those_without() {
+        let costs = [Cost { errors: 2, ..cost(1.0, 1.0, true) }, cost(9.0, 9.0, true), cost(1.0, 1.0, false)];
         assert_eq!(score(&costs, &[]).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1, 3]);
     }
 

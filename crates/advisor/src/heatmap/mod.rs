@@ -2,8 +2,12 @@
 
 mod map;
 mod patterns;
+mod reads;
 mod stored;
+mod written;
 
 pub use map::{Heatmap, MOST_BUCKETS};
 pub use patterns::{Pattern, patterns};
-pub use stored::{Metric, StoredTable, stored_heatmap};
+pub use reads::{StoredReads, stored_reads};
+pub use stored::StoredTable;
+pub use written::{Metric, stored_heatmap};

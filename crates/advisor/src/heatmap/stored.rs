@@ -1,4 +1,4 @@
-//! Heatmaps of a table that is loaded.
+//! A loaded table: its row keys, with the times at which its rows were written.
 
 use std::sync::Arc;
 
@@ -6,30 +6,19 @@ use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::time::SECOND;
 use tidetable_layout::{KeyRange, Projection, StoredSchema};
-use tidetable_sql::cells_of_block;
 use tidetable_store::Snapshot;
 
 use crate::error::{AdvisorError, Result};
-use crate::heatmap::map::Heatmap;
 use crate::spread::{Axis, WriteLog};
-use crate::trial::{PartBytes, Write};
+use crate::trial::Write;
 
-/// What a heatmap counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Metric {
-    /// Source rows written.
-    #[default]
-    Writes,
-    /// Cells, by their timestamps. Those at timestamp 0 count when their row is first written.
-    Cells,
-    /// The bytes of these cells.
-    Bytes,
-}
+/// Bytes of row keys that are held, so that they need not be read a second time.
+const KEPT_KEYS: usize = 64 << 20;
 
 /// A loaded table, whose records tell when its rows were written.
 #[derive(Debug)]
 pub struct StoredTable {
-    snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
 }
 
 impl StoredTable {
@@ -44,12 +33,9 @@ impl StoredTable {
         Ok(Self { snapshot })
     }
 
-    /// Calls `visit` for each row key in order, with its source rows by ascending second: the records of the group that
-    /// has the most of them in the row. Reads keys and timestamps, no values.
-    ///
-    /// # Errors
-    /// If the table cannot be read, or `visit` fails.
-    pub fn each_key(&self, mut visit: impl FnMut(&[u8], &[Write]) -> Result<()>) -> Result<()> {
+    /// Calls `visit` for each row key in order, with the seconds of its source rows, ascending: of the records of the group
+    /// that has the most of them in the row. Reads keys and timestamps, no values.
+    fn each_key(&self, mut visit: impl FnMut(&[u8], &[i64]) -> Result<()>) -> Result<()> {
         let schema = Arc::clone(self.snapshot.schema());
         let mut projection = Projection { groups: vec![None; schema.groups.len()] };
         for at in timed(&schema) {
@@ -61,7 +47,7 @@ impl StoredTable {
             }
         }
         let Some(range) = self.snapshot.whole(&KeyRange::all()) else { return Ok(()) };
-        let (mut key, mut writes) = (Vec::new(), Vec::<Write>::new());
+        let (mut key, mut seconds) = (Vec::new(), Vec::new());
         for block in self.snapshot.scan(&range, &projection)? {
             let block = block?;
             let groups: Vec<_> = block.groups.iter().flatten().collect();
@@ -70,102 +56,131 @@ impl StoredTable {
                 let Some(times) = fullest.and_then(|group| group.timestamps.as_ref()?.get(group.records(row))) else {
                     continue;
                 };
-                writes.clear();
-                writes.extend(times.iter().map(|time| Write { second: time.div_euclid(SECOND), rows: 1 }));
-                if writes.is_empty() {
+                seconds.clear();
+                seconds.extend(times.iter().map(|time| time.div_euclid(SECOND)));
+                if seconds.is_empty() {
                     continue;
                 }
-                writes.sort_unstable_by_key(|write| write.second);
+                seconds.sort_unstable();
                 key.clear();
                 block.keys.write(row, &mut key);
-                visit(&key, &writes)?;
+                visit(&key, &seconds)?;
             }
         }
         Ok(())
     }
 
-    /// First and last second written; `None` if the table is empty.
-    fn seconds(&self) -> Result<Option<(i64, i64)>> {
-        let mut seconds: Option<(i64, i64)> = None;
-        self.each_key(|_, writes| {
-            if let (Some(first), Some(last)) = (writes.first(), writes.last()) {
-                let (least, most) = seconds.unwrap_or((first.second, last.second));
-                seconds = Some((least.min(first.second), most.max(last.second)));
-            }
+    /// Reads keys and times, once.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub(super) fn history(&self) -> Result<History> {
+        let mut history = History { keys: Some(KeyList::default()), ..History::default() };
+        self.each_key(|key, seconds| {
+            history.seconds.extend_from_slice(seconds);
+            history.ends.push(history.seconds.len());
+            history.keys = history.keys.take().and_then(|keys| keys.with(key));
             Ok(())
         })?;
-        Ok(seconds)
+        Ok(history)
+    }
+
+    /// Calls `visit` for each row key of `history`, in order.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub(super) fn each_name(&self, history: &History, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        match &history.keys {
+            Some(keys) => keys.each(visit),
+            None => self.each_key(|key, _| {
+                visit(key);
+                Ok(())
+            })?,
+        }
+        Ok(())
     }
 }
 
 /// Groups whose records have times.
-fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
+pub(super) fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
     let groups = schema.groups.iter().enumerate();
     groups.filter(|(_, group)| group.timestamps == TimestampKind::Stored).map(|(at, _)| at)
 }
 
-/// The heatmap of a loaded table, with slices at least `width` seconds wide, and its writes; `None` if it is empty.
-///
-/// # Errors
-/// If the table cannot be read.
-pub fn stored_heatmap(table: &StoredTable, metric: Metric, width: Option<i64>) -> Result<Option<(Heatmap, WriteLog)>> {
-    let Some(seconds) = table.seconds()? else { return Ok(None) };
-    let axis = Axis::new(seconds, width);
-    let mut log = WriteLog::new(axis);
-    table.each_key(|_, writes| {
-        log.add_key(writes);
-        Ok(())
-    })?;
-    let mut map = Heatmap::of_log(&log, |name| {
-        table.each_key(|key, _| {
-            name(key);
-            Ok(())
-        })
-    })?;
-    if metric != Metric::Writes {
-        let names = std::mem::take(&mut map.buckets);
-        map = count_cells(table, &log, metric)?;
-        map.buckets = names;
-    }
-    Ok(Some((map, log)))
+/// When the rows of a table were written.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// Of all source rows, key after key.
+    seconds: Vec<i64>,
+    /// For each key, the end of its seconds.
+    ends: Vec<usize>,
+    /// `None` if they are too many to be held.
+    keys: Option<KeyList>,
 }
 
-/// Cells or their bytes.
-fn count_cells(table: &StoredTable, log: &WriteLog, metric: Metric) -> Result<Heatmap> {
-    let mut first = vec![0; log.keys as usize];
-    for (slice, writes) in log.slices.iter().enumerate() {
-        for rank in &writes.new {
-            if let Some(first) = first.get_mut(*rank as usize) {
-                *first = slice;
-            }
+impl History {
+    /// The writes, in slices at least `width` seconds wide; `None` without rows.
+    pub(super) fn log(&self, width: Option<i64>) -> Option<WriteLog> {
+        let (first, last) = (self.seconds.iter().min()?, self.seconds.iter().max()?);
+        let mut log = WriteLog::new(Axis::new((*first, *last), width));
+        let (mut start, mut writes) = (0, Vec::new());
+        for end in &self.ends {
+            let own = self.seconds.get(start..*end).unwrap_or_default();
+            writes.clear();
+            writes.extend(own.iter().map(|second| Write { second: *second, rows: 1 }));
+            log.add_key(&writes);
+            start = *end;
+        }
+        Some(log)
+    }
+}
+
+/// Row keys, one after the other.
+#[derive(Debug, Default)]
+struct KeyList {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl KeyList {
+    /// With one more; `None` if it would be too long.
+    fn with(mut self, key: &[u8]) -> Option<Self> {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+        (self.bytes.len() + self.ends.len() * size_of::<usize>() <= KEPT_KEYS).then_some(self)
+    }
+
+    fn each(&self, mut visit: impl FnMut(&[u8])) {
+        let mut start = 0;
+        for end in &self.ends {
+            visit(self.bytes.get(start..*end).unwrap_or_default());
+            start = *end;
         }
     }
-    let mut map = Heatmap::new(log.axis, log.keys);
-    let schema = table.snapshot.schema();
-    let Some(range) = table.snapshot.whole(&KeyRange::all()) else { return Ok(map) };
-    let mut ranks = 0_u32;
-    for block in table.snapshot.scan(&range, &Projection::all(schema))? {
-        let block = block?;
-        let timed: Vec<_> = timed(schema).filter_map(|at| block.groups.get(at)?.as_ref()).collect();
-        // Rows without a timestamp are not on the time axis.
-        let rank_of: Vec<Option<u32>> = (0..block.keys.len())
-            .map(|row| {
-                let is_timed = timed.iter().any(|group| !group.records(row).is_empty());
-                is_timed.then(|| {
-                    ranks += 1;
-                    ranks - 1
-                })
-            })
-            .collect();
-        cells_of_block(schema, &block, |cell| {
-            let Some(rank) = rank_of.get(cell.row).copied().flatten() else { return Ok(()) };
-            let slice = match cell.timestamp {
-                0 => first.get(rank as usize).copied().unwrap_or_default(),
-                time => log.axis.slice_of(time.div_euclid(SECOND)),
-            };
-            map.add(rank, slice, if metric == Metric::Bytes { PartBytes::of(&cell).total() } else { 1 });
-            Ok(())
-        })?;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_held_up_to_a_limit() {
+        let mut keys = KeyList::default();
+        for key in [&b"a"[..], b"", b"bc"] {
+            keys = keys.with(key).unwrap();
+        }
+        let mut seen = Vec::new();
+        keys.each(|key| seen.push(key.to_vec()));
+        assert_eq!(seen, [&b"a"[..], b"", b"bc"]);
+        assert!(keys.with(&vec![0; KEPT_KEYS]).is_none());
     }
-    Ok(map)
+
+    #[test]
+    fn a_history_is_a_log() {
+        let history = History { seconds: vec![5, 5, 9, 7], ends: vec![3, 4], keys: None };
+        let log = history.log(Some(1)).unwrap();
+        assert_eq!((log.keys, log.axis.start, log.axis.slices, log.total()), (2, 5, 5, 4));
+        assert_eq!((&log.slices[0].rows[..], &log.slices[2].rows[..]), (&[(0, 2)][..], &[(1, 1)][..]));
+        assert!(History::default().log(None).is_none());
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs all rules over a job.
 
 use tidetable_runner::Job;
+use tidetable_runner::job::Table;
 
 use super::facts::DataFacts;
 use super::finding::Finding;
@@ -23,6 +24,13 @@ impl Report {
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity >= severity).count()
     }
+}
+
+/// Checks tables each by itself, as if it were the only one of the job: alternatives, of which one will be chosen. `text` is
+/// that of the file which declares them.
+pub fn lint_apart(job: &Job, tables: &[Table], text: &str, data: Option<&DataFacts>) -> Vec<Report> {
+    let alone = |table: &Table| Job { tables: vec![table.clone()], text: text.to_owned(), ..job.clone() };
+    tables.iter().map(|table| lint(&alone(table), data)).collect()
 }
 
 /// Checks the tables of a job against all rules; those that need data are silent without.

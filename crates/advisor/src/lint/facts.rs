@@ -1,5 +1,7 @@
 //! What the rows of a job say about its tables: the numbers that rules compare with limits.
 
+use crate::trial::Overwritten;
+
 /// The data of a job.
 #[derive(Debug, Clone, Default)]
 pub struct DataFacts {
@@ -39,8 +41,12 @@ pub struct TableFacts {
     pub largest_cell: CellFacts,
     /// The row whose events have most distinct seconds.
     pub longest_row: RowFacts,
-    /// Cells that later source rows replaced.
-    pub overwritten: u64,
+    /// What later source rows replaced.
+    pub overwritten: Overwritten,
+    /// Bytes as cells if the cells of an event were one message in each family.
+    pub message_bytes: u64,
+    /// Most versions of a column of a row.
+    pub most_versions: u64,
     /// The row with most source rows in one second, where cells were replaced.
     pub overwritten_key: Vec<u8>,
     /// The row that most slices write.
@@ -103,6 +109,10 @@ pub struct QueryFacts {
     pub cells: u64,
     /// Values it returns.
     pub values: u64,
+    /// Key ranges it reads.
+    pub ranges: u64,
+    /// The aggregate it wants of values, `sum`, `min` or `max`, if it wants nothing else.
+    pub aggregate: Option<&'static str>,
 }
 
 /// A row.
@@ -155,6 +165,8 @@ pub struct WriteFacts {
     pub median: u64,
     /// Rank 95 of 100.
     pub high: u64,
+    /// Source rows a second, if the queries declare how many there will be.
+    pub declared: Option<f64>,
 }
 
 /// Why rows cannot be encoded.

@@ -17,9 +17,10 @@ mod subject;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod words;
 
-pub use check::{Report, lint};
+pub use check::{Report, lint, lint_apart};
 pub use facts::{
     CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
     ValueFacts, WriteFacts,
@@ -29,4 +30,4 @@ pub use found::Measure;
 pub use rule::{Needs, Rule, Severity};
 pub use rules::RULES;
 pub use sarif::sarif;
-pub use survey::survey;
+pub use survey::{survey, survey_compared};

@@ -65,5 +65,7 @@ pub(crate) const PERFORMANCE: &str = "https://cloud.google.com/bigtable/docs/per
 pub(crate) const KEY_VISUALIZER: &str = "https://cloud.google.com/bigtable/docs/keyvis-patterns";
 /// "Garbage collection".
 pub(crate) const GARBAGE: &str = "https://cloud.google.com/bigtable/docs/garbage-collection";
+/// "Aggregate data at write time".
+pub(crate) const AGGREGATE: &str = "https://cloud.google.com/bigtable/docs/writes#aggregate";
 /// The page of this program about `lint`.
 pub(crate) const GUIDE: &str = "docs/guide/lint.md";

@@ -6,7 +6,7 @@ use tidetable_sql::CellRef;
 use crate::error::Result;
 use crate::measure::distribution::{Distribution, Quantiles};
 use crate::measure::packed::{PackedSize, Packer};
-use crate::trial::{PartBytes, Row, TrialTable, Visitor};
+use crate::trial::{Overwritten, PartBytes, Row, TrialTable, Visitor};
 
 /// What a layout holds. Of a sample, unless scaled.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,8 +37,10 @@ pub struct Measured {
     pub largest_row: LargestRow,
     /// Versions a column of a row.
     pub versions_a_column: Quantiles,
-    /// Cells of source rows that later source rows replaced. Cells that follow from the row key do not count.
-    pub overwritten_cells: u64,
+    /// Source rows that lost cells to later source rows, and these cells. Cells that follow from the row key do not count.
+    pub overwritten: Overwritten,
+    /// Bytes of files of this program.
+    pub own_bytes: u64,
     /// First and last second written, since the epoch.
     pub seconds: Option<(i64, i64)>,
 }
@@ -78,7 +80,8 @@ pub fn measure(table: &TrialTable, packs: bool) -> Result<Measured> {
         bytes_a_row: bytes_a_row.quantiles(),
         largest_row: largest,
         versions_a_column: versions.quantiles(),
-        overwritten_cells: table.overwritten_cells()?,
+        overwritten: table.overwritten()?,
+        own_bytes: table.own_bytes()?,
         seconds: table.seconds,
     })
 }

@@ -1,15 +1,14 @@
 //! What queries read of a layout.
 
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch};
 use rayon::prelude::*;
+use tidetable_layout::KeyRange;
 use tidetable_layout::cell::ColumnText;
-use tidetable_layout::{Field, KeyRange};
 use tidetable_runner::workload::{Need, Query};
-use tidetable_sql::{Predicates, field_type};
 
-use crate::error::{AdvisorError, Result};
+use crate::error::Result;
 use crate::measure::{Distribution, Measured};
-use crate::queries::parameters::predicates;
+use crate::queries::plan::{Planned, plan};
 use crate::trial::{Draw, DrawSpec, PartBytes, Row, TrialTable, Visitor};
 
 /// What a query reads of a layout, over its draws.
@@ -37,8 +36,8 @@ pub struct Asked {
     pub values: Seen,
     /// Bytes of these values as text.
     pub value_bytes: Seen,
-    /// Values of the first draw: layouts that answer alike have the same.
-    pub first_values: u64,
+    /// Values of each draw: layouts that answer alike have the same.
+    pub by_draw: Vec<u64>,
 }
 
 /// A number over the draws of a query.
@@ -66,8 +65,8 @@ struct Counted {
     is_point: bool,
 }
 
-/// Plans `query` on a layout with what was drawn for it, and counts what it reads and returns. `values` are the columns that
-/// count as values where the query names none. Of a query that reads all rows only the first draw is counted.
+/// Plans `query` on a layout with what was drawn for it, and counts what it reads and returns, for every draw. `values` are
+/// the columns that count as values where the query names none. All draws that read all rows are counted in one pass.
 ///
 /// # Errors
 /// If the predicate is none over the records of the layout, or reading fails.
@@ -78,68 +77,45 @@ pub fn ask(
     (spec, draws): (&DrawSpec, &[Draw]),
     values: &[String],
 ) -> Result<Asked> {
-    let schema = table.layout.records_schema();
-    let field = |field: &arrow::datatypes::FieldRef| {
-        field_type(field.data_type()).map(|kind| Field { name: field.name().clone(), kind })
-    };
-    let columns: Vec<Field> = schema.fields().iter().filter_map(field).collect();
-    let predicates_of = Predicates::new(&columns);
     let unpivots = !table.layout.spec().unpivot.is_empty();
     let wanted: Vec<&str> = match (unpivots, query.columns.is_empty()) {
         (true, _) => vec!["value"],
         (false, true) => values.iter().map(String::as_str).collect(),
         (false, false) => query.columns.iter().map(String::as_str).collect(),
     };
-    let planned: Vec<_> = predicates(query, &spec.columns, draws)?
-        .into_iter()
-        .map(|predicate| {
-            let failed = |source| AdvisorError::Predicate { query: query.name.clone(), source };
-            let predicate = predicates_of.compile(&of_columns(&predicate, query, unpivots)).map_err(failed)?;
-            let bounds = predicate.bounds().to_vec();
-            Ok((table.layout.key_ranges(&bounds), predicate))
-        })
-        .collect::<Result<_>>()?;
+    let planned = plan(&table.layout, query, &spec.columns, draws)?;
     // The ranges of a query without any bound: all keys, or all after a literal or a salt.
     let whole = table.layout.key_ranges(&[]);
-    let is_scan = |ranges: &[KeyRange]| ranges == whole;
-    let scans = planned.iter().any(|(ranges, _)| is_scan(ranges));
-    let counted = planned.get(..if scans { planned.len().min(1) } else { planned.len() }).unwrap_or_default();
-    let counted: Vec<Counted> = counted
+    let mut counted: Vec<Counted> = planned
         .par_iter()
-        .map(|(ranges, predicate)| {
-            let mut counted = Counted {
-                ranges: ranges.len() as u64,
-                is_scan: is_scan(ranges),
-                is_point: ranges.iter().all(|range| range.only_key().is_some()),
-                ..Counted::default()
-            };
+        .map(|draw| {
+            let mut counted = Counted::of_ranges(&draw.ranges, &whole);
             if counted.is_scan {
                 (counted.rows, counted.cells, counted.bytes) = (measured.rows, measured.cells, measured.bytes.total());
+                return Ok(counted);
             }
-            for range in ranges {
-                if !counted.is_scan {
-                    let mut seen = SeenRows::default();
-                    table.visit_in(range, &mut seen)?;
-                    counted.rows += seen.rows;
-                    counted.cells += seen.cells;
-                    counted.bytes += seen.bytes.total();
-                }
-                table.each_record(range, |batch| {
-                    let matching = predicate.matching(batch)?;
-                    counted.records += matching.num_rows() as u64;
-                    let columns = wanted.iter().filter_map(|name| matching.column_by_name(name));
-                    for column in columns {
-                        counted.values += (column.len() - column.null_count()) as u64;
-                        counted.value_bytes += text_bytes(column.as_ref());
-                    }
-                    Ok(())
-                })?;
+            for range in &draw.ranges {
+                let mut seen = SeenRows::default();
+                table.visit_in(range, &mut seen)?;
+                counted.rows += seen.rows;
+                counted.cells += seen.cells;
+                counted.bytes += seen.bytes.total();
+                table.each_record(range, |batch| counted.add(draw, batch, &wanted))?;
             }
             Ok(counted)
         })
         .collect::<Result<_>>()?;
+    let mut scans: Vec<(&Planned, &mut Counted)> =
+        planned.iter().zip(&mut counted).filter(|(_, counted)| counted.is_scan).collect();
+    if !scans.is_empty() {
+        for range in &whole {
+            table.each_record(range, |batch| {
+                scans.par_iter_mut().try_for_each(|(draw, counted)| counted.add(draw, batch.clone(), &wanted))
+            })?;
+        }
+    }
     let need = match counted.iter().all(|it| it.is_point) {
-        _ if scans => Need::Scan,
+        _ if counted.iter().any(|it| it.is_scan) => Need::Scan,
         true => Need::Point,
         false => Need::Range,
     };
@@ -157,7 +133,7 @@ pub fn ask(
         records: Seen::of(counted.iter().map(|it| it.records.min(limit))),
         values: seen(|it| it.values),
         value_bytes: seen(|it| it.value_bytes),
-        first_values: counted.first().map_or(0, |it| it.values),
+        by_draw: counted.iter().map(|it| it.values).collect(),
     })
 }
 
@@ -174,13 +150,27 @@ fn text_bytes(column: &dyn Array) -> u64 {
         .sum()
 }
 
-/// The predicate, with the names of the wanted columns where they are records of their own.
-fn of_columns(predicate: &str, query: &Query, unpivots: bool) -> String {
-    if !unpivots || query.columns.is_empty() {
-        return predicate.to_owned();
+impl Counted {
+    /// A draw with these ranges, before anything is read; `whole` are those of a query without any bound.
+    fn of_ranges(ranges: &[KeyRange], whole: &[KeyRange]) -> Self {
+        Self {
+            ranges: ranges.len() as u64,
+            is_scan: ranges == whole,
+            is_point: ranges.iter().all(|range| range.only_key().is_some()),
+            ..Self::default()
+        }
     }
-    let names: Vec<String> = query.columns.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
-    format!("({predicate}) and metric in ({})", names.join(", "))
+
+    /// Adds the records of a batch that match, and their values of the columns `wanted`.
+    fn add(&mut self, draw: &Planned, batch: RecordBatch, wanted: &[&str]) -> Result<()> {
+        let matching = draw.predicate.matching(batch)?;
+        self.records += matching.num_rows() as u64;
+        for column in wanted.iter().filter_map(|name| matching.column_by_name(name)) {
+            self.values += (column.len() - column.null_count()) as u64;
+            self.value_bytes += text_bytes(column.as_ref());
+        }
+        Ok(())
+    }
 }
 
 impl Seen {

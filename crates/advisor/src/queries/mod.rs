@@ -2,6 +2,8 @@
 
 mod ask;
 mod parameters;
+mod plan;
 
 pub use ask::{Asked, Seen, ask};
 pub use parameters::draw_specs;
+pub(crate) use plan::{plan, records_fields};

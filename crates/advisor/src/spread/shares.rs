@@ -58,6 +58,8 @@ pub struct Spread {
     pub rows: Shares,
     /// The row of the greatest share; of several, the first.
     pub hottest_row: Option<HotRow>,
+    /// The row of the most source rows in a slice; of several, the first.
+    pub busiest_row: Option<HotRow>,
     /// Mean place of the writes in the last tenth of the slices with writes less that in the first tenth: 1 if they went from
     /// the first key to the last, -1 the other way. The place of key r of n is (r + 1/2) / n.
     pub travel: f64,
@@ -88,6 +90,9 @@ pub fn spread(log: &WriteLog) -> Spread {
             out.rows.by_slice.push((slice, part));
             if out.hottest_row.is_none_or(|hottest| hottest.share < part) {
                 out.hottest_row = Some(HotRow { rank: most.0, slice, share: part, rows: most.1.into() });
+            }
+            if out.busiest_row.is_none_or(|busiest| busiest.rows < u64::from(most.1)) {
+                out.busiest_row = Some(HotRow { rank: most.0, slice, share: part, rows: most.1.into() });
             }
             let place = |(rank, rows): &(u32, u32)| (f64::from(*rank) + 0.5) * f64::from(*rows);
             places.push((writes.rows.iter().map(place).sum::<f64>() / f64::from(log.keys), total));

@@ -34,18 +34,18 @@ pub struct Draw {
 
 /// Keeps the rows with the least hashes, of each day: which they are does not depend on the order of the rows.
 #[derive(Debug)]
-pub(super) struct DrawCollector {
+pub(crate) struct DrawCollector {
     spec: DrawSpec,
     days: Mutex<BTreeMap<i64, BTreeSet<(u64, Draw)>>>,
 }
 
 impl DrawCollector {
-    pub(super) fn new(spec: DrawSpec) -> Self {
+    pub(crate) fn new(spec: DrawSpec) -> Self {
         Self { spec, days: Mutex::default() }
     }
 
     /// Looks at the rows of a batch with the event times in `time`.
-    pub(super) fn look(&self, batch: &RecordBatch, time: &str) {
+    pub(crate) fn look(&self, batch: &RecordBatch, time: &str) {
         let times = batch.column_by_name(time).and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>());
         let columns: Option<Vec<&ArrayRef>> = self.spec.columns.iter().map(|name| batch.column_by_name(name)).collect();
         let (Some(times), Some(columns)) = (times, columns) else { return };
@@ -88,7 +88,7 @@ impl DrawCollector {
     }
 
     /// The rows, in the order of their hashes.
-    pub(super) fn finish(self) -> Vec<Draw> {
+    pub(crate) fn finish(self) -> Vec<Draw> {
         let days = self.days.into_inner().unwrap_or_else(PoisonError::into_inner);
         let all = || days.values().flatten();
         let newest = all().map(|(_, draw)| draw.time).max().unwrap_or_default();

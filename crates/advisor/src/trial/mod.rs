@@ -10,12 +10,14 @@ mod entity;
 mod load;
 mod prepare;
 mod rejects;
+mod stored;
 mod table;
 
 pub use candidate::Candidate;
-pub(crate) use draws::time_literal;
 pub use draws::{Draw, DrawSpec};
+pub(crate) use draws::{DrawCollector, time_literal};
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
 pub use rejects::TrialReject;
+pub use stored::Overwritten;
 pub use table::{PartBytes, Row, TrialTable, Visitor, Write};

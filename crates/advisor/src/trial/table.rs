@@ -2,14 +2,14 @@
 
 use std::ops::AddAssign;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::time::SECOND;
-use tidetable_layout::{Block, Group, KeyRange, Layout, Projection};
+use tidetable_layout::{Group, KeyRange, Layout, Projection};
 use tidetable_sql::{CellRef, SqlError, cells_of_block};
+use tidetable_store::Snapshot;
 use tidetable_store::load::LoadStats;
-use tidetable_store::{ScanRange, Snapshot};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
@@ -34,10 +34,10 @@ pub struct TrialTable {
     pub seconds: Option<(i64, i64)>,
     /// The layout.
     pub layout: Layout,
-    snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
     /// The family of the counter, and its group.
     family: String,
-    group: usize,
+    pub(super) group: usize,
 }
 
 /// Source rows that wrote to one row in one second.
@@ -261,51 +261,6 @@ impl TrialTable {
             }
         }
         Ok(())
-    }
-
-    /// Cells of source rows that later source rows replaced. Cells that follow from the row key and the qualifier do not
-    /// count: every row writes the same.
-    ///
-    /// # Errors
-    /// If the encoded layout cannot be read.
-    pub fn overwritten_cells(&self) -> Result<u64> {
-        // The load counted those that it sorted together.
-        let together = self.stats.overwritten;
-        let Some(range) = self.snapshot.whole(&KeyRange::all()) else { return Ok(together) };
-        if range.ssts.len() < 2 {
-            return Ok(together);
-        }
-        let mut apart = 0;
-        for sst in &range.ssts {
-            apart += self.counted_cells(&ScanRange { ssts: vec![sst.clone()], ..range.clone() })?;
-        }
-        Ok(together + apart.saturating_sub(self.counted_cells(&range)?))
-    }
-
-    /// Cells of columns in which the newest wins, and whose values do not follow from the row key.
-    fn counted_cells(&self, range: &ScanRange) -> Result<u64> {
-        let snapshot = self.snapshot.including_expired();
-        let (schema, layout) = (snapshot.schema(), snapshot.layout());
-        let cells = |block: &Block| {
-            let mut cells = 0;
-            for ((at, group), held) in schema.groups.iter().enumerate().zip(&block.groups) {
-                let Some(held) = held.as_ref().filter(|_| !group.keeps_duplicates()) else { continue };
-                let counts = |column: usize| {
-                    group.columns.get(column).is_some_and(|it| it.merge.is_newest())
-                        && !layout.follows_from_key(at, column)
-                };
-                let columns = (0..group.columns.len()).filter(|column| counts(*column));
-                if group.packed.is_some() {
-                    cells += if columns.count() > 0 { held.len() } else { 0 };
-                    continue;
-                }
-                let values = columns.filter_map(|column| held.columns.get(column)?.as_ref());
-                cells += values.map(|values| values.len() - values.null_count()).sum::<usize>();
-            }
-            cells as u64
-        };
-        let blocks = snapshot.scan(range, &Projection::all(schema))?;
-        blocks.map(|block| Ok(cells(&block?))).sum()
     }
 }
 

@@ -129,14 +129,20 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "advise",
         [
             ("tidetable advise readings.csv --queries q.toml", "layouts for a data file"),
-            ("tidetable advise smart-meters --queries q.toml --write chosen", "and a job with the best of them"),
+            (
+                "tidetable advise smart-meters --queries q.toml --write chosen --report page.html",
+                "a job with the best of them, and a page",
+            ),
         ],
     ),
     (
         "heatmap",
         [
             ("tidetable heatmap SENSOR", "where writes went, by time"),
-            ("tidetable heatmap SENSOR --metric bytes --slice 1h --report page.html", "bytes by the hour, as a page"),
+            (
+                "tidetable heatmap SENSOR --metric reads:one_day --queries q.toml --report page.html",
+                "what a query reads, as a page",
+            ),
         ],
     ),
     (

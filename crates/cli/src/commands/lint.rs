@@ -129,7 +129,7 @@ fn text(finding: &Finding, path: &str, job: &Job) -> String {
 }
 
 /// A number without a fraction where it has none.
-fn number_text(number: f64) -> String {
+pub fn number_text(number: f64) -> String {
     let text = format!("{number:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

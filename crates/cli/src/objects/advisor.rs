@@ -24,7 +24,10 @@ pub const COMPARED: &[Key] = &[
     key("bytes_a_row", Object(QUANTILES), "bytes as cells a row, by nearest rank"),
     key("largest_row", Object(LARGEST), "the row of the most bytes"),
     key("versions_a_column", Object(QUANTILES), "versions a column of a row, by nearest rank"),
-    key("overwritten_cells", Integer, "cells of source rows that later source rows replaced"),
+    key("own_bytes", Integer, "bytes of the files of this program that hold it"),
+    key("duplication", Number, "bytes as cells, as a multiple of those of the layout that has the fewest"),
+    key("overwritten_rows", Integer, "source rows of which a later source row replaced a cell"),
+    key("overwritten_cells", Integer, "these cells"),
     key("first", OrNull(&Time), "the first second written"),
     key("last", OrNull(&Time), "the last second written"),
     key("slice_seconds", Integer, "width of a slice of time"),
@@ -35,21 +38,30 @@ pub const COMPARED: &[Key] = &[
     key("hottest_row", OrNull(&Object(HOTTEST)), "the row of the greatest such share"),
     key("travel", Number, "mean place, 0 to 1, of the writes of the last tenth of the slices less that of the first"),
     key("patterns", List(&Text), "`sequential`, `hot row`, `hot range`, `burst` or `even`"),
+    key("findings", List(&Object(LINTED)), "rules of schema design that it breaks, as of `lint --data`"),
     key("queries", List(&Object(ANSWERS)), "the queries of `--queries`; empty without it"),
     key("cost", OrNull(&Object(COST)), "what the layout costs; null without `--queries`"),
+];
+
+const LINTED: &[Key] = &[
+    key("rule", Text, "the rule"),
+    key("severity", Text, "`error`, `warn` or `info`"),
+    key("message", Text, "what is wrong"),
+    key("keys", List(&Text), "row keys or values that show it"),
 ];
 
 const ANSWERS: &[Key] = &[
     key("query", Text, "the query"),
     key("per_second", OrNull(&Number), "how often it is asked"),
     key("need", OrNull(&Text), "`point`, `range` or `scan`: the worst of the draws; null if the layout cannot answer"),
-    key("draws", OrNull(&Integer), "draws; of a scan only the first is counted"),
+    key("draws", OrNull(&Integer), "draws, each of which is counted"),
     key("ranges", OrNull(&Object(SEEN)), "key ranges"),
     key("rows_seen", OrNull(&Object(SEEN)), "rows in them"),
     key("cells_seen", OrNull(&Object(SEEN)), "cells of these rows"),
     key("bytes_seen", OrNull(&Object(SEEN)), "bytes of these cells"),
     key("records_returned", OrNull(&Object(SEEN)), "records that match"),
     key("values_returned", OrNull(&Object(SEEN)), "values of the wanted columns in them"),
+    key("bytes_returned", OrNull(&Object(SEEN)), "bytes of these values as text"),
     key("problem", OrNull(&Text), "what is wrong with the answer, or why there is none"),
 ];
 
@@ -65,7 +77,7 @@ const COST: &[Key] = &[
     key(
         "robust",
         Number,
-        "part of the workloads with a weight times 10 or 0, or writes times 10, in which it is the best",
+        "part of the changed workloads (a weight times 10 or 0, writes times 10, 100 ranges) in which it is the best",
     ),
     key("unservable", OrNull(&Text), "why no number of nodes serves it"),
     key("month_low", Number, "a month of all clusters, packed by zstd"),
@@ -120,7 +132,8 @@ const HOTTEST: &[Key] = &[
 /// `heatmap`.
 pub const HEATMAP: &[Key] = &[
     key("table", Text, "the table"),
-    key("metric", Text, "`writes`, `cells` or `bytes`"),
+    key("metric", Text, "`writes`, `cells`, `bytes` or `reads:QUERY`"),
+    key("draws", OrNull(&Integer), "draws of the query; null of other metrics"),
     key("rows", Integer, "rows on the map"),
     key("start", Time, "start of the first slice"),
     key("slice_seconds", Integer, "width of a slice"),

@@ -54,6 +54,9 @@ pub struct WindowBar {
     pub cells: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Whether some of them hold other windows, too: their numbers are then its share of what they hold.
+    #[serde(default)]
+    pub shares_files: bool,
 }
 
 /// A version.

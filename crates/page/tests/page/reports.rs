@@ -105,6 +105,7 @@ pub fn table() -> TablePage {
                 rows: 100,
                 cells: 2_400,
                 bytes: 2_900 + day * 13,
+                shares_files: day < 5,
             })
             .collect(),
         versions: (1..4)

@@ -35,6 +35,7 @@ pub(super) static QUERY: Section = Section {
         key("order", ValueShape::Text).says("`newest`: the newest first."),
         key("limit", ValueShape::Whole).says("Most records it wants."),
         key("atomic", ValueShape::Flag).says("Whether it must see the rows it reads at one moment."),
+        key("aggregate", ValueShape::Text).says("`sum`, `min` or `max`, if it wants nothing but this of the values."),
         key("must", ValueShape::Text).says("The worst it may need: `point`, `range` or `scan`."),
     ],
 };

@@ -71,6 +71,8 @@ pub struct Query {
     pub limit: Option<u64>,
     /// Whether it must see the rows it reads at one moment.
     pub atomic: bool,
+    /// `sum`, `min` or `max`, if it wants nothing but this of the values.
+    pub aggregate: Option<&'static str>,
     /// The worst it may need.
     pub must: Option<Need>,
     /// Byte range of its predicate in the file.
@@ -185,6 +187,7 @@ fn query(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<Query> {
     let newest = fields.choice(reader, "order", &[("newest", true)]);
     let must = [("point", Some(Need::Point)), ("range", Some(Need::Range)), ("scan", Some(Need::Scan))];
     let must = fields.choice(reader, "must", &must);
+    let aggregate = fields.choice(reader, "aggregate", &["sum", "min", "max"].map(|kind| (kind, Some(kind))));
     let limit = whole(reader, &fields, "limit", 1..=i64::MAX).and_then(|limit| u64::try_from(limit).ok());
     let per_second = number(reader, &fields, "per_second").unwrap_or(0.0);
     let predicate = predicate?;
@@ -198,6 +201,7 @@ fn query(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<Query> {
         newest,
         limit,
         atomic: fields.flag("atomic").unwrap_or(false),
+        aggregate,
         must,
     })
 }
@@ -332,6 +336,7 @@ must = "range"
 where = "meter = $m"
 params = { m = [1, 2], name = ["it's", "b"] }
 atomic = true
+aggregate = "sum"
 "#;
 
     fn problems(text: &str) -> Vec<(usize, String)> {
@@ -354,6 +359,7 @@ atomic = true
         assert_eq!(one.params, Params::Data { draw: 20, seed: 7, age: Some(7 * DAY) });
         assert_eq!(one.columns, ["kwh"]);
         assert_eq!((two.per_second, two.atomic, two.must), (0.0, true, None));
+        assert_eq!((one.aggregate, two.aggregate), (None, Some("sum")));
         let list = |name: &str, values: [&str; 2]| (name.to_owned(), values.map(str::to_owned).to_vec());
         assert_eq!(two.params, Params::Lists(vec![list("m", ["1", "2"]), list("name", ["'it''s'", "'b'"])]));
     }

@@ -58,6 +58,9 @@ pub struct StripeInspection {
 pub struct ChunkInspection {
     /// Which stream.
     pub stream: String,
+    /// Group it belongs to.
+    #[serde(skip)]
+    pub group: usize,
     /// Group and column it belongs to, if it is of a column.
     #[serde(skip)]
     pub column: Option<(usize, usize)>,
@@ -95,12 +98,13 @@ impl Reader {
         let meta = self.entry(index)?;
         let head = self.head(index, meta)?;
         let (mut qualifier_bytes, mut patterns, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
-        for group in 0..self.schema().groups.len() {
-            let group = head.group(group, self.schema(), meta)?;
+        for at in 0..self.schema().groups.len() {
+            let group = head.group(at, self.schema(), meta)?;
             qualifier_bytes.push(group.dictionary_bytes() as u64);
             patterns.push(group.pattern_count());
             chunks.extend(group.streams().map(|stream| ChunkInspection {
                 stream: stream.part.to_string(),
+                group: at,
                 column: stream.part.column(),
                 codec: stream.codec.name(),
                 pages: stream.page_count(),

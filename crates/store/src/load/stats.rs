@@ -36,6 +36,10 @@ pub struct LoadStats {
     pub cells: u64,
     /// Cells that later cells of the same load replaced.
     pub overwritten: u64,
+    /// Source rows of which a later one of the same load replaced a cell. Those of rows that were written apart, because
+    /// memory was full between them, are not known. In no run record.
+    #[serde(skip)]
+    pub overwritten_rows: u64,
     /// Rows over the 100 MB that Bigtable recommends.
     pub large_rows: u64,
     /// The largest of them.
@@ -78,6 +82,7 @@ impl LoadStats {
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
+        self.overwritten_rows += other.overwritten_rows;
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;
         self.add_largest(other.largest_row.as_ref());

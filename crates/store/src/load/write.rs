@@ -1,7 +1,8 @@
 //! Writes the sorted pieces of a window as SSTs.
 
+use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -57,10 +58,11 @@ impl<'t> SstWriter<'t> {
         let mut batches = pieces.chunks(rayon::current_num_threads() * 4).peekable();
         let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
         let mut encoded = Vec::new();
+        let lost = Mutex::new(HashSet::new());
         loop {
             let batch = batches.next();
             let (next, written) = rayon::join(
-                || self.encode_batch(&window, &order, batch.unwrap_or_default(), ranks),
+                || self.encode_batch(&window, &order, batch.unwrap_or_default(), ranks, &lost),
                 || files.write(std::mem::take(&mut encoded)),
             );
             stats.write += written?;
@@ -70,6 +72,7 @@ impl<'t> SstWriter<'t> {
             (self.on_written)(order.events(batch.unwrap_or_default()))?;
             if batch.is_none() {
                 files.end();
+                stats.overwritten_rows = lost.into_inner().unwrap_or_else(PoisonError::into_inner).len() as u64;
                 return Ok(stats);
             }
         }
@@ -81,10 +84,13 @@ impl<'t> SstWriter<'t> {
         order: &RowOrder,
         batch: &[Range<usize>],
         ranks: &AllRanks,
+        lost: &Mutex<HashSet<u32>>,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         let clock = Instant::now();
-        let encoded: Vec<_> =
-            batch.par_iter().map(|rows| self.encode(window, order, rows.clone(), ranks)).collect::<Result<_>>()?;
+        let encoded: Vec<_> = batch
+            .par_iter()
+            .map(|rows| self.encode(window, order, rows.clone(), ranks, lost))
+            .collect::<Result<_>>()?;
         let mut stats = LoadStats { encode: clock.elapsed(), ..LoadStats::default() };
         let mut all = Vec::new();
         for (counts, stripes) in encoded {
@@ -104,13 +110,18 @@ impl<'t> SstWriter<'t> {
         order: &RowOrder,
         rows: Range<usize>,
         ranks: &AllRanks,
+        lost: &Mutex<HashSet<u32>>,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         // Stripes do not contain the uid.
         let options = &self.options(0);
         let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
         let built = rows::build(self.schema, window, order, rows, ranks, &repeats);
         let of_table = |error: StoreError| error.of_table(self.table.name());
-        let SortedPiece { block, overwritten, emptied } = built.map_err(of_table)?;
+        let SortedPiece { block, overwritten, lost: own, emptied } = built.map_err(of_table)?;
+        // A source row may lose cells in several pieces, and counts once.
+        if !own.is_empty() {
+            lost.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+        }
         let sizes = size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
         let cuts = stripe_splits(self.schema, &block, &self.limits);

@@ -13,6 +13,8 @@ use crate::lint::subject::TableSubject;
 const FAMILIES_ADVISED: usize = 100;
 /// Bytes of family and qualifier from which on names weigh more than most values.
 const NAME_ADVISED: f64 = 20.0;
+/// Part of the bytes that messages must save.
+const MESSAGE_SAVES: f64 = 0.2;
 /// Share of names in the bytes of a table.
 const NAME_SHARE: f64 = 0.3;
 
@@ -134,6 +136,35 @@ fn qualifier_length(table: &TableSubject<'_>) -> Vec<Found> {
         Found::new(Severity::Error, table.at(), message).measure(reject.rows as f64, 0.0, "rows")
     });
     found.collect()
+}
+
+pub(super) static MESSAGE: Rule = Rule {
+    id: "C4",
+    severity: Severity::Info,
+    needs: Needs::Data,
+    title: "cells of one event that would take 20 % fewer bytes as one message",
+    reason: "Row key, family, qualifier and timestamp are stored with every cell; a message in one cell has them once, but is read, \
+             written and filtered as a whole",
+    source: DESIGN,
+    check: Check::Table(message),
+};
+
+fn message(table: &TableSubject<'_>) -> Vec<Found> {
+    let groups = &table.table.layout.stored().groups;
+    // Messages are what it would become, and aggregates are merged cell by cell.
+    let cells = groups.iter().all(|group| group.packed.is_none() && !group.has_aggregates());
+    let Some(facts) = table.facts.filter(|facts| cells && facts.bytes > 0) else { return Vec::new() };
+    let saved = 1.0 - facts.message_bytes as f64 / facts.bytes as f64;
+    if facts.message_bytes as f64 > (1.0 - MESSAGE_SAVES) * facts.bytes as f64 {
+        return Vec::new();
+    }
+    let message = format!(
+        "{} bytes as cells, {} with a message for each event: {:.0} % less",
+        facts.bytes,
+        facts.message_bytes,
+        100.0 * saved
+    );
+    vec![Found::new(Severity::Info, table.at(), message).measure(saved, MESSAGE_SAVES, "of the bytes")]
 }
 
 pub(super) static COLLECTED: Rule = Rule {

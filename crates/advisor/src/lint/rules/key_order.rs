@@ -49,7 +49,7 @@ pub(super) static SALT: Rule = Rule {
     id: "K9",
     severity: Severity::Warn,
     needs: Needs::Job,
-    title: "the row key has a salt: a range of time is as many ranges as it has values",
+    title: "the row key has a salt: a range of time is as many ranges as it has values; silent if each query is one range",
     reason: "A salt spreads writes, and each question about a range of time is then asked once for each of its values; a \
              column that is asked for spreads them as well and is read as one range",
     source: TIME_SERIES,
@@ -61,6 +61,11 @@ fn salt(table: &TableSubject<'_>) -> Vec<Found> {
         FieldForm::Salt(count) => Some((field, count)),
         _ => None,
     });
+    let queries = table.facts.map(|facts| facts.queries.as_slice()).unwrap_or_default();
+    let widest = queries.iter().max_by_key(|query| (query.ranges, std::cmp::Reverse(&query.name)));
+    if widest.is_some_and(|query| query.ranges <= 1) {
+        return Vec::new();
+    }
     let found = salted.map(|(field, count)| {
         let at = table.key_at(field.span.clone());
         let is_time = field.name == table.time();
@@ -72,9 +77,15 @@ fn salt(table: &TableSubject<'_>) -> Vec<Found> {
             None if is_time => format!("a range of time is {count} ranges"),
             None => format!("a range over `{}` is {count} ranges; one value of it is one range", field.name),
         };
+        let (message, ranges) = match widest {
+            Some(query) => {
+                (format!("{message}; the query `{}` reads {}", query.name, query.ranges), query.ranges as f64)
+            }
+            None => (message, f64::from(count)),
+        };
         let severity = if promoted.is_some() { Severity::Warn } else { Severity::Info };
         let edit = promoted.and_then(|promoted| table.with_field(field, &promoted));
-        Found::new(severity, at, message).measure(f64::from(count), 1.0, "ranges a query").edit(edit)
+        Found::new(severity, at, message).measure(ranges, 1.0, "ranges a query").edit(edit)
     });
     found.collect()
 }

@@ -1,11 +1,12 @@
 //! What queries read of tables. Of several tables of a job a query is asked of the one that it reads least of.
 
+use tidetable_layout::Group;
 use tidetable_layout::outline::{PartContent, template_parts};
 use tidetable_layout::spec::FamilySpec;
 
 use crate::lint::facts::{QueryFacts, Reads};
 use crate::lint::found::Found;
-use crate::lint::rule::{Check, DESIGN, Needs, PERFORMANCE, Rule, Severity};
+use crate::lint::rule::{AGGREGATE, Check, DESIGN, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::{JobSubject, TableSubject};
 
 /// Cells read for each value that is returned.
@@ -99,6 +100,34 @@ fn atomic(job: &JobSubject<'_>) -> Vec<Found> {
         of_table(table, Found::new(Severity::Warn, table.whole_key(), message).measure(query.rows as f64, 1.0, "rows"))
     });
     found.collect()
+}
+
+pub(super) static AGGREGATES: Rule = Rule {
+    id: "C7",
+    severity: Severity::Info,
+    needs: Needs::Queries,
+    title: "single readings are kept, and all queries want one aggregate of them",
+    reason: "A family that aggregates merges what is written into one cell, so that the sum is read instead of made of all readings; \
+             the readings themselves are then not kept",
+    source: AGGREGATE,
+    check: Check::Table(aggregates),
+};
+
+fn aggregates(table: &TableSubject<'_>) -> Vec<Found> {
+    let queries = queries(table);
+    let Some(kind) = queries.first().and_then(|query| query.aggregate) else { return Vec::new() };
+    let same = queries.iter().all(|query| query.aggregate == Some(kind));
+    if !same || table.table.layout.stored().groups.iter().any(Group::has_aggregates) {
+        return Vec::new();
+    }
+    // A query that reads as many values as it wants has nothing to add up.
+    let most = queries.iter().map(|query| query.values).max().unwrap_or_default();
+    if most < 2 {
+        return Vec::new();
+    }
+    let message =
+        format!("every query wants the {kind} of its values: a family with `kind = \"{kind}\"` keeps only that");
+    vec![Found::new(Severity::Info, table.at(), message).measure(most as f64, 1.0, "values a query")]
 }
 
 pub(super) static FAMILIES_READ: Rule = Rule {

@@ -4,7 +4,7 @@ use chrono::{Datelike, NaiveDate};
 use tidetable_layout::error::Place;
 use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
 
-use crate::lint::facts::{RejectKind, shown};
+use crate::lint::facts::{RejectKind, RowFacts, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
 use crate::lint::subject::TableSubject;
@@ -13,7 +13,7 @@ pub(super) static VERSIONS: Rule = Rule {
     id: "R4",
     severity: Severity::Warn,
     needs: Needs::Job,
-    title: "a time series kept as versions of one cell",
+    title: "a time series kept as versions of one cell; silent if the data has one version of each",
     reason: "Versions are for corrections of a value: a series of them makes one row that grows for ever, while a row for each time \
              stays small and can be read by range",
     source: DESIGN,
@@ -22,7 +22,8 @@ pub(super) static VERSIONS: Rule = Rule {
 
 fn versions(table: &TableSubject<'_>) -> Vec<Found> {
     let stored = table.table.layout.stored();
-    if table.has_time() || stored.upsert {
+    let one_version = table.facts.is_some_and(|facts| facts.most_versions == 1);
+    if table.has_time() || stored.upsert || one_version {
         return Vec::new();
     }
     let of_one_column = |group: &&Group| {
@@ -58,6 +59,8 @@ const CELL_ADVISED: u64 = 10_000_000;
 const ROW_CELLS: u64 = 100_000;
 /// Cells from which on the growth of a row means something.
 const FEWEST_CELLS: u64 = 100;
+/// Days within which the limit of a growing row matters.
+const SOON: f64 = 365.0;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
@@ -65,7 +68,7 @@ pub(super) static ROW_SIZE: Rule = Rule {
     id: "R1",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "a row over 100 MB; an error over 256 MiB, the limit",
+    title: "a row over 100 MB, or that will be within a year as it grows now; an error over 256 MiB, the limit",
     reason: "A row is read and moved as one; over the limit it cannot be read at all",
     source: QUOTAS,
     check: Check::Table(row_size),
@@ -74,13 +77,35 @@ pub(super) static ROW_SIZE: Rule = Rule {
 fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(row) = table.facts.map(|facts| &facts.largest_row) else { return Vec::new() };
     let [advised, limit] = ROW_BYTES;
-    let (severity, passed) = match row.bytes {
-        bytes if bytes > limit => (Severity::Error, limit),
-        bytes if bytes > advised => (Severity::Warn, advised),
+    let grows = !table.has_time() && !table.table.spec.upsert && is_growing(row);
+    let (severity, passed, next) = match row.bytes {
+        bytes if bytes > limit => (Severity::Error, limit, None),
+        bytes if bytes > advised => (Severity::Warn, advised, Some(("256 MiB", limit))),
+        _ if grows && days_until(row, advised) <= SOON => (Severity::Warn, advised, Some(("100 MB", advised))),
         _ => return Vec::new(),
     };
-    let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes", row.bytes));
+    let day = next.filter(|_| grows).and_then(|(name, bytes)| Some((name, day_of(row, bytes)?)));
+    let when = day.map(|(name, day)| format!(", and has {name} on {day} if it goes on")).unwrap_or_default();
+    let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes{when}", row.bytes));
     vec![found.measure(row.bytes as f64, passed as f64, "bytes").keys([shown(&row.key)])]
+}
+
+/// Whether a quarter of the cells of a row, or more, came in the second half of its time.
+fn is_growing(row: &RowFacts) -> bool {
+    row.cells >= FEWEST_CELLS && row.later_cells * 4 >= row.cells && row.span > 0
+}
+
+/// Days from its last event until a row has so many bytes, if it grows as it did.
+fn days_until(row: &RowFacts, bytes: u64) -> f64 {
+    let rate = row.bytes as f64 / row.span.max(1) as f64;
+    bytes.saturating_sub(row.bytes) as f64 / rate.max(f64::MIN_POSITIVE) / DAY as f64
+}
+
+/// The day on which a row has so many bytes, if it grows as it did.
+fn day_of(row: &RowFacts, bytes: u64) -> Option<NaiveDate> {
+    let day = row.last as f64 / DAY as f64 + days_until(row, bytes);
+    // Beyond the calendar it is no date that anyone waits for.
+    NaiveDate::from_epoch_days(day.min(f64::from(i32::MAX)) as i32).filter(|day| day.year() < 10_000)
 }
 
 pub(super) static CELL_SIZE: Rule = Rule {
@@ -123,19 +148,11 @@ pub(super) static ENDLESS: Rule = Rule {
 
 fn endless(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(row) = table.facts.map(|facts| &facts.fullest_row) else { return Vec::new() };
-    let grows = row.cells >= FEWEST_CELLS && row.later_cells * 4 >= row.cells && row.span > 0;
-    if !grows || table.has_time() || table.table.spec.upsert {
+    if !is_growing(row) || table.has_time() || table.table.spec.upsert {
         return Vec::new();
     }
-    let rate = row.bytes as f64 / row.span as f64;
-    let left = ROW_BYTES[0].saturating_sub(row.bytes) as f64 / rate;
-    let day = (row.last as f64 + left) / DAY as f64;
-    // Beyond the calendar it is no date that anyone waits for.
-    let day = NaiveDate::from_epoch_days(day.min(f64::from(i32::MAX)) as i32);
-    let when = day
-        .filter(|day| day.year() < 10_000)
-        .map(|day| format!(", and has 100 MB on {day} if it goes on"))
-        .unwrap_or_default();
+    let day = day_of(row, ROW_BYTES[0]);
+    let when = day.map(|day| format!(", and has 100 MB on {day} if it goes on")).unwrap_or_default();
     let message =
         format!("a row has {} cells, {} of them from the second half of its time{when}", row.cells, row.later_cells);
     let key = &table.table.spec.row_key;

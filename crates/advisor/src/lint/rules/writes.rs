@@ -4,6 +4,7 @@ use crate::lint::facts::shown;
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, KEY_VISUALIZER, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::TableSubject;
+use crate::trial::Overwritten;
 
 /// Slices of time in which a row is written that make it a counter.
 const SLICES: u64 = 100;
@@ -54,20 +55,22 @@ pub(super) static OVERWRITTEN: Rule = Rule {
 };
 
 fn overwritten(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(facts) = table.facts.filter(|facts| facts.overwritten > 0) else { return Vec::new() };
+    let Some(facts) = table.facts.filter(|facts| facts.overwritten.rows > 0) else { return Vec::new() };
     if table.table.spec.upsert {
         return Vec::new();
     }
-    let message = format!("cells that replace others of the same row, column and timestamp: {}", facts.overwritten);
+    let Overwritten { rows, cells } = facts.overwritten;
+    let message = format!("later source rows replaced {cells} cells of {rows}: same row, column and timestamp");
     let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
-    vec![found.measure(facts.overwritten as f64, 0.0, "cells")]
+    vec![found.measure(rows as f64, 0.0, "source rows")]
 }
 
 pub(super) static ONE_RANGE: Rule = Rule {
     id: "W1",
-    severity: Severity::Warn,
+    severity: Severity::Error,
     needs: Needs::Data,
-    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and more",
+    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and \
+            more; an error if that range passes a node at the declared rate, a note if it does not, a warning without a rate",
     reason: "Nodes share a table by ranges of keys, so a range that takes half of the writes keeps one node busy, however many there are",
     source: KEY_VISUALIZER,
     check: Check::Table(one_range),
@@ -79,8 +82,14 @@ fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let message = format!("one of ten ranges of keys takes {:.0} % of the writes of a slice", 100.0 * writes.top_share);
-    let found = Found::new(Severity::Warn, table.whole_key(), message);
-    vec![found.measure(writes.top_share, TOP_SHARE, "of the writes")]
+    let Some(declared) = writes.declared else {
+        let found = Found::new(Severity::Warn, table.whole_key(), message);
+        return vec![found.measure(writes.top_share, TOP_SHARE, "of the writes")];
+    };
+    let rate = writes.top_share * declared;
+    let severity = if rate > NODE_RATE { Severity::Error } else { Severity::Info };
+    let message = format!("{message}: {rate:.0} a second at the declared rate");
+    vec![Found::new(severity, table.whole_key(), message).measure(rate, NODE_RATE, "writes a second")]
 }
 
 pub(super) static HOT_ROW: Rule = Rule {

@@ -2,21 +2,38 @@
 
 use std::path::Path;
 
+use tidetable_runner::workload::Workload;
 use tidetable_source::Storage;
 
 use super::*;
+use crate::queries::draw_specs;
 use crate::trial::{Candidate, Trial, TrialOptions};
 
 /// The findings of a job with its data.
-fn linted(project: &Path, job: &Job) -> Report {
+pub(super) fn linted(project: &Path, job: &Job) -> Report {
     let storage = Storage::new(project.to_owned(), None);
     let trial = Trial::load(job, &storage, &Candidate::of_job(job, &[]).unwrap(), &TrialOptions::default()).unwrap();
     let facts = survey(job, &trial, None).unwrap();
     lint(job, Some(&facts))
 }
 
+/// The same with a file of queries.
+fn linted_for(project: &Path, job: &Job, queries: &str) -> Report {
+    let workload = Workload::parse(Path::new("q.toml"), queries.to_owned()).unwrap();
+    let candidates = Candidate::of_job(job, &[]).unwrap();
+    let specs = draw_specs(&workload.queries, &candidates[0].schema).unwrap();
+    let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
+    let trial = Trial::load(job, &Storage::new(project.to_owned(), None), &candidates, &options).unwrap();
+    lint(job, Some(&survey(job, &trial, Some((&workload, &specs))).unwrap()))
+}
+
 /// The findings of a table `T` over rows of (second, columns), where absent columns are null.
 fn of_rows(row_key: &str, family: &str, rows: &[(usize, &str)]) -> Report {
+    asked_rows(row_key, family, rows, None)
+}
+
+/// The same for queries.
+pub(super) fn asked_rows(row_key: &str, family: &str, rows: &[(usize, &str)], queries: Option<&str>) -> Report {
     let (dir, job) = load(&format!(
         "name = \"case\"\n[sources.rows]\nfiles = [\"rows.csv\"]\ntime = \"ts\"\nmax_rejected = \"100%\"\ncolumns = {{ \
          ts = \"timestamp\", id = \"uint64\", user = \"text\", site = \"text\", week = \"text\", level = \"uint64\", \
@@ -31,10 +48,10 @@ fn of_rows(row_key: &str, family: &str, rows: &[(usize, &str)]) -> Report {
     };
     let text: String = rows.iter().map(line).collect();
     fs::write(dir.path().join("rows.csv"), format!("ts,id,user,site,week,level,value\n{text}")).unwrap();
-    linted(dir.path(), &job)
+    queries.map_or_else(|| linted(dir.path(), &job), |queries| linted_for(dir.path(), &job, queries))
 }
 
-const VALUE: &str =
+pub(super) const VALUE: &str =
     "[tables.T.families.F]\ngc = \"maxversions=1\"\ncolumns = [{ qualifier = \"V\", value = \"{value}\" }]\n";
 const ITEMS: &str = "[tables.T.families.F]\ncolumns = [{ qualifier = \"{level}\", value = \"{value}\" }]\n";
 

@@ -56,6 +56,10 @@ const REJECTED: &[(&str, &str)] = &[
     ("{id:be}#{ts:ms}", "K17"),
     ("{email}#{ts:ms}", "K13"),
     ("{region}#{balloon}#pressure#{week}", "K12"),
+    ("LoL#{ts:%Y%m%d}", "K1"),
+    ("{machine}#{ts:ms-reversed}", "K10"),
+    ("{kind}#{tenant}#{ts:%Y%m%d}", "K16"),
+    ("{user}#{number:05}", "C8"),
 ];
 
 /// Keys that the guides choose.

@@ -1,5 +1,6 @@
 //! Tests of the rules: each has a job that trips it, and a twin one step inside that does not.
 
+pub(crate) mod cases;
 pub(crate) mod data;
 pub(crate) mod fixtures;
 pub(crate) mod guides;

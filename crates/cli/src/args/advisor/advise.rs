@@ -40,6 +40,9 @@ pub struct Advise {
     /// Write a job with the best layout
     #[arg(long, value_name = "JOB")]
     pub write: Option<String>,
+    /// Write a page of HTML, too: the layouts measured in full, as of `compare --report`
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
 impl Advise {
@@ -53,6 +56,7 @@ impl Advise {
             sample: SAMPLE,
             timezone,
             write: Some(job.to_owned()),
+            report: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidetable_advisor::advice::{Advice, Asking, Pair, advise as propose_layouts};
 use tidetable_advisor::cost::Prices;
+use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::scaffold::propose;
 use tidetable_runner::workload::Workload;
@@ -15,12 +16,15 @@ use tidetable_runner::{Job, Project, runtime};
 use tidetable_source::Storage;
 use tokio::runtime::Handle;
 
-use super::rounded;
+use super::report::advice_page;
+use super::sections::Costed;
+use super::{command_line, rounded};
 use crate::args::{Advise, Global, Output};
 use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
-use crate::objects::write_object;
+use crate::objects::{shaped, write_object};
+use crate::output::page::PageFile;
 use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
@@ -29,6 +33,7 @@ const DATA: [&str; 9] = [".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst
 
 /// Proposes layouts, and writes the best into a job.
 pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
+    let page = PageFile::of(args.report.as_deref())?;
     let project = project(global)?;
     let workload = Workload::load(&args.queries)?;
     let prices = Prices::load(args.prices.as_deref())?;
@@ -50,16 +55,19 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
         with_pairs: args.max_tables > 1,
         stop: &stop,
     })?;
+    let objects = objects_of(&advice, &prices);
+    let mut shows = true;
+    if let Some(file) = &page {
+        let data = objects.iter().map(|object| shaped(object.clone(), objects::ADVICE)).collect();
+        let costed = Costed { workload: &workload, economy: &advice.economy, prices: &prices };
+        let title = format!("Layouts advised for {}", args.from);
+        file.write(global, &layouts_page(&advice_page(title, command_line(), &advice, costed, data))?)?;
+        shows = !file.is_stdout();
+    }
     let mut out = stdout();
     match global.output {
-        Output::Json => {
-            for at in 0..advice.comparison.layouts.len() {
-                write_object(&mut out, layout_object(&advice, at, &prices), objects::ADVICE)?;
-            }
-            for pair in &advice.pairs {
-                write_object(&mut out, pair_object(&advice, pair, &prices), objects::ADVICE)?;
-            }
-        }
+        _ if !shows => {}
+        Output::Json => objects.into_iter().try_for_each(|object| write_object(&mut out, object, objects::ADVICE))?,
         output => {
             table(&advice).write(output, &mut out)?;
             if output == Output::Table {
@@ -69,7 +77,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
     }
     if let Some(name) = &args.write {
         let path = write(&project, &job, &advice, name)?;
-        if global.output == Output::Table {
+        if global.output == Output::Table && shows {
             writeln!(out, "wrote {path}; next: tidetable run {name}")?;
         }
     }
@@ -119,6 +127,12 @@ fn write(project: &Project, job: &Job, advice: &Advice, name: &str) -> Result<St
     // Validates the written file.
     Job::load(project, name)?;
     Ok(shown)
+}
+
+/// What `--output json` prints: an object for each layout measured in full, then one for each pair.
+fn objects_of(advice: &Advice, prices: &Prices) -> Vec<Value> {
+    let layouts = (0..advice.comparison.layouts.len()).map(|at| layout_object(advice, at, prices));
+    layouts.chain(advice.pairs.iter().map(|pair| pair_object(advice, pair, prices))).collect()
 }
 
 fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
@@ -238,7 +252,7 @@ fn reasons(advice: &Advice, workload: &Workload, prices: &Prices, out: &mut impl
     }
     writeln!(
         out,
-        "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out).",
+        "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out, 100 ranges).",
         score.robust * 100.0
     )?;
     if let Some(pair) = advice.pairs.first() {

@@ -1,21 +1,24 @@
 //! `tidetable compare`: the layouts of a job, measured on its inputs.
 
 use std::io::Write;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use tidetable_advisor::comparison::{Compared, Comparison, Economy, compare as compare_trial, economy};
 use tidetable_advisor::cost::Prices;
+use tidetable_advisor::lint::{Report, Severity, lint_apart, survey_compared};
 use tidetable_advisor::measure::Quantiles;
 use tidetable_advisor::queries::draw_specs;
-use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
+use tidetable_advisor::trial::{Trial, TrialOptions};
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::workload::Workload;
 use tidetable_runner::{Job, runtime};
 
+use super::declared::Declared;
 use super::economy::{answers_of, cost_of, show};
-use super::report::{Costed, comparison_page};
+use super::findings::{linted, page_findings, show_errors};
+use super::report::comparison_page;
+use super::sections::Costed;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
 use crate::args::{Compare, Global, Output};
 use crate::commands::project;
@@ -31,10 +34,8 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let page = PageFile::of(args.report.as_deref())?;
     let project = project(global)?;
     let job = Job::load(&project, &args.job)?;
-    let candidates = match args.layouts.as_slice() {
-        [file] if file.ends_with(".toml") => Candidate::of_tables(&job, &job.tables_of(Path::new(file))?, &[])?,
-        named => Candidate::of_job(&job, named)?,
-    };
+    let declared = Declared::of(&job, &args.layouts)?;
+    let candidates = declared.candidates(&job)?;
     let workload = args.queries.as_deref().map(Workload::load).transpose()?;
     let prices = Prices::load(args.prices.as_deref())?;
     let specs = match (&workload, candidates.first()) {
@@ -49,14 +50,19 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let comparison = compare_trial(&trial, args.slice)?;
     let economy =
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
+    let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()))?;
+    let reports = lint_apart(&job, &declared.measured(&comparison), &declared.text, Some(&facts));
+    let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
+    let economy = economy.map(|economy| economy.with_errors(&errors));
     let sample = args.sample.map(|sample| sample.fraction);
-    let objects = objects_of(&comparison, economy.as_ref(), sample, &prices);
+    let objects = objects_of(&comparison, &reports, economy.as_ref(), sample, &prices);
     if let Some(file) = &page {
         let costed = workload.as_ref().zip(economy.as_ref());
         let costed = costed.map(|(workload, economy)| Costed { workload, economy, prices: &prices });
         let data = objects.iter().map(|object| shaped(object.clone(), objects::COMPARED)).collect();
         let title = format!("Layouts of {}", job.name);
-        let page = comparison_page(title, command_line(), &comparison, sample, costed, data);
+        let mut page = comparison_page(title, command_line(), &comparison, sample, costed, data);
+        page.findings = page_findings(&reports, &declared.path);
         file.write(global, &layouts_page(&page)?)?;
         if file.is_stdout() {
             return Ok(());
@@ -69,6 +75,7 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
             table(&comparison, sample.is_some()).write(output, &mut out)?;
             if output == Output::Table {
                 notes(&comparison, sample, &mut out)?;
+                show_errors(&comparison, &reports, &mut out)?;
                 if let Some(economy) = &economy {
                     show(economy, &comparison, &prices, &mut out)?;
                 }
@@ -80,9 +87,16 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
 }
 
 /// What `--output json` prints.
-fn objects_of(comparison: &Comparison, economy: Option<&Economy>, sample: Option<f64>, prices: &Prices) -> Vec<Value> {
+fn objects_of(
+    comparison: &Comparison,
+    reports: &[Report],
+    economy: Option<&Economy>,
+    sample: Option<f64>,
+    prices: &Prices,
+) -> Vec<Value> {
     let with_economy = |(at, layout): (usize, &Compared)| {
         let mut object = object(comparison, layout, sample);
+        object["findings"] = reports.get(at).map_or(json!([]), |report| report.findings.iter().map(linted).collect());
         object["queries"] = economy.map_or(json!([]), |economy| answers_of(economy, at));
         object["cost"] = economy.map_or(Value::Null, |economy| cost_of(economy, at, prices));
         object
@@ -116,7 +130,10 @@ fn object(comparison: &Comparison, compared: &Compared, sample: Option<f64>) -> 
         "bytes_a_row": quantiles(measured.bytes_a_row),
         "largest_row": { "key": hex(&largest.key), "cells": largest.cells, "bytes": largest.bytes },
         "versions_a_column": quantiles(measured.versions_a_column),
-        "overwritten_cells": measured.overwritten_cells,
+        "own_bytes": measured.own_bytes,
+        "duplication": rounded(duplication(comparison, bytes.total())),
+        "overwritten_rows": measured.overwritten.rows,
+        "overwritten_cells": measured.overwritten.cells,
         "first": measured.seconds.map(|(first, _)| micros(first)),
         "last": measured.seconds.map(|(_, last)| micros(last)),
         "slice_seconds": comparison.axis.width,
@@ -135,6 +152,12 @@ fn object(comparison: &Comparison, compared: &Compared, sample: Option<f64>) -> 
     })
 }
 
+/// Bytes as a multiple of those of the smallest layout.
+fn duplication(comparison: &Comparison, bytes: u64) -> f64 {
+    let least = comparison.layouts.iter().map(|layout| layout.measured.bytes.total()).min().unwrap_or_default();
+    bytes as f64 / least.max(1) as f64
+}
+
 fn quantiles(quantiles: Quantiles) -> Value {
     json!({ "p50": quantiles.p50, "p99": quantiles.p99, "max": quantiles.max })
 }
@@ -148,6 +171,7 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
         "packed",
         "cells a row",
         "largest row",
+        "own bytes",
         "top share",
         "hottest row",
         "travel",
@@ -172,6 +196,7 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
             json!(packed.join("..")),
             json!(format!("{p50}/{max}")),
             json!(measured.largest_row.bytes),
+            scaled(measured.own_bytes),
             json!(share_text(spread.few.quantile(500))),
             json!(share_text(spread.rows.quantile(500))),
             json!(format!("{:.2}", spread.travel)),
@@ -185,7 +210,10 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
 fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> Result<(), CliError> {
     let axis = comparison.axis;
     let width = width_text(axis.width);
-    writeln!(out, "packed: zstd..Snappy, in blocks of 64 KiB. cells a row: median/most. largest row: bytes as cells.")?;
+    writeln!(
+        out,
+        "packed: zstd..Snappy, in blocks of 64 KiB. cells a row: median/most. largest row: bytes as cells. own bytes: of files here."
+    )?;
     writeln!(
         out,
         "top share: of 10 ranges, median of {} slices of {width}; hottest row: the same of one row.",
@@ -198,12 +226,12 @@ fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> 
             fraction * 100.0
         )?;
     }
-    let overwritten = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.overwritten_cells > 0);
+    let overwritten = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.overwritten.rows > 0);
     for measured in overwritten {
         writeln!(
             out,
-            "{}: {} cells of source rows were replaced by later rows with the same key, column and time.",
-            measured.layout, measured.overwritten_cells
+            "{}: {} source rows lost {} cells to later ones with the same key, column and time.",
+            measured.layout, measured.overwritten.rows, measured.overwritten.cells
         )?;
     }
     let rejected = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.rejected > 0);

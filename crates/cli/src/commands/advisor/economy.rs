@@ -31,6 +31,7 @@ fn answer(answer: &Answer) -> Value {
             ("bytes_seen", asked.bytes),
             ("records_returned", asked.records),
             ("values_returned", asked.values),
+            ("bytes_returned", asked.value_bytes),
         ];
         for (name, Seen { p50, p95, mean }) in parts {
             object[name] = json!({ "p50": p50, "p95": p95, "mean": mean });
@@ -136,6 +137,9 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
         }
     }
     for (name, cost) in names().zip(&economy.costs) {
+        if cost.errors > 0 {
+            writeln!(out, "{name}: it breaks a rule, so it comes after all that break none, whatever it costs.")?;
+        }
         if cost.is_sequential {
             writeln!(out, "{name}: its keys grow with time, so it comes after all others, whatever it costs.")?;
         }

@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_advisor::heatmap::{Heatmap, Metric, StoredTable, patterns, stored_heatmap};
-use tidetable_advisor::spread::spread;
+use tidetable_advisor::AdvisorError;
+use tidetable_advisor::heatmap::{Heatmap, Metric, StoredTable, patterns, stored_heatmap, stored_reads};
+use tidetable_advisor::spread::{WriteLog, spread};
 use tidetable_page::layouts_page;
+use tidetable_runner::workload::{Query, Workload};
 
 use super::raster::{Canvas, draw};
 use super::report::heatmap_page;
@@ -19,22 +21,31 @@ use crate::output::page::PageFile;
 use crate::output::values::{count, time};
 use crate::output::{ResultRows, row, stdout};
 
+/// What is counted, in words.
+struct Counted {
+    /// In JSON, and as a title.
+    name: String,
+    /// As a column of rows.
+    column: &'static str,
+    /// What one of it is.
+    unit: &'static str,
+    /// Draws, if it is a query.
+    draws: Option<usize>,
+}
+
 /// Shows the heatmap of a table.
 pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_deref())?;
+    let query = query(args)?;
     let table = StoredTable::new(store(global)?.snapshot(&args.table)?)?;
-    let (metric, name, unit) = match args.metric {
-        HeatmapMetric::Writes => (Metric::Writes, "writes", "records"),
-        HeatmapMetric::Cells => (Metric::Cells, "cells", "cells"),
-        HeatmapMetric::Bytes => (Metric::Bytes, "bytes", "bytes"),
-    };
     let mut out = stdout();
-    let Some((map, log)) = stored_heatmap(&table, metric, args.slice)? else {
+    let Some((map, log, counted)) = counted(&table, args, query.as_ref())? else {
         if global.output == Output::Table {
             writeln!(out, "table {} is empty: there is nothing to show", args.table)?;
         }
         return Ok(out.flush()?);
     };
+    let (name, column, unit, draws) = (&counted.name, counted.column, counted.unit, counted.draws);
     let spread = spread(&log);
     let patterns = patterns(&spread);
     let found = pattern_names(&patterns);
@@ -42,6 +53,7 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let mut object = json!({
         "table": args.table,
         "metric": name,
+        "draws": draws,
         "rows": map.keys,
         "start": micros(map.axis.start),
         "slice_seconds": map.axis.width,
@@ -68,9 +80,10 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
         Output::Table => {
             writeln!(
                 out,
-                "{} of {}: {} in {} of keys and {} of {}s",
+                "{} of {}{}: {} in {} of keys and {} of {}s",
                 name,
                 args.table,
+                draws.map(|draws| format!(", {}", count(draws as u64, "draw"))).unwrap_or_default(),
                 count(u64::from(map.keys), "row"),
                 count(map.buckets.len() as u64, "bucket"),
                 count(map.axis.slices as u64, "slice"),
@@ -86,10 +99,46 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
                 spread.travel
             )?;
         }
-        output => cells(&map, name).write(output, &mut out)?,
+        output => cells(&map, column).write(output, &mut out)?,
     }
     out.flush()?;
     Ok(())
+}
+
+/// The query of `reads:QUERY`.
+fn query(args: &args::Heatmap) -> Result<Option<Query>, CliError> {
+    let HeatmapMetric::Reads(name) = &args.metric else { return Ok(None) };
+    let Some(file) = &args.queries else {
+        return Err(CliError::Usage("--metric reads:QUERY needs --queries FILE, which has the query"));
+    };
+    let mut queries = Workload::load(file)?.queries;
+    let Some(at) = queries.iter().position(|query| query.name == *name) else {
+        let known = queries.into_iter().map(|query| query.name).collect();
+        return Err(AdvisorError::UnknownQuery { name: name.clone(), known }.into());
+    };
+    Ok(Some(queries.swap_remove(at)))
+}
+
+/// The map of a metric, the log whose patterns are named, and what it counts; `None` if the table is empty.
+fn counted(
+    table: &StoredTable,
+    args: &args::Heatmap,
+    query: Option<&Query>,
+) -> Result<Option<(Heatmap, WriteLog, Counted)>, CliError> {
+    if let Some(query) = query {
+        let reads = stored_reads(table, query, args.slice)?;
+        return Ok(reads.map(|reads| {
+            let name = format!("reads:{}", query.name);
+            (reads.map, reads.log, Counted { name, column: "reads", unit: "records", draws: Some(reads.draws) })
+        }));
+    }
+    let (metric, column, unit) = match args.metric {
+        HeatmapMetric::Cells => (Metric::Cells, "cells", "cells"),
+        HeatmapMetric::Bytes => (Metric::Bytes, "bytes", "bytes"),
+        HeatmapMetric::Writes | HeatmapMetric::Reads(_) => (Metric::Writes, "writes", "records"),
+    };
+    let found = stored_heatmap(table, metric, args.slice)?;
+    Ok(found.map(|(map, log)| (map, log, Counted { name: column.to_owned(), column, unit, draws: None })))
 }
 
 /// The cells of the map that are not 0.

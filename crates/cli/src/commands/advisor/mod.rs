@@ -2,10 +2,13 @@
 
 pub mod advise;
 pub mod compare;
+mod declared;
 mod economy;
+mod findings;
 pub mod heatmap;
 mod raster;
 mod report;
+mod sections;
 
 use serde_json::{Value, json};
 use tidetable_advisor::heatmap::Pattern;

@@ -107,19 +107,33 @@ fn bytes_by_column(snapshot: &Snapshot) -> Result<Vec<(String, u64)>, CliError> 
     Ok(sums)
 }
 
-/// Windows with their own files; files of several windows count for the first.
+/// Windows with their files. What a file of several windows holds is spread over them evenly, since it is not kept by window.
 fn windows(version: &Version) -> Vec<WindowBar> {
-    let windows = version.windows.iter().map(|window| {
-        let sum = |of: fn(&Sst) -> u64| window.ssts.iter().map(of).sum::<u64>();
-        WindowBar {
-            window: window_name(version.table.spec.window, window.start),
-            files: window.ssts.len() as u64,
-            rows: sum(|sst| sst.rows),
-            cells: sum(|sst| sst.cells),
-            bytes: sum(|sst| sst.bytes),
+    let mut windows: BTreeMap<i64, WindowBar> = BTreeMap::new();
+    let name = |start: i64| window_name(version.table.spec.window, start);
+    for window in &version.windows {
+        windows.entry(window.start).or_default();
+        for sst in &window.ssts {
+            let joined = sst.multi_window.as_ref().map(|joined| joined.windows.as_slice());
+            let starts = joined.unwrap_or(std::slice::from_ref(&window.start));
+            for (at, start) in starts.iter().enumerate() {
+                let bar = windows.entry(*start).or_default();
+                bar.files += 1;
+                bar.shares_files |= starts.len() > 1;
+                let part = |whole: u64| share(whole, at, starts.len());
+                bar.rows += part(sst.rows);
+                bar.cells += part(sst.cells);
+                bar.bytes += part(sst.bytes);
+            }
         }
-    });
-    windows.collect()
+    }
+    windows.into_iter().map(|(start, bar)| WindowBar { window: name(start), ..bar }).collect()
+}
+
+/// Part `at` of `parts` about equal ones, whose sum is the whole.
+fn share(whole: u64, at: usize, parts: usize) -> u64 {
+    let (at, parts) = (at as u64, parts.max(1) as u64);
+    whole / parts + u64::from(at < whole % parts)
 }
 
 /// The newest versions that are kept; one that cannot be read is left out.
@@ -140,4 +154,18 @@ fn versions(store: &Store, table: &str) -> Result<Vec<VersionText>, CliError> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_sum_to_the_whole() {
+        for (whole, parts) in [(0, 1), (7, 1), (7, 3), (9, 3), (2, 5)] {
+            let shares: Vec<u64> = (0..parts).map(|at| share(whole, at, parts)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), whole);
+            assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1, "{shares:?}");
+        }
+    }
 }

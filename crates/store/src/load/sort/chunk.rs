@@ -159,7 +159,8 @@ impl WindowEvents {
             || rayon::join(|| ranks_of(&runs, ranks), || tails_of(&runs)),
             || (0..schema.groups.len()).into_par_iter().map(group).collect(),
         );
-        let units = schema.upsert.then(|| units(&runs));
+        let has_parts = chunks.iter().any(|chunk| chunk.encoded.rows.is_some());
+        let units = (schema.upsert || has_parts).then(|| units(&runs));
         Self { ranks: prefix_ranks, tails, groups, units }
     }
 

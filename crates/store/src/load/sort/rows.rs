@@ -23,6 +23,8 @@ pub(crate) struct SortedPiece {
     pub(crate) block: Block,
     /// Cells that later events of the load replaced.
     pub(crate) overwritten: u64,
+    /// The source rows that lost these cells, by the number of the window; one may occur more than once.
+    pub(crate) lost: Vec<u32>,
     /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
     pub(crate) emptied: bool,
 }
@@ -47,6 +49,7 @@ pub(crate) fn build(
     }
     let upserts = schema.upsert.then(|| Upserts::new(schema, window, order, rows));
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
+    let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
         let mut records = Records::new(group, &window.groups[at], |column| repeats(at, column));
@@ -59,13 +62,15 @@ pub(crate) fn build(
             }
         }
         overwritten += records.overwritten;
+        lost.append(&mut records.lost);
         let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
         groups.push(Some(records.into_block(&keys, names)?));
     }
     // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
-    Ok(SortedPiece { block, overwritten, emptied })
+    lost.iter_mut().for_each(|event| *event = window.unit(*event));
+    Ok(SortedPiece { block, overwritten, lost, emptied })
 }
 
 /// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival. It is copied out of the
@@ -115,6 +120,8 @@ struct Records<'a> {
     /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
     overwritten: u64,
+    /// The events of these cells.
+    lost: Vec<u32>,
     scratch: Vec<RecordKey>,
 }
 
@@ -139,6 +146,7 @@ impl<'a> Records<'a> {
                 .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
                 .collect(),
             overwritten: 0,
+            lost: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -224,8 +232,12 @@ impl<'a> Records<'a> {
             return self.push_newest(alike);
         }
         let events = || alike.iter().map(|record| record.event);
-        let cells = |column: &usize| events().filter(|event| self.events.has(*event, *column)).count() as u64;
-        self.overwritten += self.counted.iter().map(|column| cells(column).saturating_sub(1)).sum::<u64>();
+        let before = self.lost.len();
+        for column in &self.counted {
+            // The last stays.
+            self.lost.extend(events().rev().filter(|event| self.events.has(*event, *column)).skip(1));
+        }
+        self.overwritten += (self.lost.len() - before) as u64;
         if self.all_sparse && !events().any(|event| self.has_any(event)) {
             return;
         }
@@ -245,9 +257,11 @@ impl<'a> Records<'a> {
     /// The same where a record is one cell: the last event with any field wins.
     fn push_newest(&mut self, alike: &[RecordKey]) {
         let cells = || alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
-        let (count, newest) = (cells().count() as u64, cells().next_back());
+        let newest = cells().next_back();
         if !self.counted.is_empty() {
-            self.overwritten += count.saturating_sub(1);
+            let lost: Vec<u32> = cells().rev().skip(1).map(|record| record.event).collect();
+            self.overwritten += lost.len() as u64;
+            self.lost.extend(lost);
         }
         if let Some(newest) = newest {
             self.pick(newest);

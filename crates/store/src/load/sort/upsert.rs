@@ -20,6 +20,8 @@ pub(crate) struct Upserts {
     emptied: Vec<Option<(usize, u32)>>,
     /// Cells of replaced events.
     pub(crate) overwritten: u64,
+    /// Replaced events that have cells.
+    pub(crate) lost: Vec<u32>,
 }
 
 /// A column group with stored timestamps, and its index.
@@ -31,7 +33,7 @@ impl Upserts {
         let stored = groups.filter(|(_, (group, _))| group.timestamps == TimestampKind::Stored);
         let stored: Vec<Stored<'_>> = stored.map(|(at, (_, events))| (at, events)).collect();
         let (ends, emptied) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        let mut out = Self { kept: Vec::new(), ends, emptied, overwritten: 0 };
+        let mut out = Self { kept: Vec::new(), ends, emptied, overwritten: 0, lost: Vec::new() };
         for row in rows {
             let events = &order.events[row.events()];
             let newest = events.iter().filter_map(|event| Some((time(&stored, *event)?, *event)));
@@ -45,7 +47,11 @@ impl Upserts {
                         out.kept.push(*event);
                         left += cells(&stored, *event);
                     } else {
-                        out.overwritten += cells(&stored, *event);
+                        let cells = cells(&stored, *event);
+                        out.overwritten += cells;
+                        if cells > 0 {
+                            out.lost.push(*event);
+                        }
                     }
                 }
                 emptied = (left == 0).then_some((group, newest));

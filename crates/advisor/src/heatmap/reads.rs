@@ -1,0 +1,102 @@
+//! What a query reads of a loaded table.
+
+use tidetable_layout::{KeyRange, Projection, SourceSchema};
+use tidetable_runner::workload::{Params, Query};
+
+use crate::error::{AdvisorError, Result};
+use crate::heatmap::map::Heatmap;
+use crate::heatmap::stored::{History, StoredTable};
+use crate::queries::{draw_specs, plan, records_fields};
+use crate::spread::{SliceWrites, WriteLog};
+use crate::trial::{Draw, DrawCollector, DrawSpec};
+
+/// What a query reads, over its draws.
+#[derive(Debug)]
+pub struct StoredReads {
+    /// Source rows read, by row key and by the time at which they were written: a source row counts once for each draw in
+    /// whose key ranges its row lies.
+    pub map: Heatmap,
+    /// The same as a log, in which keys are known from the time of their first write.
+    pub log: WriteLog,
+    /// Draws.
+    pub draws: usize,
+}
+
+/// What `query` reads of a loaded table, with slices at least `width` seconds wide; `None` if the table is empty. Parameters
+/// that are drawn come from the table's records.
+///
+/// # Errors
+/// If the predicate is none over the records of the table, a parameter has no value, or the table cannot be read.
+pub fn stored_reads(table: &StoredTable, query: &Query, width: Option<i64>) -> Result<Option<StoredReads>> {
+    let layout = table.snapshot.layout();
+    let (spec, drawn) = draws(table, query)?;
+    let planned = plan(layout, query, &spec.columns, &drawn)?;
+    let history = table.history()?;
+    let Some(writes) = history.log(width) else { return Ok(None) };
+    let ranges: Vec<&KeyRange> = planned.iter().flat_map(|draw| &draw.ranges).collect();
+    let reads = reads_by_rank(table, &history, &ranges)?;
+    let log = read_log(&writes, &reads);
+    let map = Heatmap::of_log(&log, |name| table.each_name(&history, name))?;
+    Ok(Some(StoredReads { map, log, draws: planned.len() }))
+}
+
+/// Rows drawn from the records of the table.
+fn draws(table: &StoredTable, query: &Query) -> Result<(DrawSpec, Vec<Draw>)> {
+    let snapshot = &table.snapshot;
+    let layout = snapshot.layout();
+    let source = layout.source();
+    let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
+    let fields = records_fields(layout);
+    let at = fields.iter().position(|field| field.name == time);
+    let schema = SourceSchema { fields, time: at.unwrap_or_default() };
+    let spec = draw_specs(std::slice::from_ref(query), &schema)?.pop().unwrap_or_default();
+    if matches!(query.params, Params::Lists(_)) {
+        return Ok((spec, Vec::new()));
+    }
+    if at.is_none() {
+        return Err(AdvisorError::NoTimes { table: snapshot.table().name().to_owned() });
+    }
+    let collector = DrawCollector::new(spec.clone());
+    let columns: Vec<usize> = (0..layout.records_schema().fields().len()).collect();
+    if let Some(range) = snapshot.whole(&KeyRange::all()) {
+        for block in snapshot.scan(&range, &Projection::all(snapshot.schema()))? {
+            let records = layout.decode(block?.without_empty_rows(), &columns);
+            let failed = |source| AdvisorError::Decode { layout: snapshot.table().name().to_owned(), source };
+            collector.look(&records.map_err(failed)?, time);
+        }
+    }
+    Ok((spec, collector.finish()))
+}
+
+/// For each row key, the ranges that hold it.
+fn reads_by_rank(table: &StoredTable, history: &History, ranges: &[&KeyRange]) -> Result<Vec<u32>> {
+    let mut starts: Vec<&[u8]> = ranges.iter().map(|range| range.start.as_slice()).collect();
+    let mut ends: Vec<&[u8]> = ranges.iter().filter_map(|range| range.end.as_deref()).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let (mut begun, mut ended, mut reads) = (0_usize, 0_usize, Vec::new());
+    table.each_name(history, |key| {
+        // Ranges are half-open: one that ends at a key does not hold it.
+        while starts.get(begun).is_some_and(|start| *start <= key) {
+            begun += 1;
+        }
+        while ends.get(ended).is_some_and(|end| *end <= key) {
+            ended += 1;
+        }
+        reads.push(u32::try_from(begun.saturating_sub(ended)).unwrap_or(u32::MAX));
+    })?;
+    Ok(reads)
+}
+
+/// The writes, each as often as its row is read.
+fn read_log(writes: &WriteLog, reads: &[u32]) -> WriteLog {
+    let read = |(rank, rows): &(u32, u32)| {
+        let times = reads.get(*rank as usize).copied().unwrap_or_default();
+        (times > 0).then(|| (*rank, rows.saturating_mul(times)))
+    };
+    let slices = writes
+        .slices
+        .iter()
+        .map(|slice| SliceWrites { rows: slice.rows.iter().filter_map(read).collect(), new: slice.new.clone() });
+    WriteLog { axis: writes.axis, keys: writes.keys, slices: slices.collect() }
+}

@@ -1,0 +1,52 @@
+//! Queries planned on a layout: the key ranges of each draw, and which records match.
+
+use tidetable_layout::{Field, KeyRange, Layout};
+use tidetable_runner::workload::Query;
+use tidetable_sql::{Predicate, Predicates, field_type};
+
+use crate::error::{AdvisorError, Result};
+use crate::queries::parameters::predicates;
+use crate::trial::Draw;
+
+/// One draw of a query.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// Key ranges that SQL would read, disjoint and ascending.
+    pub(crate) ranges: Vec<KeyRange>,
+    /// What the records it returns satisfy.
+    pub(crate) predicate: Predicate,
+}
+
+/// Plans `query` on a layout, once for each draw; the values of `draws` are of `columns`.
+///
+/// # Errors
+/// [`AdvisorError::Predicate`] if it is no predicate over the records of the layout, [`AdvisorError::Parameter`] if a
+/// parameter has no value.
+pub(crate) fn plan(layout: &Layout, query: &Query, columns: &[String], draws: &[Draw]) -> Result<Vec<Planned>> {
+    let predicates_of = Predicates::new(&records_fields(layout));
+    let unpivots = !layout.spec().unpivot.is_empty();
+    let of = |predicate: String| {
+        let failed = |source| AdvisorError::Predicate { query: query.name.clone(), source };
+        let predicate = predicates_of.compile(&of_columns(&predicate, query, unpivots)).map_err(failed)?;
+        Ok(Planned { ranges: layout.key_ranges(predicate.bounds()), predicate })
+    };
+    predicates(query, columns, draws)?.into_iter().map(of).collect()
+}
+
+/// The columns of the records of a layout, as far as they have a type of a source.
+pub(crate) fn records_fields(layout: &Layout) -> Vec<Field> {
+    let schema = layout.records_schema();
+    let field = |field: &arrow::datatypes::FieldRef| {
+        field_type(field.data_type()).map(|kind| Field { name: field.name().clone(), kind })
+    };
+    schema.fields().iter().filter_map(field).collect()
+}
+
+/// The predicate, with the names of the wanted columns where they are records of their own.
+fn of_columns(predicate: &str, query: &Query, unpivots: bool) -> String {
+    if !unpivots || query.columns.is_empty() {
+        return predicate.to_owned();
+    }
+    let names: Vec<String> = query.columns.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+    format!("({predicate}) and metric in ({})", names.join(", "))
+}
