@@ -108,7 +108,7 @@ pub(crate) fn at_time_zone() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(AtTimeZone { signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
-/// Name of [`at_time_zone`].
+/// Name of the function that `AT TIME ZONE` calls.
 pub const TIMEZONE: &str = "timezone";
 
 #[derive(Debug, PartialEq, Eq, Hash)]

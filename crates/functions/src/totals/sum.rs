@@ -176,6 +176,7 @@ impl Quarters {
     }
 }
 
+/// The error of a sum that no integer of 64 bits holds.
 pub fn sum_overflow() -> DataFusionError {
     exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }

@@ -18,6 +18,9 @@ const OF_DAY: &str = "[query.day]\nwhere = \"ts >= $day and ts < $day + interval
 const CELLS: &str = "[tables.T.families.F]\ngc = \"maxversions=1\"\n\
                      columns = [{ qualifier = \"L\", value = \"{level}\" }, { qualifier = \"V\", value = \"{value}\" }]\n";
 
+/// Row key, family, rows by second, queries, and the rule that speaks.
+type Case<'a> = (&'a str, &'a str, &'a [(usize, &'a str)], Option<&'a str>, &'a str);
+
 #[test]
 fn rejected_keys_speak() {
     let long = format!("user={} value=1", "x".repeat(5000));
@@ -35,7 +38,7 @@ fn rejected_keys_speak() {
         (2, "user=lapaz site=bolivia value=1"),
     ];
     let numbers: &[(usize, &str)] = &[(0, "id=3 value=1"), (1, "id=20 value=1")];
-    let cases: &[(&str, &str, &[(usize, &str)], Option<&str>, &str)] = &[
+    let cases: &[Case<'_>] = &[
         // Games won by a player: the query must read the table.
         ("{site}#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_PLAYER), "Q1"),
         ("LoL#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_PLAYER), "Q1"),
