@@ -67,7 +67,7 @@ fn a_root_in_azurite_works() {
     project.write(
         "tidetable.toml",
         format!(
-            "[root]\nurl = \"az://meters/prod\"\nlease = \"6s\"\n[root.storage]\nendpoint = \"http://{address}/{ACCOUNT}\"\n\
+            "[root]\nurl = \"az://meters/prod\"\n[root.storage]\nendpoint = \"http://{address}/{ACCOUNT}\"\n\
              allow_http = true\naccount_name = \"{ACCOUNT}\"\naccount_key = {{ env = \"T_KEY\" }}\n"
         ),
     );

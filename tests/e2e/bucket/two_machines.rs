@@ -120,7 +120,7 @@ fn a_job_of_two_machines_ends_as_one_run_does() {
     let requests = followed.count();
     let mut killed = 0;
     for round in 0..rounds {
-        place.root(&format!("round-{round}"));
+        place.root_of_short_leases(&format!("round-{round}"));
         let before = drawn(3 * round, 2) == 0;
         let left = Some(drawn(3 * round + 1, requests));
         let killer = Arc::new(Killer { victim: Mutex::default(), state: Mutex::new(State { left, seen: 0 }), before });

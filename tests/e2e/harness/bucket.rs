@@ -37,8 +37,17 @@ impl InBucket {
 
     /// Makes a prefix of the bucket the root.
     pub fn root(&self, prefix: &str) {
+        self.root_with(prefix, "");
+    }
+
+    /// The same with leases of six seconds, for tests that kill their holder. A machine under load may lose one so short.
+    pub fn root_of_short_leases(&self, prefix: &str) {
+        self.root_with(prefix, "lease = \"6s\"\n");
+    }
+
+    fn root_with(&self, prefix: &str, lease: &str) {
         let toml = format!(
-            "[root]\nurl = \"s3://{BUCKET}/{prefix}\"\nlease = \"6s\"\n[root.storage]\nendpoint = \"{}\"\n\
+            "[root]\nurl = \"s3://{BUCKET}/{prefix}\"\n{lease}[root.storage]\nendpoint = \"{}\"\n\
              allow_http = true\nregion = \"us-east-1\"\naccess_key_id = \"{ID}\"\nsecret_access_key = {{ env = \"T_KEY\" }}\n",
             self.server.endpoint()
         );
