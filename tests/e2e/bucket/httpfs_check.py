@@ -34,8 +34,14 @@ def connect(endpoint, key, secret):
 
 
 def listed(db, root):
-    """The files of the export E by its list."""
-    [(text,)] = db.execute(f"SELECT content FROM read_text('{root}/exports/E.json')").fetchall()
+    """The files of the export E by its list. DuckDB notices that a list is replaced while it is read, and says to ask again."""
+    for left in reversed(range(10)):
+        try:
+            [(text,)] = db.execute(f"SELECT content FROM read_text('{root}/exports/E.json')").fetchall()
+            break
+        except duckdb.HTTPException as error:
+            if "ETag" not in str(error) or left == 0:
+                raise
     parts = json.loads(text)["parts"].values()
     return [f"{root}/exports/{part['folder']}/{file}" for part in parts for file in names(part)]
 

@@ -58,13 +58,15 @@ fn a_delta_log_in_a_bucket_has_each_run_as_a_snapshot() {
     let logs = place.server.keys(BUCKET).into_iter().filter(|key| key.contains("/E/_delta_log/")).count();
     assert_eq!(logs, 2);
     let Some(python) = python(&place.project, "deltalake, pyarrow") else { return };
-    let script = "import sys, deltalake\n\
+    // Threads of its libraries may abort Python at its end.
+    let script = "import os, sys, deltalake\n\
                   url, endpoint, key = sys.argv[1:]\n\
                   keys = {'AWS_ENDPOINT_URL': endpoint, 'AWS_ALLOW_HTTP': 'true', 'AWS_REGION': 'us-east-1', \
                   'AWS_ACCESS_KEY_ID': 'AKIATESTONLY', 'AWS_SECRET_ACCESS_KEY': key}\n\
                   for version in (0, 1):\n\
                   \x20   table = deltalake.DeltaTable(url, version=version, storage_options=keys)\n\
-                  \x20   print(sorted(table.to_pyarrow_table()['kwh'].to_pylist()))\n";
+                  \x20   print(sorted(table.to_pyarrow_table()['kwh'].to_pylist()), flush=True)\n\
+                  os._exit(0)\n";
     let url = format!("s3://{BUCKET}/prod/exports/E");
     let mut command = std::process::Command::new(python);
     let ran = Ran::of(command.args(["-c", script, &url, &place.server.endpoint(), SECRET]));

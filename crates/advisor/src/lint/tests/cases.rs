@@ -14,6 +14,9 @@ const GAMES: &[(usize, &str)] = &[
 const OF_PLAYER: &str = "[query.games]\nwhere = \"user = $user\"\n";
 const OF_GAME: &str = "[query.games]\nwhere = \"site = $site and user = $user\"\nmust = \"range\"\n";
 const OF_DAY: &str = "[query.day]\nwhere = \"ts >= $day and ts < $day + interval '1 day'\"\n";
+/// Player and value in a cell each.
+const PLAYER: &str = "[tables.T.families.F]\ngc = \"maxversions=1\"\n\
+                      columns = [{ qualifier = \"U\", value = \"{user}\" }, { qualifier = \"V\", value = \"{value}\" }]\n";
 /// Level and value in a cell each.
 const CELLS: &str = "[tables.T.families.F]\ngc = \"maxversions=1\"\n\
                      columns = [{ qualifier = \"L\", value = \"{level}\" }, { qualifier = \"V\", value = \"{value}\" }]\n";
@@ -40,9 +43,9 @@ fn rejected_keys_speak() {
     let numbers: &[(usize, &str)] = &[(0, "id=3 value=1"), (1, "id=20 value=1")];
     let cases: &[Case<'_>] = &[
         // Games won by a player: the query must read the table.
-        ("{site}#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_PLAYER), "Q1"),
-        ("LoL#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_PLAYER), "Q1"),
-        ("LoL#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_PLAYER), "K1"),
+        ("{site}#{ts:%Y%m%d}", PLAYER, GAMES, Some(OF_PLAYER), "Q1"),
+        ("LoL#{ts:%Y%m%d}", PLAYER, GAMES, Some(OF_PLAYER), "Q1"),
+        ("LoL#{ts:%Y%m%d}", PLAYER, GAMES, Some(OF_PLAYER), "K1"),
         // Devices by day alone.
         ("{site}#{user}#{ts:%Y%m%d}", VALUE, GAMES, Some(OF_DAY), "Q1"),
         ("{user}#memusage", VALUE, &every_second, None, "K7"),
