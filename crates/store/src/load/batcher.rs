@@ -30,13 +30,11 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
     /// Encodes pieces until the memory for cells is full or no piece is left. Returns whether more may come, and how
     /// long a core waited for pieces on average.
     pub(crate) fn until_full(&self, states: &mut [TargetState]) -> Result<(bool, Duration)> {
-        let names = self.encoders.iter().map(Encoders::memory).sum();
-        let full = waiting_cells(self.loader.memory, names);
         let states = Mutex::new(states);
         let failed = AtomicBool::new(false);
         // Each core takes the next piece as soon as it is free; there are no rounds to wait for.
         let done = rayon::broadcast(|_| {
-            let done = self.work(&states, full, &failed);
+            let done = self.work(&states, &failed);
             if done.is_err() {
                 failed.store(true, Ordering::Relaxed);
             }
@@ -49,11 +47,11 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
     }
 
     /// The loop of one core.
-    fn work(&self, states: &Mutex<&mut [TargetState]>, full: u64, failed: &AtomicBool) -> Result<(bool, Duration)> {
+    fn work(&self, states: &Mutex<&mut [TargetState]>, failed: &AtomicBool) -> Result<(bool, Duration)> {
         let mut waited = Duration::ZERO;
         while !failed.load(Ordering::Relaxed) {
             self.loader.feed.go_on()?;
-            if lock(states).iter().map(|state| state.bytes).sum::<u64>() >= full {
+            if self.is_full(lock(states).iter().map(|state| state.bytes).sum()) {
                 return Ok((true, waited));
             }
             let clock = Instant::now();
@@ -67,6 +65,12 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
         Ok((false, waited))
     }
 
+    /// Whether the memory is full with `waiting` bytes of cells.
+    fn is_full(&self, waiting: u64) -> bool {
+        let (memory, names) = (self.loader.memory, names_of(self.encoders));
+        waiting >= waiting_cells(memory, names) || waiting > 0 && are_too_many(memory, names)
+    }
+
     fn report(&self, outcome: &PieceOutcome) {
         let PieceOutcome::Encoded { parts, .. } = outcome else { return };
         let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
@@ -78,6 +82,17 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Approximate bytes of the interned names of all tables.
+pub(crate) fn names_of(encoders: &[Encoders<'_>]) -> u64 {
+    encoders.iter().map(Encoders::memory).sum()
+}
+
+/// Whether names take so much of a budget of `memory` that they are given up with the cells that wait. Of 20,000 entities they
+/// take little, of millions more than the cells.
+pub(crate) fn are_too_many(memory: u64, names: u64) -> bool {
+    names > memory / 2
 }
 
 /// Bytes of cells that may wait under a budget of `memory`, when interned row keys and qualifiers take `names`.

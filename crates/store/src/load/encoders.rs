@@ -48,6 +48,12 @@ impl<'a> Encoders<'a> {
         2 * names.sum::<usize>() as u64
     }
 
+    /// Gives up all names. All encoders must be idle, and no waiting cell may refer to a name.
+    pub(crate) fn forget(&self) {
+        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = (Vec::new(), 0);
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Ranks over the dictionaries of all encoders, all of which must be idle. Cached until a new name is interned:
     /// entities are mostly known after their first reading.
     pub(crate) fn ranks(&self, groups: usize) -> Arc<AllRanks> {

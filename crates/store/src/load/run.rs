@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use tidetable_sstable::StripeLimits;
 
 use crate::error::Result;
-use crate::load::batcher::Batcher;
+use crate::load::batcher::{Batcher, are_too_many, names_of};
 use crate::load::encoders::Encoders;
 use crate::load::finish::{Finished, Finisher, files_at_once};
 use crate::load::input::plan::{Grown, InputPlan};
@@ -112,7 +112,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Sorts and writes the waiting cells; if `more` will come, it may hold back one window.
+    /// Sorts and writes the waiting cells; if `more` will come, it may hold back one window, unless names are given up with it.
     fn flush(
         &self,
         targets: &[usize],
@@ -120,8 +120,14 @@ impl<'a> Loader<'a> {
         states: &mut [TargetState],
         more: bool,
     ) -> Result<()> {
+        let forget = more && are_too_many(self.memory, names_of(encoders));
+        let may_hold = more && !forget;
         let mut targets = targets.iter();
-        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at], more))
+        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at], may_hold))?;
+        if forget {
+            encoders.iter().for_each(Encoders::forget);
+        }
+        Ok(())
     }
 
     fn flush_target(
@@ -129,11 +135,11 @@ impl<'a> Loader<'a> {
         target: &LoadTarget<'_>,
         encoders: &Encoders<'_>,
         state: &mut TargetState,
-        more: bool,
+        may_hold: bool,
     ) -> Result<()> {
         let mut chunks = std::mem::take(&mut state.chunks);
         chunks.sort_by_key(|chunk| chunk.place);
-        let held = if more { held_back(&chunks) } else { None };
+        let held = if may_hold { held_back(&chunks) } else { None };
         let mut events = events_by_window(&chunks);
         held.map(|window| events.remove(&window));
         // A large window keeps all cores busy, and one at a time bounds the memory for its copy.
