@@ -3,6 +3,7 @@
 //! Rows have lists of times of their own where readings are missing or late, but the times of a table are few: meters that are
 //! read every quarter of an hour have 96 a day.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -157,25 +158,33 @@ impl Timeline {
     /// The runs of `times`; the index of the first unknown time if there is one.
     fn find(&self, times: &[i64], ends: &[u32]) -> Result<TimeRuns, usize> {
         let mut runs = TimeRuns::default();
-        // Where the list of times of the row before began, and its records and runs.
-        let (mut first, mut before, mut like) = (0, 0..0, 0..0);
+        // By first time, the records and runs of the last row that began with it: the next is often like it.
+        let mut last_rows: HashMap<i64, (Range<usize>, Range<usize>)> = HashMap::new();
+        // Where the row before began, and whether times ascend within rows.
+        let (mut first, mut step) = (0, 1);
         let mut start = 0;
         for end in ends {
             let records = start..*end as usize;
             start = records.end;
             let own = times.get(records.clone()).unwrap_or_default();
-            if own.is_empty() {
+            let Some(earliest) = own.first() else {
                 runs.row_ends.push(runs.classes.len());
                 continue;
-            }
+            };
             let from = runs.classes.len();
-            if times.get(before.clone()) == Some(own) {
-                runs.repeat(like, before.start, records.start);
+            let like = last_rows.get(earliest).filter(|(like, _)| times.get(like.clone()) == Some(own));
+            if let Some((before, like)) = like {
+                runs.repeat(like.clone(), before.start, records.start);
             } else {
                 let (mut place, mut last) = (first, None);
                 for (at, time) in own.iter().enumerate() {
                     if self.times.get(place) != Some(time) {
-                        place = self.near(place, *time).ok_or(records.start + at)?;
+                        let found = self.near(place, *time).ok_or(records.start + at)?;
+                        // The time before was at the expected place less a step.
+                        if at > 0 {
+                            step = if found < place.wrapping_add_signed(-step) { -1 } else { 1 };
+                        }
+                        place = found;
                     }
                     if at == 0 {
                         first = place;
@@ -185,18 +194,18 @@ impl Timeline {
                         Some(run) => *run = end,
                         None => runs.push(class.unwrap_or(0), end),
                     }
-                    (last, place) = (class, place + 1);
+                    (last, place) = (class, place.wrapping_add_signed(step));
                 }
             }
-            (before, like) = (records, from..runs.classes.len());
+            last_rows.insert(*earliest, (records, from..runs.classes.len()));
             runs.row_ends.push(runs.classes.len());
         }
         Ok(runs)
     }
 
-    /// The place of `time`, which is not `expected`: one reading may be missing, or times may descend.
+    /// The place of `time`, which is not `expected`: one reading may be missing, or times may go the other way.
     fn near(&self, expected: usize, time: i64) -> Option<usize> {
-        let mut guesses = [expected + 1, expected.wrapping_sub(2)].into_iter();
+        let mut guesses = [1, -1, 2, -2].into_iter().map(|step| expected.wrapping_add_signed(step));
         let guess = guesses.find(|place| self.times.get(*place) == Some(&time));
         guess.or_else(|| self.times.binary_search(&time).ok())
     }
@@ -244,5 +253,65 @@ impl Timeline {
         all.sort();
         (self.times, self.classes) = all.into_iter().unzip();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::TimestampMicrosecondArray;
+    use arrow::datatypes::TimeUnit;
+    use datafusion::physical_expr::expressions::Column;
+
+    use super::*;
+
+    /// The times of all runs, by their classes, and the ends of the runs.
+    fn by_runs(timeline: &mut Timeline, rows: &[Vec<i64>]) -> (Vec<i64>, Vec<u32>) {
+        let times: Vec<i64> = rows.iter().flatten().copied().collect();
+        let ends: Vec<u32> = rows
+            .iter()
+            .scan(0, |end, row| {
+                *end += row.len() as u32;
+                Some(*end)
+            })
+            .collect();
+        let column: ArrayRef = Arc::new(TimestampMicrosecondArray::from(times));
+        let batch = RecordBatch::try_new(Arc::clone(&timeline.schema), vec![column]).unwrap();
+        let runs = timeline.runs(&batch, &ends).unwrap().unwrap();
+        let values = timeline.values(0).unwrap().as_primitive::<TimestampMicrosecondType>();
+        let found = runs.classes.iter().map(|class| values.value(*class as usize)).collect();
+        let of_rows = (0..rows.len()).map(|row| runs.of_rows(&(row..row + 1)).len());
+        assert_eq!(of_rows.collect::<Vec<_>>(), rows.iter().map(Vec::len).collect::<Vec<_>>());
+        (found, runs.ends)
+    }
+
+    #[test]
+    fn every_list_of_times_is_found_again() {
+        let field = Field::new("ts", DataType::Timestamp(TimeUnit::Microsecond, None), false);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let mut timeline = Timeline::new(&schema, Some(0), vec![Arc::new(Column::new("ts", 0))]).unwrap().unwrap();
+        let mut state = 7u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..50 {
+            let rows: Vec<Vec<i64>> = (0..20)
+                .map(|_| {
+                    let (first, missing) = (draw(3) as i64 * 24, draw(4));
+                    let mut row: Vec<i64> = (first..first + 24).filter(|_| draw(8) >= missing).collect();
+                    match draw(4) {
+                        0 => row.reverse(),
+                        1 => row.sort_by_key(|time| (time * 7919) % 31),
+                        _ => {}
+                    }
+                    row
+                })
+                .collect();
+            let (found, ends) = by_runs(&mut timeline, &rows);
+            let times: Vec<i64> = rows.into_iter().flatten().collect();
+            assert_eq!(found, times);
+            assert_eq!(ends, (1..=times.len() as u32).collect::<Vec<_>>());
+        }
+        assert_eq!(timeline.classes(), 72);
     }
 }
