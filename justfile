@@ -30,6 +30,10 @@ export TIDETABLE_HTTPFS_PYTHON := httpfs / "bin/python"
 azurite := target / "azurite"
 export TIDETABLE_AZURITE := azurite / "node_modules/.bin/azurite-blob"
 
+# What is shipped but not in the build of `just run` and `just test`, and the crates behind it.
+features := "bigtable"
+without := "--exclude tidetable-bigtable"
+
 # List the recipes.
 default:
     @"{{ just_executable() }}" --list
@@ -70,7 +74,11 @@ test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs are skipped: it could not be installed" >&2
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
-    INSTA_UPDATE=no cargo test --workspace --no-default-features
+    INSTA_UPDATE=no cargo test --workspace --no-default-features {{ without }}
+
+# Run the tests of what is behind cargo features, in a build of its own.
+test-features: _venv
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
@@ -94,8 +102,8 @@ page-picture: _build _venv
 lint:
     python3 -B tests/house.py --circles
     cargo fmt --all --check
-    cargo clippy --workspace --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    cargo clippy --workspace --all-targets {{ without }} -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps {{ without }}
     python3 sample-data/smart-meters/make.py --check
     python3 sample-data/server-metrics/record.py --check
     python3 sample-data/market-data/make.py --check

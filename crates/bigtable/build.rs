@@ -1,0 +1,49 @@
+//! Makes the server traits of Bigtable's Data API and of its Table Admin API: the crates of messages have clients only.
+
+use tonic_build::manual::{Builder, Method, Service};
+
+const DATA: &str = "::googleapis_tonic_google_bigtable_v2::google::bigtable::v2";
+const ADMIN: &str = "::googleapis_tonic_google_bigtable_admin_v2::google::bigtable::admin::v2";
+
+/// Methods of `google.bigtable.v2.Bigtable`: name in Rust, route, and whether it streams.
+const DATA_METHODS: &[(&str, &str, bool)] = &[
+    ("read_rows", "ReadRows", true),
+    ("sample_row_keys", "SampleRowKeys", true),
+    ("mutate_row", "MutateRow", false),
+    ("mutate_rows", "MutateRows", true),
+    ("check_and_mutate_row", "CheckAndMutateRow", false),
+    ("ping_and_warm", "PingAndWarm", false),
+    ("read_modify_write_row", "ReadModifyWriteRow", false),
+    ("prepare_query", "PrepareQuery", false),
+    ("execute_query", "ExecuteQuery", true),
+];
+
+fn main() {
+    let mut data = Service::builder().name("Bigtable").package("google.bigtable.v2");
+    for (name, route, streams) in DATA_METHODS {
+        let method = Method::builder()
+            .name(name)
+            .route_name(route)
+            .input_type(format!("{DATA}::{route}Request"))
+            .output_type(format!("{DATA}::{route}Response"))
+            .codec_path("::tonic_prost::ProstCodec");
+        data = data.method(if *streams { method.server_streaming().build() } else { method.build() });
+    }
+
+    let admin = Service::builder()
+        .name("BigtableTableAdmin")
+        .package("google.bigtable.admin.v2")
+        .method(admin_method("list_tables", "ListTables", &format!("{ADMIN}::ListTablesResponse")))
+        .method(admin_method("get_table", "GetTable", &format!("{ADMIN}::Table")));
+    Builder::new().build_client(false).compile(&[data.build(), admin.build()]);
+}
+
+fn admin_method(name: &str, route: &str, output: &str) -> Method {
+    Method::builder()
+        .name(name)
+        .route_name(route)
+        .input_type(format!("{ADMIN}::{route}Request"))
+        .output_type(output)
+        .codec_path("::tonic_prost::ProstCodec")
+        .build()
+}
