@@ -10,12 +10,14 @@ pub(crate) mod snapshot_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider, UrlTableFactory};
 use datafusion::datasource::TableType;
+use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::context::SessionContext;
 use tidetable_store::{Snapshot, Store, StoreError};
 
 use crate::catalog::exports::{ExportLists, ExportsSchema};
@@ -53,29 +55,65 @@ impl TableVersions {
 #[derive(Debug)]
 pub(crate) struct Tables {
     store: Store,
-    names: Vec<String>,
+    /// In a bucket a list is a round trip, which a query of a table by its name can do without: listed when first needed.
+    names: OnceLock<Vec<String>>,
     versions: TableVersions,
     external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
     published: Arc<ExportLists>,
+    /// Makes tables of paths and URLs. DataFusion's own wrapper of a catalog opens each table that `information_schema` lists.
+    urls: Option<Arc<DynamicListTableFactory>>,
 }
 
 impl Tables {
+    /// `files`: whether paths and URLs are tables, once a [context is known](Self::read_files_with).
+    ///
     /// # Errors
     /// If the store cannot be listed.
-    pub(crate) fn list(store: &Store, versions: TableVersions, external: ExternalTables) -> Result<Self, StoreError> {
-        let names = store.tables()?;
+    pub(crate) fn open(
+        store: &Store,
+        versions: TableVersions,
+        external: ExternalTables,
+        files: bool,
+    ) -> Result<Self, StoreError> {
         let published = Arc::new(ExportLists::new(store.clone()));
-        Ok(Self { store: store.clone(), names, versions, external, snapshots: Mutex::default(), published })
+        let urls = files.then(|| Arc::new(DynamicListTableFactory::new(Default::default())));
+        let (store, snapshots) = (store.clone(), Mutex::default());
+        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, published, urls };
+        if tables.store.blobs().bucket().is_none() {
+            tables.names()?;
+        }
+        Ok(tables)
     }
 
-    pub(crate) fn names(&self) -> &[String] {
-        &self.names
+    /// Makes tables of paths and URLs with the settings of `context`, if the session may read files.
+    pub(crate) fn read_files_with(&self, context: &SessionContext) {
+        if let Some(urls) = &self.urls {
+            urls.session_store().with_state(context.state_weak_ref());
+        }
     }
 
+    /// Names of the store's tables, ascending.
+    pub(crate) fn names(&self) -> Result<&[String], StoreError> {
+        if let Some(names) = self.names.get() {
+            return Ok(names);
+        }
+        let names = self.store.tables()?;
+        Ok(self.names.get_or_init(|| names))
+    }
+
+    /// Whether there is a table `name`, or one whose version it names. A table that cannot be read is there.
     fn has(&self, name: &str) -> bool {
-        let (table, _) = of_version(name);
-        self.names.iter().any(|known| known == name || known == table)
+        match self.names.get() {
+            Some(names) => {
+                let (table, _) = of_version(name);
+                names.iter().any(|known| known == name || known == table)
+            }
+            None if self.versions == TableVersions::default() => {
+                !matches!(self.snapshot(name), Err(StoreError::NoTable { .. }))
+            }
+            None => self.names().is_err() || self.has(name),
+        }
     }
 
     fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
@@ -84,7 +122,7 @@ impl Tables {
             return Ok(snapshot.clone());
         }
         let snapshot = match of_version(name) {
-            (table, Some(number)) if !self.names.iter().any(|known| known == name) => {
+            (table, Some(number)) if !self.names()?.iter().any(|known| known == name) => {
                 let table = self.store.table(table);
                 let version = table.version(number)?;
                 Snapshot::new(table, Arc::new(version))?
@@ -161,12 +199,15 @@ impl TablesSchema {
 impl SchemaProvider for TablesSchema {
     fn table_names(&self) -> Vec<String> {
         let external = self.external().map(ExternalTables::names).unwrap_or_default();
-        self.tables.names.iter().cloned().chain(external).collect()
+        self.tables.names().unwrap_or_default().iter().cloned().chain(external).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         if !self.tables.has(name) {
-            return Ok(self.external().and_then(|external| external.get(name)));
+            return match (self.external().map(|external| external.get(name)), &self.tables.urls) {
+                (Some(None), Some(urls)) => urls.try_new(name).await,
+                (external, _) => Ok(external.flatten()),
+            };
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
         Ok(Some(Arc::new(match &self.view {
@@ -196,8 +237,8 @@ pub(crate) struct TableViews {
 }
 
 impl Views for TableViews {
-    fn names(&self) -> Vec<String> {
-        self.tables.names.clone()
+    fn names(&self) -> Result<Vec<String>> {
+        Ok(self.tables.names().map_err(external)?.to_vec())
     }
 
     fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>> {

@@ -88,13 +88,14 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session over the tables that `store` has now. A table that cannot be opened fails the queries that use it.
+    /// A session over the tables that `store` has now; in a bucket, over those that it has when a query first names them. A
+    /// table that cannot be opened fails the queries that use it.
     ///
     /// # Errors
     /// If the store cannot be listed.
     pub fn open(store: &Store, options: &SessionOptions) -> Result<Self> {
-        let tables =
-            Arc::new(Tables::list(store, options.versions.clone(), options.external.clone().unwrap_or_default())?);
+        let external = options.external.clone().unwrap_or_default();
+        let tables = Arc::new(Tables::open(store, options.versions.clone(), external, options.files)?);
         let mut config = SessionConfig::new()
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
@@ -122,7 +123,7 @@ impl Session {
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
         let state = with_sql_features(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
-        let context = if options.files { context.enable_url_table() } else { context };
+        tables.read_files_with(&context);
         if let Some(bucket) = store.blobs().bucket() {
             context.register_object_store(&bucket_url()?, bucket.client);
         }
@@ -183,7 +184,8 @@ impl Session {
     pub async fn declare(&self, statement: &str) -> Result<Option<String>> {
         let Some(external) = &self.external else { return Ok(None) };
         let state = self.context.state();
-        external.declare(&state, parse(&state, statement)?, self.tables.names()).await
+        let taken = |name: &str| Ok(self.tables.names()?.iter().any(|table| table == name));
+        external.declare(&state, parse(&state, statement)?, taken).await
     }
 
     /// Plans a query with values for its `$name` parameters; unused values are ignored.
@@ -218,7 +220,7 @@ impl Session {
     /// # Errors
     /// If it is not valid SQL.
     pub fn references(&self, query: &str) -> Result<Vec<(String, String)>> {
-        table_references(&self.context, query, self.tables.names())
+        table_references(&self.context, query, self.tables.names()?)
     }
 
     /// The DataFusion session.

@@ -44,11 +44,19 @@ fn store(global: &Global) -> Result<Store, CliError> {
 /// Like [`store`], for commands that also work on a project without runs; a note says so.
 fn store_if_any(global: &Global) -> Result<Store, CliError> {
     let project = project_of_store(global)?;
-    match root::is_there(global, &project) {
-        Err(error @ CliError::NothingRan { .. }) => print_message(global, &error.to_string()),
-        is_there => is_there?,
-    }
+    note_if_nothing_ran(global, root::is_there(global, &project))?;
     Ok(open_store(&project)?)
+}
+
+/// Turns the error for a project without runs into a note.
+fn note_if_nothing_ran(global: &Global, root: Result<(), CliError>) -> Result<(), CliError> {
+    match root {
+        Err(error @ CliError::NothingRan { .. }) => {
+            print_message(global, &error.to_string());
+            Ok(())
+        }
+        root => root,
+    }
 }
 
 /// The project, or one with a root only.

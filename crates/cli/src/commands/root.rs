@@ -3,6 +3,8 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use tidetable_runner::{Project, open_store};
 
@@ -12,9 +14,42 @@ use crate::error::CliError;
 /// Directories of which a store has at least one after its first run.
 const FOLDERS: [&str; 5] = ["locks", "runs", "tables", "exports", "rejected"];
 
+/// A check of the root that goes on while a query is planned: in a bucket it is a round trip. Until it is over, nothing may be
+/// shown of what was read.
+#[derive(Debug, Default)]
+pub(crate) struct RootCheck(Mutex<Option<JoinHandle<Result<(), CliError>>>>);
+
+impl RootCheck {
+    /// Begins the check of a root in a bucket; checks another at once.
+    ///
+    /// # Errors
+    /// As [`is_there`].
+    pub(crate) fn begin(global: &Global, project: &Project) -> Result<Self, CliError> {
+        if !project.root_is_url() {
+            return is_there(global, project).map(|()| Self::default());
+        }
+        let (project, is_named) = (project.clone(), is_named(global));
+        Ok(Self(Mutex::new(Some(std::thread::spawn(move || holds_store(&project, is_named))))))
+    }
+
+    /// Waits for the result, once.
+    ///
+    /// # Errors
+    /// As [`is_there`].
+    pub(crate) fn finish(&self) -> Result<(), CliError> {
+        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A panic of that thread has been reported.
+        thread.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))
+    }
+}
+
+fn is_named(global: &Global) -> bool {
+    global.root.as_ref().is_some_and(|root| !root.is_empty())
+}
+
 /// Refuses a root that does not exist, is no directory, or holds nothing of a store.
 pub(crate) fn is_there(global: &Global, project: &Project) -> Result<(), CliError> {
-    holds_store(project, global.root.as_ref().is_some_and(|root| !root.is_empty()))
+    holds_store(project, is_named(global))
 }
 
 /// As [`is_there`]; `is_named` if the root was given on the command line.

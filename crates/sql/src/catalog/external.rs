@@ -39,8 +39,8 @@ impl ExternalTables {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Declares the table of `statement` and returns its name, if that is a `CREATE EXTERNAL TABLE`. `taken`: names of
-    /// other tables.
+    /// Declares the table of `statement` and returns its name, if that is a `CREATE EXTERNAL TABLE`. `taken`: whether
+    /// another table has a name.
     ///
     /// # Errors
     /// If the name is taken, the format is unknown, the location does not exist, or the files cannot be read.
@@ -48,7 +48,7 @@ impl ExternalTables {
         &self,
         state: &SessionState,
         statement: Statement,
-        taken: &[String],
+        taken: impl FnOnce(&str) -> Result<bool>,
     ) -> Result<Option<String>> {
         if !matches!(statement, Statement::CreateExternalTable(_)) {
             return Ok(None);
@@ -63,7 +63,7 @@ impl ExternalTables {
         if known && asked.if_not_exists {
             return Ok(Some(name));
         }
-        if taken.contains(&name) || known && !asked.or_replace {
+        if taken(&name)? || known && !asked.or_replace {
             return Err(SqlError::ExternalTaken { name });
         }
         let table = ListingTableFactory::new().create(state, &asked).await?;

@@ -212,8 +212,8 @@ async fn plan(context: &SessionContext, query: &str) -> Result<DataFrame> {
 struct DeclaredViews(Vec<Declared>);
 
 impl Views for DeclaredViews {
-    fn names(&self) -> Vec<String> {
-        names(&self.0)
+    fn names(&self) -> datafusion::error::Result<Vec<String>> {
+        Ok(names(&self.0))
     }
 
     fn rows(&self, name: &str, shown: CellsShown) -> datafusion::error::Result<Arc<dyn TableProvider>> {

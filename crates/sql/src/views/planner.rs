@@ -31,7 +31,10 @@ use crate::workarounds::floats::coerce_expression;
 /// The tables that have row views.
 pub(crate) trait Views: fmt::Debug + Send + Sync {
     /// Names of the tables.
-    fn names(&self) -> Vec<String>;
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn names(&self) -> Result<Vec<String>>;
 
     /// The rows of a table.
     ///
@@ -133,7 +136,7 @@ impl RelationPlanner for ViewPlanner {
         let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let plan = match ViewCall::read(name, &args.args, &self.0.names()).map_err(external)? {
+        let plan = match ViewCall::read(name, &args.args, &self.0.names()?).map_err(external)? {
             None => return Ok(RelationPlanning::Original(Box::new(relation))),
             Some(ViewCall::Rows { table, options }) => self.rows(&table, &options, false, context)?,
             Some(ViewCall::Unpack { table, options }) => {

@@ -1,5 +1,13 @@
 //! Locations of files.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::plan_err;
+use datafusion::datasource::TableType;
+use datafusion::error::Result;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use tempfile::TempDir;
 
 use super::{failure, plain, rows, run_all, still_broken, still_fails};
@@ -24,4 +32,37 @@ async fn still_broken_patterns_of_folders_match_nothing() {
     let table = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{at}/*/x.parquet'");
     let remove = "crates/sql/src/workarounds/directory_patterns.rs";
     still_fails(&failure(&context, &table).await, "No files found", remove);
+}
+
+/// A schema whose table cannot be opened, though its type is known.
+#[derive(Debug)]
+struct Closed;
+
+#[async_trait]
+impl SchemaProvider for Closed {
+    fn table_names(&self) -> Vec<String> {
+        vec!["closed".to_owned()]
+    }
+
+    async fn table(&self, _: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        plan_err!("it was opened")
+    }
+
+    async fn table_type(&self, _: &str) -> Result<Option<TableType>> {
+        Ok(Some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        name == "closed"
+    }
+}
+
+#[tokio::test]
+async fn still_broken_tables_of_files_open_every_table_that_is_listed() {
+    let context = SessionContext::new_with_config(SessionConfig::new().with_information_schema(true));
+    context.catalog("datafusion").unwrap().register_schema("closed", Arc::new(Closed)).unwrap();
+    let listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'closed'";
+    assert_eq!(rows(&context, listed).await, ["closed"]);
+    let remove = "urls in crates/sql/src/catalog.rs, for enable_url_table";
+    still_fails(&failure(&context.enable_url_table(), listed).await, "it was opened", remove);
 }

@@ -9,17 +9,23 @@ pub(crate) mod words;
 
 use std::io::{IsTerminal, Read};
 
-use tidetable_runner::runtime;
+use tidetable_runner::{open_store, runtime};
 use tidetable_sql::{ExternalTables, statements};
 
-use super::store_if_any;
+use super::root::RootCheck;
+use super::{note_if_nothing_ran, project_of_store};
 use crate::args::{Global, Sql};
 use crate::error::CliError;
 use run::{OutputOptions, StatementRunner};
 
 /// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
-    let store = store_if_any(global)?;
+    let project = project_of_store(global)?;
+    let root = match RootCheck::begin(global, &project) {
+        Ok(root) => root,
+        Err(error) => note_if_nothing_ran(global, Err(error)).map(|()| RootCheck::default())?,
+    };
+    let store = open_store(&project)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
     let output_options = OutputOptions {
@@ -30,8 +36,19 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         timing: args.timing,
         print_row_count: false,
     };
-    let runner = StatementRunner { store: &store, args, runtime: &runtime, external: &external, output_options };
-    let Some(script) = script(args)? else { return prompt::prompt(&runner) };
+    let runner = StatementRunner {
+        store: &store,
+        global,
+        root: &root,
+        args,
+        runtime: &runtime,
+        external: &external,
+        output_options,
+    };
+    let Some(script) = script(args)? else {
+        runner.root_is_there()?;
+        return prompt::prompt(&runner);
+    };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
     if found.is_empty() {
         return Err(CliError::Usage("there is no statement to run"));

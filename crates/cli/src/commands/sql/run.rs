@@ -14,7 +14,9 @@ use tidetable_store::storage::BlobWriter;
 use tokio::runtime::Runtime;
 
 use super::versions::versions;
-use crate::args::{Output, Sql};
+use crate::args::{Global, Output, Sql};
+use crate::commands::note_if_nothing_ran;
+use crate::commands::root::RootCheck;
 use crate::commands::sql::summarize;
 use crate::error::CliError;
 use crate::output::values::count;
@@ -24,6 +26,9 @@ use crate::output::{BatchWriter, Destination, OutputFormat, ROW_FILE_EXTENSIONS,
 #[derive(Clone)]
 pub(crate) struct StatementRunner<'a> {
     pub(crate) store: &'a Store,
+    pub(crate) global: &'a Global,
+    /// The check of the root, over before anything is shown.
+    pub(crate) root: &'a RootCheck,
     pub(crate) args: &'a Sql,
     pub(crate) runtime: &'a Runtime,
     /// External tables declared by earlier statements.
@@ -96,6 +101,11 @@ impl StatementRunner<'_> {
         Ok(Session::open(following.as_ref().unwrap_or(self.store), &options)?)
     }
 
+    /// Waits until the root is known to hold a store.
+    pub(crate) fn root_is_there(&self) -> Result<(), CliError> {
+        note_if_nothing_ran(self.global, self.root.finish())
+    }
+
     /// Runs a statement. Returns the number of rows, if it returns rows.
     fn run(&self, query: &str) -> Result<Option<u64>, CliError> {
         if let Some(of) = summarize::asked(query) {
@@ -147,6 +157,7 @@ impl StatementRunner<'_> {
         let OutputFormat::Text(output) = format else {
             return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));
         };
+        self.root_is_there()?;
         let session = self.session(&summarize::source(of))?;
         let rows = self.cancellable(summarize::summary(&session, of))?;
         let done = to.open().and_then(|mut out| {
@@ -161,7 +172,9 @@ impl StatementRunner<'_> {
     /// A regular file appears only after `finish`, so it is left unchanged.
     fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
         let work = async {
-            let mut rows = session.stream(query).await?;
+            let rows = session.stream(query).await;
+            self.root_is_there()?;
+            let mut rows = rows?;
             writer.start(&rows.schema())?;
             while let Some(batch) = rows.next().await {
                 // `false`: the row limit is reached.
@@ -193,6 +206,7 @@ impl StatementRunner<'_> {
         name: &str,
         blob: Box<dyn BlobWriter>,
     ) -> Result<u64, CliError> {
+        self.root_is_there()?;
         let file = QueryFile { session, sql: query, params: &[], format, name };
         let (rows, _bytes) = self.cancellable(async { Ok(file.write(blob).await?) })?;
         Ok(rows)
