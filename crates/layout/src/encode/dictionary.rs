@@ -69,9 +69,14 @@ impl Dictionary {
         (0..self.len() as u32).map(|code| self.get(code))
     }
 
+    /// Bytes of all strings.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Approximate memory use in bytes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.capacity() * 5
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.capacity() * 6
     }
 }
 
@@ -84,8 +89,8 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
 /// Codes of 64-bit values that repeat, often in the same order.
 #[derive(Debug, Default)]
 pub(crate) struct NumberCodes {
-    /// Value, index in `order`, code.
-    table: HashTable<(u64, u32, u32)>,
+    /// Places in `order`, hashed by their values.
+    table: HashTable<u32>,
     /// Values and their codes by order of first appearance.
     order: Vec<(u64, u32)>,
     last: usize,
@@ -113,16 +118,25 @@ impl NumberCodes {
             self.last = next;
             return Some(*code);
         }
-        let (_, place, code) = self.table.find(spread(value), |(known, ..)| *known == value)?;
-        self.last = *place as usize;
-        Some(*code)
+        let order = &self.order;
+        let is = |place: &u32| order.get(*place as usize).is_some_and(|(known, _)| *known == value);
+        let place = *self.table.find(spread(value), is)? as usize;
+        self.last = place;
+        order.get(place).map(|(_, code)| *code)
     }
 
     /// Inserts a new value with its code.
     pub(crate) fn insert(&mut self, value: u64, code: u32) {
         self.last = self.order.len();
         self.order.push((value, code));
-        self.table.insert_unique(spread(value), (value, self.last as u32, code), |(value, ..)| spread(*value));
+        let order = &self.order;
+        let hash = |place: &u32| spread(order.get(*place as usize).map_or(0, |(value, _)| *value));
+        self.table.insert_unique(spread(value), self.last as u32, hash);
+    }
+
+    /// Approximate memory use in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.order.capacity() * size_of::<(u64, u32)>() + self.table.capacity() * 6
     }
 }
 
