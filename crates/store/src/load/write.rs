@@ -87,10 +87,8 @@ impl<'t> SstWriter<'t> {
         lost: &Mutex<HashSet<u32>>,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         let clock = Instant::now();
-        let encoded: Vec<_> = batch
-            .par_iter()
-            .map(|piece| self.encode(partition, *piece, ranks, lost))
-            .collect::<Result<_>>()?;
+        let encoded: Vec<_> =
+            batch.par_iter().map(|piece| self.encode(partition, *piece, ranks, lost)).collect::<Result<_>>()?;
         let mut stats = LoadStats { encode: clock.elapsed(), ..LoadStats::default() };
         let mut all = Vec::new();
         for (counts, stripes) in encoded {

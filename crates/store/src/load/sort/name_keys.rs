@@ -23,22 +23,56 @@ pub(crate) struct NameKeys {
     ranges: [(u8, u8); BYTES],
     /// Bits of the keys.
     bits: u32,
+    /// Whether names are of one length, and none goes on behind its key.
+    tell_all: bool,
 }
 
 impl NameKeys {
-    /// The names of `dictionaries` in byte order, by their numbers: those of the first dictionary come before those of the next.
-    pub(crate) fn sorted(dictionaries: &[&Dictionary]) -> Vec<u32> {
+    /// Calls `each` for the names of `dictionaries` in byte order: with the number of a name, where those of the first dictionary come
+    /// before those of the next, and with the name, unless it is that of the call before.
+    pub(crate) fn in_order(dictionaries: &[&Dictionary], each: impl FnMut(u32, Option<&[u8]>)) {
         let keys = Self::of(dictionaries);
         let numbered = || (0u32..).zip(dictionaries.iter().flat_map(|dictionary| dictionary.iter()));
         if keys.bits <= RADIX_BITS {
             let entries = numbered().map(|(number, name)| keys.key(name) << NUMBER_BITS | u64::from(number));
-            return ordered(dictionaries, &mut radix(entries.collect(), keys.bits), |entry| {
-                (entry >> NUMBER_BITS, *entry as u32)
-            });
+            let entries = radix(entries.collect(), keys.bits);
+            let parts = |entry: &u64| (entry >> NUMBER_BITS, *entry as u32);
+            return if keys.tell_all {
+                keys.restored(dictionaries, entries.iter().map(parts), each);
+            } else {
+                compared(dictionaries, entries, parts, each);
+            };
         }
         let mut entries: Vec<(u64, u32)> = numbered().map(|(number, name)| (keys.key(name), number)).collect();
         entries.par_sort_unstable();
-        ordered(dictionaries, &mut entries, |entry| *entry)
+        compared(dictionaries, entries, |entry| *entry, each);
+    }
+
+    /// As [`Self::in_order`], of names that their keys tell: reading them back from a dictionary would miss the cache for each.
+    fn restored(
+        &self,
+        dictionaries: &[&Dictionary],
+        entries: impl Iterator<Item = (u64, u32)>,
+        mut each: impl FnMut(u32, Option<&[u8]>),
+    ) {
+        let mut name = name(dictionaries, 0).1.to_vec();
+        let mut last = None;
+        for (key, number) in entries {
+            if last == Some(key) {
+                each(number, None);
+                continue;
+            }
+            last = Some(key);
+            let mut rest = key as u32;
+            for (at, (least, greatest)) in self.ranges.iter().enumerate().rev() {
+                let values = u32::from(greatest - least) + 1;
+                if let Some(byte) = name.get_mut(self.common + at) {
+                    *byte = least + (rest % values) as u8;
+                }
+                rest /= values;
+            }
+            each(number, Some(&name));
+        }
     }
 
     fn of(dictionaries: &[&Dictionary]) -> Self {
@@ -51,7 +85,9 @@ impl NameKeys {
             }
         }
         let mut ranges = [(u8::MAX, 0); BYTES];
+        let mut tell_all = first.len() <= common + BYTES;
         for name in names() {
+            tell_all &= name.len() == first.len();
             for ((least, greatest), byte) in ranges.iter_mut().zip(bytes(name, common)) {
                 (*least, *greatest) = ((*least).min(byte), (*greatest).max(byte));
             }
@@ -59,7 +95,7 @@ impl NameKeys {
         let values = |(least, greatest): &(u8, u8)| u64::from(greatest.saturating_sub(*least)) + 1;
         let all = ranges.iter().try_fold(1u64, |all, range| all.checked_mul(values(range)));
         let bits = all.map_or(u64::BITS, |all| u64::BITS - (all - 1).leading_zeros());
-        Self { common, ranges, bits }
+        Self { common, ranges, bits, tell_all }
     }
 
     /// The key of a name: the number that its bytes make when each has as many digits as it has values.
@@ -68,9 +104,10 @@ impl NameKeys {
         if self.bits > RADIX_BITS {
             return u64::from_be_bytes(bytes);
         }
-        bytes.iter().zip(&self.ranges).fold(0, |key, (byte, (least, greatest))| {
-            key * (u64::from(greatest - least) + 1) + u64::from(byte - least)
-        })
+        bytes
+            .iter()
+            .zip(&self.ranges)
+            .fold(0, |key, (byte, (least, greatest))| key * (u64::from(greatest - least) + 1) + u64::from(byte - least))
     }
 }
 
@@ -85,13 +122,26 @@ fn bytes(name: &[u8], common: usize) -> [u8; BYTES] {
     bytes
 }
 
-/// The numbers of entries, of which `of` gives key and number, and which are sorted by key. Names with one key are compared: they
+/// As [`NameKeys::in_order`], of entries that are sorted by key, of which `of` gives key and number. Names with one key are compared: they
 /// may differ behind it.
-fn ordered<T>(dictionaries: &[&Dictionary], entries: &mut [T], of: impl Fn(&T) -> (u64, u32)) -> Vec<u32> {
-    for alike in entries.chunk_by_mut(|one, next| of(one).0 == of(next).0).filter(|alike| alike.len() > 1) {
-        alike.sort_by(|one, other| name(dictionaries, of(one).1).1.cmp(name(dictionaries, of(other).1).1));
+fn compared<T>(
+    dictionaries: &[&Dictionary],
+    mut entries: Vec<T>,
+    of: impl Fn(&T) -> (u64, u32),
+    mut each: impl FnMut(u32, Option<&[u8]>),
+) {
+    let name = |entry: &T| name(dictionaries, of(entry).1).1;
+    let mut last = None;
+    for alike in entries.chunk_by_mut(|one, next| of(one).0 == of(next).0) {
+        if alike.len() > 1 {
+            alike.sort_by(|one, other| name(one).cmp(name(other)));
+        }
+        for entry in alike.iter() {
+            let own = name(entry);
+            each(of(entry).1, (last != Some(own)).then_some(own));
+            last = Some(own);
+        }
     }
-    entries.iter().map(|entry| of(entry).1).collect()
 }
 
 /// The dictionary and the code of the name with a number, and the name.

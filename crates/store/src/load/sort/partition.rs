@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use arrow::array::Array;
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
@@ -16,8 +17,8 @@ use crate::load::sort::order::Tails;
 
 /// Ranks are counted in at most so many buckets, as powers of two.
 const BUCKET_BITS: u32 = 16;
-/// The greatest width of the values of a group that are moved with the keys, bytes. Wider ones are picked from the chunks, an event
-/// of them fills lines of the cache by itself.
+/// The greatest width of the values of a group that are moved with the keys, bytes. Wider ones are picked from the chunks piece by
+/// piece, so that there is no second copy of all.
 const MAX_MOVED: usize = 64;
 /// Average events of a name from which values that a row needs once are not moved.
 const MANY: usize = 4;
@@ -56,8 +57,26 @@ pub(crate) struct GroupPart {
     pub(crate) qualifiers: Option<Vec<u32>>,
     /// Cell timestamps, if stored.
     pub(crate) timestamps: Option<Vec<i64>>,
-    /// The values of each column; `None` if they stay in the chunk.
-    pub(crate) columns: Option<Vec<Lane>>,
+    /// The values of each column.
+    pub(crate) columns: Columns,
+}
+
+/// Where the values of a part are.
+pub(crate) enum Columns {
+    /// In the order of the part.
+    Moved(Vec<Lane>),
+    /// In the chunk, picked piece by piece.
+    Lanes(Vec<Lane>),
+    /// In the chunk, picked by record.
+    Stay,
+}
+
+/// What becomes of the values of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Move,
+    ByPiece,
+    ByRecord,
 }
 
 impl<'a> Partition<'a> {
@@ -99,11 +118,11 @@ impl<'a> Partition<'a> {
             (*chunk, *runs, ranks, own, units.as_mut().map(|unit| units_of(chunk, runs, unit)))
         });
         let numbered: Vec<_> = numbered.collect();
-        let moved: Vec<bool> =
-            (0..schema.groups.len()).map(|group| is_moved(schema, group, &chunks, total / names.max(1))).collect();
+        let ways: Vec<Way> =
+            (0..schema.groups.len()).map(|group| way(schema, group, &chunks, total / names.max(1))).collect();
         let parts = numbered.into_par_iter().map(|(chunk, runs, own, base, units)| {
             let places = Places::new(&own, runs, &piece_of, shift, ends.len());
-            Part::new(chunk, base, own, places, units, &moved, ranks)
+            Part::new(chunk, base, own, places, units, &ways, ranks)
         });
         Self { schema, parts: parts.collect(), ranges, events }
     }
@@ -124,14 +143,18 @@ impl<'a> Partition<'a> {
     }
 }
 
-/// Whether the values of a group are moved with the keys of their events.
-fn is_moved(schema: &StoredSchema, group: usize, chunks: &[(&Chunk, &[Range<usize>])], a_name: usize) -> bool {
+/// What becomes of the values of a group, of so many events a name.
+fn way(schema: &StoredSchema, group: usize, chunks: &[(&Chunk, &[Range<usize>])], a_name: usize) -> Way {
     let of = &schema.groups[group];
     // One record a row: its last event is all that is needed.
     let once = of.qualifier == QualifierKind::Constant && of.timestamps == TimestampKind::Zero && a_name >= MANY;
-    let mut columns = chunks.iter().flat_map(|(chunk, _)| &chunk.encoded.groups[group].columns);
     let width: Option<usize> = of.columns.iter().map(|column| Lane::width(&column.value.arrow())).sum();
-    !once && width.is_some_and(|width| width <= MAX_MOVED) && columns.all(Lane::holds)
+    let mut columns = chunks.iter().flat_map(|(chunk, _)| &chunk.encoded.groups[group].columns);
+    match width.filter(|_| !once && columns.all(|column| column.null_count() == 0)) {
+        Some(width) if width <= MAX_MOVED => Way::Move,
+        Some(_) => Way::ByPiece,
+        None => Way::ByRecord,
+    }
 }
 
 fn ranks_of(chunk: &Chunk, runs: &[Range<usize>], ranks: &AllRanks) -> Vec<u32> {
@@ -227,7 +250,7 @@ impl<'a> Part<'a> {
         ranks: Vec<u32>,
         places: Places,
         units: Option<Vec<u32>>,
-        moved: &[bool],
+        ways: &[Way],
         all: &AllRanks,
     ) -> Self {
         let Places { ends, events, order } = places;
@@ -245,7 +268,14 @@ impl<'a> Part<'a> {
                 .timestamps
                 .as_ref()
                 .map(|times| events.iter().map(|event| times[*event as usize]).collect()),
-            columns: moved[at].then(|| group.columns.iter().map(|column| Lane::take(column, &events)).collect()),
+            columns: {
+                let lanes = group.columns.iter().filter_map(Lane::of);
+                match ways[at] {
+                    Way::Move => Columns::Moved(lanes.map(|lane| lane.take(&events)).collect()),
+                    Way::ByPiece => Columns::Lanes(lanes.collect()),
+                    Way::ByRecord => Columns::Stay,
+                }
+            },
         });
         let groups = groups.collect();
         let (ranks, units) = (taken(&ranks), units.as_deref().map(taken));
@@ -263,7 +293,11 @@ impl<'a> Part<'a> {
 fn tails_of(tails: &[u64], events: &[u32]) -> Tails {
     let first = events.first().map_or(0, |event| tails[*event as usize]);
     let others = events.iter().fold(0, |others, event| others | (tails[*event as usize] ^ first));
-    if others == 0 { Tails::One(first) } else { Tails::Each(events.iter().map(|event| tails[*event as usize]).collect()) }
+    if others == 0 {
+        Tails::One(first)
+    } else {
+        Tails::Each(events.iter().map(|event| tails[*event as usize]).collect())
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 
 use crate::error::Result;
-use crate::load::sort::lane::{Lane, gather};
+use crate::load::sort::lane::{Lane, Places, gather};
 use crate::load::sort::order::{Row, RowOrder, Tails};
-use crate::load::sort::partition::{Part, Partition};
+use crate::load::sort::partition::{Columns, Part, Partition};
 
 /// The events of a piece by row; those of a row in order of arrival.
 #[derive(Debug)]
@@ -132,23 +132,27 @@ impl GroupEvents {
         origins: &Arc<Origins>,
         group: usize,
     ) -> Result<Self> {
-        let own = || parts.iter().map(|(_, part, range)| (&part.groups[group], range.clone()));
-        let qualifiers = own().map(|(part, range)| Some(&part.qualifiers.as_ref()?[range]));
+        let own = || parts.iter().map(|(_, part, range)| (part.events.as_slice(), &part.groups[group], range.clone()));
+        let qualifiers = own().map(|(_, part, range)| Some(&part.qualifiers.as_ref()?[range]));
         let qualifiers = qualifiers.collect::<Option<Vec<_>>>().map(|parts| gather(parts.into_iter(), &origins.order));
-        let timestamps = own().map(|(part, range)| Some(&part.timestamps.as_ref()?[range]));
+        let timestamps = own().map(|(_, part, range)| Some(&part.timestamps.as_ref()?[range]));
         let timestamps = timestamps.collect::<Option<Vec<_>>>().map(|parts| gather(parts.into_iter(), &origins.order));
         let columns = partition.schema.groups[group].columns.iter().enumerate();
-        if own().all(|(part, _)| part.columns.is_some()) {
-            let columns = columns.map(|(at, column)| {
-                let lanes = own().filter_map(|(part, range)| Some((part.columns.as_ref()?.get(at)?, range)));
-                let lanes: Vec<(&Lane, Range<usize>)> = lanes.collect();
-                Ok(vec![Lane::gather(&lanes, &origins.order).into_array(&column.value.arrow())?])
-            });
-            return Ok(Self { qualifiers, timestamps, columns: columns.collect::<Result<_>>()?, origins: None });
+        if parts.is_empty() || own().any(|(_, part, _)| matches!(part.columns, Columns::Stay)) {
+            let of = |at: usize| partition.parts.iter().map(move |part| &part.chunk.encoded.groups[group].columns[at]);
+            let columns = columns.map(|(at, _)| of(at).map(Arc::clone).collect()).collect();
+            return Ok(Self { qualifiers, timestamps, columns, origins: Some(Arc::clone(origins)) });
         }
-        let of_chunks = |at: usize| partition.parts.iter().map(move |part| &part.chunk.encoded.groups[group].columns[at]);
-        let columns = columns.map(|(at, _)| of_chunks(at).map(Arc::clone).collect()).collect();
-        Ok(Self { qualifiers, timestamps, columns, origins: Some(Arc::clone(origins)) })
+        let columns = columns.map(|(at, column)| {
+            let lanes = own().filter_map(|(events, part, range)| match &part.columns {
+                Columns::Moved(lanes) => Some((lanes.get(at)?, Places::Range(range))),
+                Columns::Lanes(lanes) => Some((lanes.get(at)?, Places::Each(&events[range]))),
+                Columns::Stay => None,
+            });
+            let lanes: Vec<(&Lane, Places<'_>)> = lanes.collect();
+            Ok(vec![Lane::gather(&lanes, &origins.order).into_array(&column.value.arrow())?])
+        });
+        Ok(Self { qualifiers, timestamps, columns: columns.collect::<Result<_>>()?, origins: None })
     }
 
     /// Whether the values are in the order of the events.

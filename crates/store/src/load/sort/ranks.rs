@@ -8,6 +8,9 @@ use tidetable_layout::encode::Dictionary;
 
 use crate::load::sort::name_keys::{NameKeys, name};
 
+/// Approximate bytes that the hash of a name takes while the filter of an SST is made.
+const FILTERED: usize = 24;
+
 /// The merged order of the dictionaries of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
@@ -28,19 +31,24 @@ impl Ranks {
     pub(crate) fn new(dictionaries: &[&Dictionary]) -> Self {
         let mut of: Vec<Vec<u32>> = dictionaries.iter().map(|dictionary| vec![0; dictionary.len()]).collect();
         let mut names = Names::default();
-        for number in NameKeys::sorted(dictionaries) {
-            let ((worker, code), name) = name(dictionaries, number);
-            of[worker][code as usize] = names.put(name);
-        }
+        NameKeys::in_order(dictionaries, |number, new| {
+            if let Some(name) = new {
+                names.bytes.extend_from_slice(name);
+                names.ends.push(names.bytes.len());
+            }
+            let (worker, code) = name(dictionaries, number).0;
+            of[worker][code as usize] = names.ends.len() as u32 - 1;
+        });
         names.bytes.shrink_to_fit();
         names.ends.shrink_to_fit();
         Self { names, of }
     }
 
-    /// Approximate bytes that ranks of a dictionary's names take while they are made: a copy of each name, its end, its rank, and
-    /// twice an entry to sort.
+    /// Approximate bytes that are made of the names of a dictionary: a copy of each, its end, its rank, twice an entry to sort, and a
+    /// hash in the filter of an SST.
     pub(crate) fn memory_of(dictionary: &Dictionary) -> usize {
-        dictionary.bytes() + dictionary.len() * (size_of::<usize>() + size_of::<u32>() + 2 * size_of::<u64>())
+        let each = size_of::<usize>() + size_of::<u32>() + 2 * size_of::<u64>() + FILTERED;
+        dictionary.bytes() + dictionary.len() * each
     }
 
     /// Number of distinct names.
@@ -60,16 +68,6 @@ impl Ranks {
 }
 
 impl Names {
-    /// Appends a name that is not less than the last, unless it is the last; returns its rank.
-    fn put(&mut self, name: &[u8]) -> u32 {
-        let known = self.ends.len().checked_sub(1).is_some_and(|last| self.get(last) == name);
-        if !known {
-            self.bytes.extend_from_slice(name);
-            self.ends.push(self.bytes.len());
-        }
-        self.ends.len() as u32 - 1
-    }
-
     fn get(&self, at: usize) -> &[u8] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[at]]
@@ -93,7 +91,8 @@ mod tests {
                 all
             };
             let mut odd = Dictionary::new();
-            let others = [&b"zz"[..], b"", begin.as_bytes(), b"a", b"a\0", b"a\0\0\0\0\0\0\0\0\0", b"a\0\0\0\0\0\0\0\0\0b"];
+            let others =
+                [&b"zz"[..], b"", begin.as_bytes(), b"a", b"a\0", b"a\0\0\0\0\0\0\0\0\0", b"a\0\0\0\0\0\0\0\0\0b"];
             others.iter().for_each(|name| {
                 odd.intern(name);
             });

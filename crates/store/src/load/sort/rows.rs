@@ -148,8 +148,8 @@ impl<'a> Records<'a> {
         let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
         let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
         let all_sparse = sparse.len() == events.columns.len();
-        let counted = (0..group.columns.len())
-            .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column));
+        let counted =
+            (0..group.columns.len()).filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column));
         let counted: Vec<usize> = counted.collect();
         let one_record = events.qualifiers.is_none() && events.timestamps.is_none() && group.packed.is_none();
         let takes_last = one_record && sparse.is_empty() && counted.is_empty() && !group.has_aggregates();

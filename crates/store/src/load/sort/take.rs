@@ -34,14 +34,15 @@ pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<Arr
 /// The values at `places` of the only array.
 pub(crate) fn pick_from(values: &[ArrayRef], places: &[u32]) -> Result<ArrayRef> {
     let Some(array) = values.first() else { return pick(values, &[]) };
-    let is_whole = places.len() == array.len() && (0u32..).zip(places).fold(true, |all, (at, place)| all & (at == *place));
+    let is_whole =
+        places.len() == array.len() && (0u32..).zip(places).fold(true, |all, (at, place)| all & (at == *place));
     if is_whole {
         return Ok(Arc::clone(array));
     }
-    if !Lane::holds(array) {
-        return Ok(take(array.as_ref(), &UInt32Array::from(places.to_vec()), None)?);
+    match Lane::of(array) {
+        Some(lane) => lane.take(places).into_array(array.data_type()),
+        None => Ok(take(array.as_ref(), &UInt32Array::from(places.to_vec()), None)?),
     }
-    Lane::take(array, places).into_array(array.data_type())
 }
 
 /// `None` if the arrays are not of one type.
