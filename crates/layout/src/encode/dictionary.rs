@@ -69,9 +69,14 @@ impl Dictionary {
         (0..self.len() as u32).map(|code| self.get(code))
     }
 
+    /// Bytes of all strings.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Approximate memory use in bytes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.capacity() * 5
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.capacity() * 6
     }
 }
 
@@ -84,10 +89,12 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
 /// Codes of 64-bit values that repeat, often in the same order.
 #[derive(Debug, Default)]
 pub(crate) struct NumberCodes {
-    /// Value, index in `order`, code.
-    table: HashTable<(u64, u32, u32)>,
-    /// Values and their codes by order of first appearance.
-    order: Vec<(u64, u32)>,
+    /// Places in `values`, hashed by these.
+    table: HashTable<u32>,
+    /// Values by order of first appearance.
+    values: Vec<u64>,
+    /// Their codes, unless these are the places.
+    codes: Option<Vec<u32>>,
     last: usize,
 }
 
@@ -101,28 +108,45 @@ impl NumberCodes {
     /// The code of a known value. Telemetry repeats its entities in one order, so the successor is tried first.
     #[inline]
     pub(crate) fn find(&mut self, value: u64) -> Option<u32> {
-        if let Some((known, code)) = self.order.get(self.last)
-            && *known == value
-        {
-            return Some(*code);
+        if self.values.get(self.last) == Some(&value) {
+            return self.code(self.last);
         }
-        let next = if self.last + 1 >= self.order.len() { 0 } else { self.last + 1 };
-        if let Some((known, code)) = self.order.get(next)
-            && *known == value
-        {
+        let next = if self.last + 1 >= self.values.len() { 0 } else { self.last + 1 };
+        if self.values.get(next) == Some(&value) {
             self.last = next;
-            return Some(*code);
+            return self.code(next);
         }
-        let (_, place, code) = self.table.find(spread(value), |(known, ..)| *known == value)?;
-        self.last = *place as usize;
-        Some(*code)
+        let values = &self.values;
+        let is = |place: &u32| values.get(*place as usize) == Some(&value);
+        self.last = *self.table.find(spread(value), is)? as usize;
+        self.code(self.last)
+    }
+
+    #[inline]
+    fn code(&self, place: usize) -> Option<u32> {
+        self.codes.as_ref().map_or(Some(place as u32), |codes| codes.get(place).copied())
     }
 
     /// Inserts a new value with its code.
     pub(crate) fn insert(&mut self, value: u64, code: u32) {
-        self.last = self.order.len();
-        self.order.push((value, code));
-        self.table.insert_unique(spread(value), (value, self.last as u32, code), |(value, ..)| spread(*value));
+        self.last = self.values.len();
+        let place = self.last as u32;
+        if code != place && self.codes.is_none() {
+            self.codes = Some((0..place).collect());
+        }
+        if let Some(codes) = &mut self.codes {
+            codes.push(code);
+        }
+        self.values.push(value);
+        let values = &self.values;
+        let hash = |place: &u32| spread(values.get(*place as usize).copied().unwrap_or_default());
+        self.table.insert_unique(spread(value), place, hash);
+    }
+
+    /// Approximate memory use in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let codes = self.codes.as_ref().map_or(0, Vec::capacity) * size_of::<u32>();
+        self.values.capacity() * size_of::<u64>() + codes + self.table.capacity() * 6
     }
 }
 

@@ -94,6 +94,12 @@ impl Interner {
         }
     }
 
+    /// Approximate memory use in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let texts = self.texts.memory() + self.text_codes.capacity() * size_of::<u32>();
+        self.dictionary.memory() + self.numbers.memory() + texts
+    }
+
     /// The code of each event. Codes of events in `rejects` or `absent` are meaningless; `absent` has events whose template
     /// has a null, with the field.
     pub(crate) fn codes(
@@ -137,8 +143,19 @@ impl Interner {
                     self.times(times, rejects, &mut codes)
                 }
                 (Some(RawIntegers::Signed(times)), _) => {
+                    let mut last: Option<(i64, u32)> = None;
                     for (event, time) in times.iter().enumerate() {
-                        codes.push(self.minute(*time, event, rejects));
+                        let code = match last {
+                            Some((known, code)) if known == *time => code,
+                            _ => {
+                                let rejected = rejects.list.len();
+                                let code = self.minute(*time, event, rejects);
+                                // A rejected time must be rejected each time, so it is not cached.
+                                last = (rejects.list.len() == rejected).then_some((*time, code));
+                                code
+                            }
+                        };
+                        codes.push(code);
                     }
                 }
                 (_, ColumnView::Text(texts)) => {

@@ -200,12 +200,13 @@ fn rows_with_cells(encoded: &EncodedBatch, rows: usize, unpivots: bool) -> RowsW
 /// The UTC days of runs of `times`; consecutive times mostly lie in one day.
 fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     let mut days = BTreeSet::new();
-    let mut last = None;
+    let mut last = 0..0;
     for time in runs.iter().flat_map(|run| &times[run.clone()]) {
-        let day = time.div_euclid(MICROS_PER_DAY) as i32;
-        if last != Some(day) {
-            days.insert(day);
-            last = Some(day);
+        if !last.contains(time) {
+            let day = time.div_euclid(MICROS_PER_DAY);
+            let start = day.saturating_mul(MICROS_PER_DAY);
+            last = start..start.saturating_add(MICROS_PER_DAY);
+            days.insert(day as i32);
         }
     }
     days

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
-use tidetable_layout::encode::{Dictionary, Encoder};
+use tidetable_layout::encode::Encoder;
 
 use crate::load::sort::chunk::AllRanks;
 use crate::load::sort::ranks::Ranks;
@@ -40,12 +40,12 @@ impl<'a> Encoders<'a> {
     pub(crate) fn memory(&self) -> u64 {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = self.layout.stored().groups.len();
-        let qualifiers = |encoder: &Encoder<'_>| {
-            (0..groups).filter_map(|group| encoder.qualifiers(group)).map(Dictionary::memory).sum::<usize>()
+        let of = |(_, encoder): &(usize, Encoder<'_>)| {
+            let qualifiers = (0..groups).filter_map(|group| encoder.qualifiers(group));
+            let ranks: usize = qualifiers.chain([encoder.prefixes()]).map(Ranks::memory_of).sum();
+            (encoder.memory() + ranks) as u64
         };
-        let names = idle.0.iter().map(|(_, encoder)| encoder.prefixes().memory() + qualifiers(encoder));
-        // Ranks hold a copy of each name.
-        2 * names.sum::<usize>() as u64
+        idle.0.iter().map(of).sum()
     }
 
     /// Gives up all names. All encoders must be idle, and no waiting cell may refer to a name.

@@ -2,20 +2,22 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, UInt64Array};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use proptest::prelude::*;
-use tidetable_layout::encode::Dictionary;
+use tidetable_layout::encode::{Dictionary, EncodedBatch, EncodedGroup};
 use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::{Encoding, KeyTail, Merge as Kind, Packed, PackedForm, QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Column, FieldType, Group, StoredSchema, ValueType};
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
-use crate::load::sort::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
-use crate::load::sort::order::RowOrder;
+use crate::load::sort::chunk::{AllRanks, Chunk};
+use crate::load::sort::partition::Partition;
+use crate::load::sort::piece::PieceEvents;
 use crate::load::sort::ranks::Ranks;
 use crate::load::sort::rows;
 use crate::merge::{Merge, emptied};
@@ -100,6 +102,18 @@ fn built(schema: &StoredSchema, events: &[Event]) -> Result<Block> {
 
 /// The same, of events of these rows of the source.
 fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>>) -> Result<Block> {
+    let mut pieces = built_in_pieces(schema, events, units, usize::MAX)?;
+    assert_eq!(pieces.len(), 1);
+    Ok(pieces.remove(0))
+}
+
+/// The same in pieces of at most so many events, unless a piece is of one row.
+fn built_in_pieces(
+    schema: &StoredSchema,
+    events: &[Event],
+    units: Option<Vec<u32>>,
+    most: usize,
+) -> Result<Vec<Block>> {
     let ranked = |names: &[&str]| {
         let mut dictionary = Dictionary::new();
         names.iter().for_each(|name| {
@@ -107,30 +121,44 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
         });
         Ranks::new(&[&dictionary])
     };
-    // In two chunks, the later one first.
-    let half = events.len() / 2;
-    let in_two = |array: ArrayRef| vec![array.slice(half, events.len() - half), array.slice(0, half)];
-    let places = Arc::new(Places::new(&[(1, 0..half), (0, 0..events.len() - half)]));
-    let groups: Vec<GroupEvents> = (schema.groups.iter())
-        .map(|group| GroupEvents {
-            qualifiers: (group.qualifier == QualifierKind::Dynamic)
+    // In two chunks. Events of one row of the source are in one.
+    let mut half = events.len() / 2;
+    while units.as_ref().is_some_and(|units| half > 0 && units.get(half) == units.get(half - 1)) {
+        half -= 1;
+    }
+    let chunk = |part: Range<usize>| {
+        let events = &events[part.clone()];
+        let groups = schema.groups.iter().map(|group| EncodedGroup {
+            qualifier: (group.qualifier == QualifierKind::Dynamic)
                 .then(|| events.iter().map(|event| event.qualifier as u32).collect()),
             timestamps: (group.timestamps == TimestampKind::Stored)
                 .then(|| events.iter().map(|event| event.time).collect()),
-            columns: group.columns.iter().enumerate().map(|(at, column)| in_two(array(column, at, events))).collect(),
-            places: Arc::clone(&places),
-        })
-        .collect();
+            columns: group.columns.iter().enumerate().map(|(at, column)| array(column, at, events)).collect(),
+        });
+        let encoded = EncodedBatch {
+            rows: units.as_ref().map(|units| units[part.clone()].to_vec()),
+            prefix: events.iter().map(|event| event.row as u32).collect(),
+            tail: Vec::new(),
+            time: Vec::new(),
+            groups: groups.collect(),
+            rejected: Vec::new(),
+        };
+        let windows = BTreeMap::from([(0, vec![0..events.len()])]);
+        Chunk { place: (0, part.start as u64), worker: 0, bytes: 0, encoded, windows }
+    };
+    let chunks = [chunk(0..half), chunk(half..events.len())];
     let ranks = AllRanks {
         prefixes: ranked(&ROWS),
         qualifiers: (schema.groups.iter())
             .map(|group| (group.qualifier == QualifierKind::Dynamic).then(|| ranked(&QUALIFIERS)))
             .collect(),
     };
-    let rows_of = events.iter().map(|event| event.row as u32).collect();
-    let window = WindowEvents { ranks: rows_of, tails: Vec::new(), groups, units };
-    let order = RowOrder::new(&window, ROWS.len());
-    Ok(rows::build(schema, &window, &order, 0..order.rows.len(), &ranks, &|_, _| false)?.block)
+    let partition = Partition::new(schema, &chunks, 0, &ranks, most);
+    let built = |piece| {
+        let events = PieceEvents::collect(&partition, piece)?;
+        Ok(rows::build(schema, &events, &ranks, &|_, _| false)?.block)
+    };
+    (0..partition.len()).map(built).collect()
 }
 
 /// The value of a cell as text, to compare.
@@ -197,6 +225,9 @@ fn cut(events: &[Event], cuts: (usize, usize)) -> [&[Event]; 3] {
 /// However the events are split and the SSTs merged, the records equal those of one load of all events.
 fn check_cuts(schema: &StoredSchema, events: &[Event], cuts: (usize, usize)) {
     let whole = vec![built(schema, events).unwrap()];
+    for most in [1, 9] {
+        assert_eq!(records(&built_in_pieces(schema, events, None, most).unwrap()), records(&whole));
+    }
     let parts = cut(events, cuts).map(|part| vec![built(schema, part).unwrap()]);
     let [a, b, c] = parts.clone();
     let at_once = merged(schema, &parts);

@@ -1,7 +1,6 @@
 //! Writes the sorted pieces of a window as SSTs.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,9 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, st
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::load::finish::{Finisher, OutputId};
-use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
-use crate::load::sort::order::RowOrder;
+use crate::load::sort::chunk::{AllRanks, Chunk, event_bytes};
+use crate::load::sort::partition::Partition;
+use crate::load::sort::piece::PieceEvents;
 use crate::load::sort::rows;
 use crate::load::sort::rows::SortedPiece;
 use crate::load::stats::LoadStats;
@@ -21,10 +21,12 @@ use crate::maintenance::size;
 use crate::sst_writer::{SizedStripe, SstFile, write_error};
 use crate::table::Table;
 
-/// Events of a piece of a window, about two full stripes.
-const PIECE_EVENTS: usize = 131_072;
+/// Events of a piece of a window: those of a full stripe, whose keys and values are in the cache while it is built.
+const PIECE_EVENTS: usize = 65_536;
 /// Bytes of values of a piece where events are wide, about one full stripe.
 const PIECE_BYTES: usize = 8 << 20;
+/// Pieces that are encoded for each core before those of the batch before are written.
+const PIECES_A_CORE: usize = 4;
 
 /// Writes SSTs of one table.
 pub(crate) struct SstWriter<'a> {
@@ -49,27 +51,26 @@ impl<'t> SstWriter<'t> {
     ) -> Result<LoadStats> {
         let mut stats = LoadStats::default();
         let clock = Instant::now();
-        let window = WindowEvents::collect(self.schema, chunks, start, ranks);
-        let order = RowOrder::new(&window, ranks.prefixes.names.len());
+        let most = PIECE_EVENTS.min(PIECE_BYTES / event_bytes(chunks, start).max(1));
+        let partition = Partition::new(self.schema, chunks, start, ranks, most);
         stats.sort += clock.elapsed();
-        let events = PIECE_EVENTS.min(PIECE_BYTES / window.event_bytes().max(1));
-        let pieces = order.pieces(events);
+        let pieces: Vec<usize> = (0..partition.len()).collect();
         // Encoding a few pieces at a time bounds memory; the batch before is written meanwhile.
-        let mut batches = pieces.chunks(rayon::current_num_threads() * 4).peekable();
+        let mut batches = pieces.chunks(rayon::current_num_threads() * PIECES_A_CORE);
         let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
         let mut encoded = Vec::new();
         let lost = Mutex::new(HashSet::new());
         loop {
             let batch = batches.next();
             let (next, written) = rayon::join(
-                || self.encode_batch(&window, &order, batch.unwrap_or_default(), ranks, &lost),
+                || self.encode_batch(&partition, batch.unwrap_or_default(), ranks, &lost),
                 || files.write(std::mem::take(&mut encoded)),
             );
             stats.write += written?;
             let (counts, stripes) = next?;
             stats.add(&counts);
             encoded = stripes;
-            (self.on_written)(order.events(batch.unwrap_or_default()))?;
+            (self.on_written)(batch.into_iter().flatten().map(|piece| partition.events(*piece) as u64).sum())?;
             if batch.is_none() {
                 files.end();
                 stats.overwritten_rows = lost.into_inner().unwrap_or_else(PoisonError::into_inner).len() as u64;
@@ -80,17 +81,14 @@ impl<'t> SstWriter<'t> {
 
     fn encode_batch(
         &self,
-        window: &WindowEvents,
-        order: &RowOrder,
-        batch: &[Range<usize>],
+        partition: &Partition<'_>,
+        batch: &[usize],
         ranks: &AllRanks,
         lost: &Mutex<HashSet<u32>>,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         let clock = Instant::now();
-        let encoded: Vec<_> = batch
-            .par_iter()
-            .map(|rows| self.encode(window, order, rows.clone(), ranks, lost))
-            .collect::<Result<_>>()?;
+        let encoded: Vec<_> =
+            batch.par_iter().map(|piece| self.encode(partition, *piece, ranks, lost)).collect::<Result<_>>()?;
         let mut stats = LoadStats { encode: clock.elapsed(), ..LoadStats::default() };
         let mut all = Vec::new();
         for (counts, stripes) in encoded {
@@ -106,16 +104,17 @@ impl<'t> SstWriter<'t> {
 
     fn encode(
         &self,
-        window: &WindowEvents,
-        order: &RowOrder,
-        rows: Range<usize>,
+        partition: &Partition<'_>,
+        piece: usize,
         ranks: &AllRanks,
         lost: &Mutex<HashSet<u32>>,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         // Stripes do not contain the uid.
         let options = &self.options(0);
         let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
-        let built = rows::build(self.schema, window, order, rows, ranks, &repeats);
+        let events = PieceEvents::collect(partition, piece)?;
+        let built = rows::build(self.schema, &events, ranks, &repeats);
+        drop(events);
         let of_table = |error: StoreError| error.of_table(self.table.name());
         let SortedPiece { block, overwritten, lost: own, emptied } = built.map_err(of_table)?;
         // A source row may lose cells in several pieces, and counts once.

@@ -1,4 +1,4 @@
-//! Builds blocks from sorted events: rows, the records of each column group, and values.
+//! Builds blocks from the events of a piece: rows, the records of each column group, and values.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -10,9 +10,10 @@ use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 
 use crate::error::Result;
-use crate::load::sort::chunk::{AllRanks, GroupEvents, WindowEvents};
-use crate::load::sort::order::RowOrder;
-use crate::load::sort::take::{pick, pick_folded};
+use crate::load::sort::chunk::AllRanks;
+use crate::load::sort::piece::{GroupEvents, PieceEvents};
+use crate::load::sort::ranks::Ranks;
+use crate::load::sort::take::{pick, pick_folded, pick_from};
 use crate::load::sort::upsert::Upserts;
 use crate::merge::dedup::Contents;
 use crate::merge::operator::{EqualCells, Overflow, merge_cells};
@@ -29,52 +30,50 @@ pub(crate) struct SortedPiece {
     pub(crate) emptied: bool,
 }
 
-/// Builds the rows `rows` of a window. `repeats` tells whether a column (group, index in it) follows from the row
-/// key: then replacing its cells loses nothing and is not counted.
+/// Builds the rows of a piece. `repeats` tells whether a column (group, index in it) follows from the row key: then replacing its
+/// cells loses nothing and is not counted.
 ///
 /// # Errors
 /// If equal cells cannot be merged.
 pub(crate) fn build(
     schema: &StoredSchema,
-    window: &WindowEvents,
-    order: &RowOrder,
-    rows: Range<usize>,
+    piece: &PieceEvents,
     ranks: &AllRanks,
     repeats: &dyn Fn(usize, usize) -> bool,
 ) -> Result<SortedPiece> {
-    let rows = &order.rows[rows];
     let mut keys = Keys::new(Arc::new(schema.tail.clone()));
-    for row in rows {
-        keys.push(&ranks.prefixes.names[row.rank as usize], row.tail);
+    for row in &piece.rows {
+        keys.push(ranks.prefixes.name(row.rank), row.tail);
     }
-    let upserts = schema.upsert.then(|| Upserts::new(schema, window, order, rows));
+    let upserts = schema.upsert.then(|| Upserts::new(schema, piece));
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
-        let mut records = Records::new(group, &window.groups[at], |column| repeats(at, column));
-        let upserts = upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored);
-        for (row, events) in rows.iter().map(|row| &order.events[row.events()]).enumerate() {
-            match upserts.map(|upserts| (upserts.emptied(row, at), upserts.events(row))) {
-                Some((Some(event), _)) => records.push_emptied(event),
-                Some((None, left)) => records.push_row(left)?,
-                None => records.push_row(events)?,
+        let mut records = Records::new(group, &piece.groups[at], piece.rows.len(), |column| repeats(at, column));
+        match upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored) {
+            Some(upserts) => {
+                for row in 0..piece.rows.len() {
+                    match upserts.emptied(row, at) {
+                        Some(event) => records.push_emptied(event),
+                        None => records.push_row(upserts.events(row).iter().copied())?,
+                    }
+                }
             }
+            None => piece.rows.iter().try_for_each(|row| records.push_range(row.events()))?,
         }
         overwritten += records.overwritten;
         lost.append(&mut records.lost);
-        let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
-        groups.push(Some(records.into_block(&keys, names)?));
+        groups.push(Some(records.into_block(&keys, ranks.qualifiers[at].as_ref())?));
     }
     // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
-    lost.iter_mut().for_each(|event| *event = window.unit(*event));
+    lost.iter_mut().for_each(|event| *event = piece.unit(*event));
     Ok(SortedPiece { block, overwritten, lost, emptied })
 }
 
-/// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival. It is copied out of the
-/// columns of the window once, since events of a row are far apart there.
+/// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordKey {
     qualifier: u32,
@@ -94,6 +93,23 @@ impl GroupEvents {
         let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event as usize]);
         let timestamp = Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event as usize]));
         RecordKey { qualifier, timestamp, event }
+    }
+
+    /// Whether each of consecutive events has a record of its own, and these are in order.
+    fn ascends(&self, events: Range<usize>) -> bool {
+        // No early exit, so that the loops vectorise.
+        match (self.qualifiers.as_deref(), self.timestamps.as_deref()) {
+            (Some(ranks), Some(times)) => {
+                let (ranks, times) = (&ranks[events.clone()], &times[events]);
+                let pairs = ranks.windows(2).zip(times.windows(2));
+                pairs.fold(true, |all, (rank, time)| {
+                    all & ((rank[0] < rank[1]) | ((rank[0] == rank[1]) & (time[0] > time[1])))
+                })
+            }
+            (Some(ranks), None) => ranks[events].windows(2).fold(true, |all, rank| all & (rank[0] < rank[1])),
+            (None, Some(times)) => times[events].windows(2).fold(true, |all, time| all & (time[0] > time[1])),
+            (None, None) => events.len() <= 1,
+        }
     }
 }
 
@@ -119,6 +135,8 @@ struct Records<'a> {
     contents: Option<Contents>,
     /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
+    /// Whether a row has one record, all values of which are those of its last event.
+    takes_last: bool,
     overwritten: u64,
     /// The events of these cells.
     lost: Vec<u32>,
@@ -126,39 +144,65 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(group: &'a Group, events: &'a GroupEvents, repeats: impl Fn(usize) -> bool) -> Self {
+    fn new(group: &'a Group, events: &'a GroupEvents, rows: usize, repeats: impl Fn(usize) -> bool) -> Self {
         let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
         let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
         let all_sparse = sparse.len() == events.columns.len();
+        let counted =
+            (0..group.columns.len()).filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column));
+        let counted: Vec<usize> = counted.collect();
+        let one_record = events.qualifiers.is_none() && events.timestamps.is_none() && group.packed.is_none();
+        let takes_last = one_record && sparse.is_empty() && counted.is_empty() && !group.has_aggregates();
         Self {
             group,
             events,
             sparse,
             all_sparse,
-            row_ends: Vec::new(),
+            row_ends: Vec::with_capacity(rows),
             picks: Vec::new(),
             qualifiers: Vec::new(),
             timestamps: Vec::new(),
             overrides: Vec::new(),
             folds: group.has_aggregates().then(EqualCells::default),
             contents: None,
-            counted: (0..group.columns.len())
-                .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
-                .collect(),
+            counted,
+            takes_last,
             overwritten: 0,
             lost: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
-    fn push_row(&mut self, events: &[u32]) -> Result<()> {
+    /// As [`Self::push_row`], for consecutive events.
+    fn push_range(&mut self, events: Range<u32>) -> Result<()> {
+        let range = events.start as usize..events.end as usize;
+        if self.all_sparse || !self.events.ascends(range.clone()) {
+            return if self.takes_last { self.push_last(events) } else { self.push_row(events) };
+        }
+        self.picks.extend(events);
+        if let Some(ranks) = &self.events.qualifiers {
+            self.qualifiers.extend_from_slice(&ranks[range.clone()]);
+        }
+        if let Some(times) = &self.events.timestamps {
+            self.timestamps.extend_from_slice(&times[range]);
+        }
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    /// The record of a row with one, of which all values are those of its last event.
+    fn push_last(&mut self, events: Range<u32>) -> Result<()> {
+        self.picks.extend(events.last());
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    fn push_row(&mut self, events: impl Iterator<Item = u32>) -> Result<()> {
         let group = self.events;
         let mut row = std::mem::take(&mut self.scratch);
         row.clear();
-        row.extend(events.iter().map(|event| group.record_key(*event)));
-        if !row.is_sorted() {
-            row.sort_unstable();
-        }
+        row.extend(events.map(|event| group.record_key(event)));
+        sort_nearly(&mut row);
         // Telemetry mostly has each record once.
         if row.windows(2).any(|pair| pair[0].is_alike(&pair[1])) {
             for alike in row.chunk_by(RecordKey::is_alike) {
@@ -206,15 +250,15 @@ impl<'a> Records<'a> {
             return Ok(());
         }
         if self.contents.is_none() {
-            self.contents = Some(Contents::new(&self.events.by_chunk())?);
+            self.contents = Some(Contents::new(&self.events.by_array())?);
         }
         let Some(contents) = &self.contents else { return Ok(()) };
-        let place = |record: &RecordKey| self.events.places.of(record.event);
+        let place = |record: &RecordKey| self.events.place(record.event);
         let mut places: Vec<(usize, usize)> = alike.iter().map(place).collect();
         contents.keep_first(&mut places);
         let mut kept = places.into_iter().peekable();
         for record in alike {
-            if kept.next_if_eq(&self.events.places.of(record.event)).is_some() {
+            if kept.next_if_eq(&self.events.place(record.event)).is_some() {
                 self.push_record(record);
             }
         }
@@ -243,7 +287,7 @@ impl<'a> Records<'a> {
         }
         let at = self.picks.len() as u32;
         if let Some(folds) = &mut self.folds {
-            folds.push(at as usize, events().map(|event| self.events.places.of(event)));
+            folds.push(at as usize, events().map(|event| self.events.place(event)));
         }
         for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
             let has = |record: &&RecordKey| self.events.has(record.event, *column);
@@ -268,15 +312,19 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn into_block(self, keys: &Keys, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
+    fn into_block(self, keys: &Keys, names: Option<&Ranks>) -> Result<GroupBlock> {
         let Self { group, events, row_ends, picks, qualifiers, timestamps, overrides, folds, .. } = self;
         let qualifiers = events.qualifiers.as_ref().and(names).map(|names| local(qualifiers, names));
         let timestamps = events.timestamps.as_ref().map(|_| timestamps);
         let folds = folds.filter(|folds| !folds.is_empty());
-        let mut places: Vec<(usize, usize)> = picks.iter().map(|event| events.places.of(*event)).collect();
+        // Values in the order of the events need no places, unless a record is of several events.
+        let simple = events.is_in_order() && folds.is_none() && overrides.is_empty();
+        let mut places: Vec<(usize, usize)> =
+            if simple { Vec::new() } else { picks.iter().map(|event| events.place(*event)).collect() };
         let mut columns = Vec::with_capacity(group.columns.len());
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
             columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
+                _ if simple => pick_from(values, &picks)?,
                 Some(folds) => {
                     let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
                     let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
@@ -285,11 +333,11 @@ impl<'a> Records<'a> {
                 None => {
                     let overrides: Vec<_> = overrides.iter().filter(|(_, column, _)| *column == at).collect();
                     for (record, _, event) in &overrides {
-                        places[*record as usize] = events.places.of(*event);
+                        places[*record as usize] = events.place(*event);
                     }
                     let picked = pick(values, &places)?;
                     for (record, ..) in overrides {
-                        places[*record as usize] = events.places.of(picks[*record as usize]);
+                        places[*record as usize] = events.place(picks[*record as usize]);
                     }
                     picked
                 }
@@ -299,15 +347,36 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The qualifiers with these ranks among `names`, with a dictionary of those that occur.
-fn local(mut ranks: Vec<u32>, names: &[Box<[u8]>]) -> Qualifiers {
+/// Moves of an insertion sort, in records, beyond which a row is sorted in the usual way.
+const MAX_MOVES: usize = 256;
+
+/// Sorts the events of a row. Few of them come late, and each of those goes a little to the front.
+fn sort_nearly(row: &mut [RecordKey]) {
+    let mut moves = 0;
+    for at in 1..row.len() {
+        let own = row[at];
+        let mut place = at;
+        while place > 0 && row[place - 1] > own {
+            row[place] = row[place - 1];
+            place -= 1;
+        }
+        row[place] = own;
+        moves += at - place;
+        if moves > MAX_MOVES {
+            return row.sort_unstable();
+        }
+    }
+}
+
+/// The qualifiers with these ranks, with a dictionary of those that occur.
+fn local(mut ranks: Vec<u32>, names: &Ranks) -> Qualifiers {
     let mut used = vec![false; names.len()];
     ranks.iter().for_each(|rank| used[*rank as usize] = true);
     let mut code_of = vec![0u32; names.len()];
     let mut dictionary = Vec::new();
-    for (rank, name) in names.iter().enumerate().filter(|(rank, _)| used[*rank]) {
+    for rank in (0..names.len()).filter(|rank| used[*rank]) {
         code_of[rank] = dictionary.len() as u32;
-        dictionary.push(name.clone());
+        dictionary.push(names.name(rank as u32).into());
     }
     ranks.iter_mut().for_each(|rank| *rank = code_of[*rank as usize]);
     Qualifiers { codes: ranks, dictionary }

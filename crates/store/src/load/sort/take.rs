@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, downcast_primitive};
-use arrow::compute::interleave;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array, downcast_primitive};
+use arrow::compute::{interleave, take};
 
 use crate::error::Result;
+use crate::load::sort::lane::Lane;
 use crate::merge::operator::EqualCells;
 
 /// The values at `places`, each (chunk, index in it).
@@ -28,6 +29,20 @@ pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<Arr
     }
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
     Ok(interleave(&values, places)?)
+}
+
+/// The values at `places` of the only array.
+pub(crate) fn pick_from(values: &[ArrayRef], places: &[u32]) -> Result<ArrayRef> {
+    let Some(array) = values.first() else { return pick(values, &[]) };
+    let is_whole =
+        places.len() == array.len() && (0u32..).zip(places).fold(true, |all, (at, place)| all & (at == *place));
+    if is_whole {
+        return Ok(Arc::clone(array));
+    }
+    match Lane::of(array) {
+        Some(lane) => lane.take(places).into_array(array.data_type()),
+        None => Ok(take(array.as_ref(), &UInt32Array::from(places.to_vec()), None)?),
+    }
 }
 
 /// `None` if the arrays are not of one type.

@@ -7,8 +7,7 @@
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::TimestampKind;
 
-use crate::load::sort::chunk::{GroupEvents, WindowEvents};
-use crate::load::sort::order::{Row, RowOrder};
+use crate::load::sort::piece::{GroupEvents, PieceEvents};
 
 /// The events that remain of each row.
 #[derive(Debug)]
@@ -28,29 +27,29 @@ pub(crate) struct Upserts {
 type Stored<'a> = (usize, &'a GroupEvents);
 
 impl Upserts {
-    pub(crate) fn new(schema: &StoredSchema, window: &WindowEvents, order: &RowOrder, rows: &[Row]) -> Self {
-        let groups = schema.groups.iter().zip(&window.groups).enumerate();
+    pub(crate) fn new(schema: &StoredSchema, piece: &PieceEvents) -> Self {
+        let rows = piece.rows.as_slice();
+        let groups = schema.groups.iter().zip(&piece.groups).enumerate();
         let stored = groups.filter(|(_, (group, _))| group.timestamps == TimestampKind::Stored);
         let stored: Vec<Stored<'_>> = stored.map(|(at, (_, events))| (at, events)).collect();
         let (ends, emptied) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         let mut out = Self { kept: Vec::new(), ends, emptied, overwritten: 0, lost: Vec::new() };
         for row in rows {
-            let events = &order.events[row.events()];
-            let newest = events.iter().filter_map(|event| Some((time(&stored, *event)?, *event)));
+            let newest = row.events().filter_map(|event| Some((time(&stored, event)?, event)));
             let mut emptied = None;
             // Of equal times the last wins.
             if let Some(((_, group), newest)) = newest.max_by_key(|((time, _), _)| *time) {
-                let unit = window.unit(newest);
+                let unit = piece.unit(newest);
                 let mut left = 0;
-                for event in events {
-                    if window.unit(*event) == unit {
-                        out.kept.push(*event);
-                        left += cells(&stored, *event);
+                for event in row.events() {
+                    let cells = cells(&stored, event);
+                    if piece.unit(event) == unit {
+                        out.kept.push(event);
+                        left += cells;
                     } else {
-                        let cells = cells(&stored, *event);
                         out.overwritten += cells;
                         if cells > 0 {
-                            out.lost.push(*event);
+                            out.lost.push(event);
                         }
                     }
                 }
