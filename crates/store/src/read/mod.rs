@@ -1,6 +1,7 @@
 //! Reading a version: snapshots, and scans that merge its SSTs.
 
 pub(crate) mod collisions;
+pub(crate) mod known_collisions;
 pub(crate) mod next_ranges;
 pub(crate) mod options;
 pub(crate) mod scan;
