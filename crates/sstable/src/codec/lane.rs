@@ -79,16 +79,7 @@ integer_lane!(u64, |v| v, |bits| bits);
 integer_lane!(i64, i64::cast_unsigned, u64::cast_signed);
 integer_lane!(u32, u64::from, |bits| bits as u32);
 integer_lane!(i32, |v| i64::from(v).cast_unsigned(), |bits: u64| bits as u32 as i32);
-lane!(
-    f64,
-    i64,
-    f64::to_bits,
-    f64::from_bits,
-    true,
-    ordinal,
-    float_decimals::float_decimals,
-    float_decimals::quotient
-);
+lane!(f64, i64, f64::to_bits, f64::from_bits, true, ordinal, float_decimals::float_decimals, float_decimals::quotient);
 
 /// An integer for each float, in their total order; both zeros have 0.
 #[inline]

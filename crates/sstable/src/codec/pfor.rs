@@ -127,12 +127,7 @@ fn block_head<'a>(input: &mut &'a [u8], count: usize) -> Option<(i64, u32, &'a [
 }
 
 /// Decodes a block of `count` values into `slots`, which may be fewer.
-fn read_block(
-    input: &mut &[u8],
-    count: usize,
-    slots: &mut [i64],
-    may_have: impl Fn(i64, u64) -> bool,
-) -> Option<()> {
+fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64], may_have: impl Fn(i64, u64) -> bool) -> Option<()> {
     let (base, width, packed, places) = block_head(input, count)?;
     let is_wanted = may_have(base, if width == 64 { u64::MAX } else { (1 << width) - 1 });
     // The base is among those that are not wanted. Exceptions are replaced below.

@@ -89,9 +89,7 @@ impl ValueRange {
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 self.of::<TimestampMicrosecondType, i64>(values, I64, |end| end as i64, |value| value)
             }
-            DataType::Date32 => {
-                self.of::<Date32Type, i64>(values, I64, |end| end as i64, i64::from)
-            }
+            DataType::Date32 => self.of::<Date32Type, i64>(values, I64, |end| end as i64, i64::from),
             DataType::Decimal128(..) => {
                 self.of::<Decimal128Type, i128>(values, (i128::MIN, i128::MAX), |end| end, |value| value)
             }

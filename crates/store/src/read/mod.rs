@@ -16,6 +16,6 @@ pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use scan::BlockScan;
 pub use scan_range::ScanRange;
 pub use snapshot::Snapshot;
-pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
+pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta, ValueRange};
 
 pub use crate::merge::slice_block;
