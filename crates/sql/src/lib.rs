@@ -35,6 +35,7 @@ mod expressions;
 mod optimizer;
 mod predicate;
 mod pushdown;
+mod row_windows;
 mod scan;
 mod session;
 mod shared_scan;

@@ -38,6 +38,7 @@ use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::pushdown::value_sets::ALL_TIMES;
+use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
 use crate::session::statement::{BigtableTypes, parse, plan};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
@@ -119,7 +120,7 @@ impl Session {
             .with_runtime_env(runtime.build_arc()?)
             .with_analyzer_rules(floats::analyzer_rules())
             .with_optimizer_rules(if push_down { logical_rules() } else { workarounds::logical_rules() })
-            .with_physical_optimizer_rules(physical_rules(options.memory))
+            .with_physical_optimizer_rules(physical_rules(options.memory, push_down))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
         let state = with_sql_features(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
@@ -303,7 +304,7 @@ fn set_spill_options(config: &mut SessionConfig, memory: usize) {
 
 /// DataFusion's physical rules, the workarounds and the rules of this crate. Those for joins and partial aggregation
 /// follow filter pushdown; that for the newest records precedes the last rule that changes scans.
-fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
+fn physical_rules(memory: Option<u64>, push_down: bool) -> Vec<Rule> {
     let mut rules = workarounds::physical_rules();
     let after_pushdown = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
@@ -318,6 +319,9 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     rules.insert(before_order, windows_in_key_order());
     let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
     rules.insert(before_last, newest_windows_first());
+    if push_down {
+        rules.push(windows_by_batch());
+    }
     rules
 }
 

@@ -53,5 +53,5 @@ pub use file::{FileSource, FileSummary, ReadAt, ReadCounts, Reader, Writer};
 pub use group::RecordFilter;
 pub use options::{Compression, StripeLimits, WriteOptions};
 pub use stripe::{
-    ColumnMeta, EncodedStripe, Scalar, StripeMeta, StripeReader, encode_rows, encode_stripe, stripe_splits,
+    ColumnMeta, EncodedStripe, Scalar, StripeMeta, StripeReader, ValueRange, encode_rows, encode_stripe, stripe_splits,
 };

@@ -4,4 +4,5 @@ pub(crate) mod dependence;
 pub(crate) mod filter;
 pub(crate) mod key_ranges;
 pub(crate) mod pruning;
+pub(crate) mod value_range;
 pub(crate) mod value_sets;

@@ -11,10 +11,11 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
-use tidetable_store::read::{RecordFilter, Scalar};
+use tidetable_store::read::{RecordFilter, Scalar, ValueRange};
 
 use crate::pushdown::dependence::is_of_row;
 use crate::pushdown::pruning::RangePruner;
+use crate::pushdown::value_range::value_range;
 use crate::scan::records::passing;
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -27,6 +28,8 @@ pub(crate) struct ColumnFilter {
     /// Schema of that column alone.
     schema: SchemaRef,
     filters: Vec<Expr>,
+    /// The values that pass, if they are a range.
+    range: Option<ValueRange>,
     /// Rules out value ranges that cannot pass.
     outside: Option<RangePruner>,
 }
@@ -57,7 +60,11 @@ impl ColumnFilter {
         let schema = nullable(&schema);
         let outside =
             conjunction_opt(own.iter().cloned()).and_then(|filter| RangePruner::new(filter, &schema, 0, true));
-        Some(Self { place, schema, filters: own, outside })
+        let ranges: Option<Vec<ValueRange>> =
+            own.iter().map(|filter| value_range(filter, &schema).map(|(_, range)| range)).collect();
+        let range =
+            ranges.and_then(|ranges| ranges.into_iter().map(Some).reduce(|all, one| all?.intersection(one?))?);
+        Some(Self { place, schema, filters: own, range, outside })
     }
 
     fn verdict(&self, values: &ArrayRef) -> Option<BooleanArray> {
@@ -77,15 +84,25 @@ impl RecordFilter for ColumnFilter {
         self.place
     }
 
+    fn range(&self) -> Option<ValueRange> {
+        self.range
+    }
+
     /// Keeps all on an error; the filter runs again later.
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
+        if let Some(mask) = self.range.and_then(|range| range.mask(values)) {
+            return mask;
+        }
         match self.verdict(values) {
             Some(verdict) => verdict.values().clone(),
             None => BooleanBuffer::new_set(values.len()),
         }
     }
 
-    fn may_keep(&self, range: (Scalar, Scalar)) -> bool {
-        !self.outside.as_ref().is_some_and(|skip| skip.rules_out(range))
+    fn may_keep(&self, ends: (Scalar, Scalar)) -> bool {
+        if let Some(range) = self.range {
+            return range.overlaps(ends);
+        }
+        !self.outside.as_ref().is_some_and(|skip| skip.rules_out(ends))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
 };
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
@@ -18,9 +19,11 @@ use tidetable_functions::{UtcDate, is_utc};
 use tidetable_layout::decode::{is_one_each, record_counts};
 use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
+use tidetable_store::read::ValueRange;
 
 use crate::error::{SqlError, external};
 use crate::pushdown::dependence::is_of_row;
+use crate::pushdown::value_range::value_range;
 use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -35,6 +38,9 @@ pub(crate) struct RecordReader {
     row_filter: Vec<Expr>,
     /// Fields read by record.
     records: Fields,
+    /// Filters of one column each that pass a range of its values.
+    ranges: Vec<(usize, ValueRange)>,
+    /// Others.
     record_filter: Vec<Expr>,
     /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
@@ -149,12 +155,18 @@ impl RecordReader {
         let rows = Fields::of(table, of_rows.iter().chain(&wanted.of_rows).copied(), &[])?;
         let records = Fields::of(table, of_records.iter().chain(&wanted.of_records).copied(), &more)?;
         let within = within.and_then(|(time, range)| Some((records.place(time)?, range)));
+        let bound = records.bind_all(of_records)?;
+        let (ranges, others): (Vec<_>, Vec<_>) = bound
+            .into_iter()
+            .map(|filter| (value_range(&filter, &records.schema), filter))
+            .partition(|(range, _)| range.is_some());
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
             row_filter: rows.bind_all(of_rows)?,
-            record_filter: records.bind_all(of_records)?,
+            ranges: ranges.into_iter().filter_map(|(range, _)| range).collect(),
+            record_filter: others.into_iter().map(|(_, filter)| filter).collect(),
             rows,
             records,
             within,
@@ -201,7 +213,7 @@ impl RecordReader {
         }
         let mut records = self.layout().decode(block, &self.records.at).map_err(|error| self.undecoded(error))?;
         let inside = self.within.as_ref().map(|(at, range)| within(&records, *at, range)).transpose()?.flatten();
-        for more in [inside, passing(&self.record_filter, &records)?].into_iter().flatten() {
+        for more in [inside, self.in_ranges(&records)?, passing(&self.record_filter, &records)?].into_iter().flatten() {
             mask = Some(match mask {
                 Some(mask) => and(&mask, &more)?,
                 None => more,
@@ -220,6 +232,19 @@ impl RecordReader {
             }
         }
         Ok((records.num_rows() > 0).then_some(Records { rows, ends, records }))
+    }
+}
+
+impl RecordReader {
+    /// The records whose values are in the ranges of filters; `None` without such filters.
+    fn in_ranges(&self, records: &RecordBatch) -> Result<Option<BooleanArray>> {
+        let unlike = || DataFusionError::Internal("a range of values is of another type".to_owned());
+        let mut mask: Option<BooleanBuffer> = None;
+        for (at, range) in &self.ranges {
+            let more = records.columns().get(*at).and_then(|values| range.mask(values)).ok_or_else(unlike)?;
+            mask = Some(mask.map_or(more.clone(), |mask| &mask & &more));
+        }
+        Ok(mask.map(|mask| BooleanArray::new(mask, None)))
     }
 }
 

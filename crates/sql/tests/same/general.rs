@@ -5,7 +5,7 @@ use tidetable_sql::SessionOptions;
 use super::{fields, rows, worlds};
 use crate::run;
 
-const QUERIES: [&str; 28] = [
+const QUERIES: [&str; 37] = [
     "SELECT CAST(ts AS DATE), sum(kwh), avg(kwh), max(kwh) FROM T GROUP BY 1",
     "SELECT meter, sum(kwh) FROM T WHERE extract(hour FROM ts) < 6 GROUP BY 1 ORDER BY 2 DESC NULLS LAST, 1 LIMIT 10",
     "SELECT count(*), sum(kwh) FROM T WHERE kwh > 990",
@@ -38,6 +38,17 @@ const QUERIES: [&str; 28] = [
     "WITH days AS (SELECT CAST(ts AS DATE) AS d, sum(kwh) AS s FROM T GROUP BY 1) \
      SELECT d, s FROM days WHERE s > (SELECT avg(s) FROM days)",
     "SELECT DISTINCT ON (meter) meter, ts FROM T ORDER BY meter, ts DESC",
+    "SELECT count(*), sum(kwh) FROM T WHERE kwh >= 0",
+    "SELECT meter, ts, kwh FROM T WHERE kwh > 99.5 AND kwh <= 700 AND 650 > kwh",
+    "SELECT ts, kwh, tag FROM T WHERE kwh > 30 AND tag = 'a'",
+    "SELECT meter, ts, kwh FROM T WHERE kwh IS NOT NULL AND kwh >= 1",
+    "SELECT meter, ts, kwh, lag(kwh, 5) OVER (PARTITION BY meter ORDER BY ts, kwh) FROM T",
+    "SELECT meter, kwh, lag(kwh) OVER (ORDER BY meter, ts, kwh) AS b, sum(kwh) OVER (ORDER BY meter, ts, kwh ROWS 9 PRECEDING) FROM T",
+    "SELECT meter, ts, avg(kwh) OVER w, count(kwh) OVER w, count(*) OVER w, min(kwh) OVER w, max(kwh) OVER w, sum(meter) OVER w \
+     FROM T WINDOW w AS (PARTITION BY meter ORDER BY ts, kwh ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)",
+    "SELECT meter, ts, max(kwh) OVER (PARTITION BY meter ORDER BY ts, kwh ROWS 500 PRECEDING) FROM T",
+    "SELECT sum(kwh) FILTER (WHERE kwh > 5) OVER (PARTITION BY meter ORDER BY ts, kwh ROWS 2 PRECEDING), \
+     count(*) OVER (PARTITION BY meter ORDER BY ts, kwh ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING) FROM T",
 ];
 
 #[tokio::test]

@@ -8,10 +8,12 @@
 //! scale   exponent u8 | base i64 | multiple u64         value = (base + integer * multiple) / 10^exponent
 //! ```
 
-use crate::codec::float_decimals::{MAX_DECIMALS, POWERS};
-use crate::codec::lane::Lane;
+use crate::codec::float_decimals::{LIMIT, MAX_DECIMALS, POWERS, quotient};
+use crate::codec::integer_range::IntegerRange;
+use crate::codec::lane::{Lane, ordinal};
 use crate::coding::Input;
 use crate::error::ReadError;
+use crate::stripe::ValueRange;
 
 /// The scale that maps integers to values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,38 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// Integers that are the values.
+    pub(crate) const PLAIN: Self = Self { exponent: 0, base: 0, multiple: 1 };
+
+    /// The integers of the values of type `T` in `wanted`, which is of that type; `None` if there are none.
+    pub(crate) fn integers<T: Lane>(self, wanted: ValueRange) -> Option<IntegerRange> {
+        let (least, greatest) = wanted.ends();
+        let (least, greatest) = (least.max(T::ENDS.0), greatest.min(T::ENDS.1));
+        let (base, multiple) = (i128::from(self.base), i128::from(self.multiple));
+        if least > greatest {
+            return None;
+        }
+        if T::FLOATS {
+            // Values ascend with their integers, so the first one that is not less and the last that is not greater are found by
+            // halving.
+            let limit = i128::from(LIMIT as i64);
+            let power = POWERS.get(usize::from(self.exponent)).copied().unwrap_or(1.0);
+            let value = |integer: i128| i128::from(ordinal(quotient((base + integer * multiple) as i64, power)));
+            let (first, end) = ((-limit - base).div_euclid(multiple) + 1, (limit - base - 1).div_euclid(multiple) + 1);
+            let from = partition_point(first, end, |integer| value(integer) < least);
+            let to = partition_point(first, end, |integer| value(integer) <= greatest);
+            return IntegerRange::between(from, to - 1);
+        }
+        // Integers are stored by their bits, those of 64 bits without a sign as negative ones.
+        let signed = |value: i128| i128::from(value as i64);
+        let first = |value: i128| (signed(value) - base + multiple - 1).div_euclid(multiple);
+        let last = |value: i128| (signed(value) - base).div_euclid(multiple);
+        match signed(least) <= signed(greatest) {
+            true => IntegerRange::between(first(least), last(greatest)),
+            false => IntegerRange::except(last(greatest) + 1, first(least) - 1),
+        }
+    }
+
     /// Finds a scale for `values`, with the scaled integers; `None` if there is none.
     pub(crate) fn find<T: Lane>(values: &[T]) -> Option<(Self, Vec<i64>)> {
         let (exponent, mut integers) = T::decimals(values)?;
@@ -71,6 +105,15 @@ impl Scale {
             *slot = T::of_decimal(self.base.wrapping_add(integer.wrapping_mul(multiple)), power);
         }
     }
+}
+
+/// The first of the integers from `first` to before `end` that `is_before` rejects, as it does all after it; or else `end`.
+fn partition_point(mut first: i128, mut end: i128, is_before: impl Fn(i128) -> bool) -> i128 {
+    while first < end {
+        let middle = first + (end - first) / 2;
+        if is_before(middle) { first = middle + 1 } else { end = middle }
+    }
+    first
 }
 
 /// The first integer and the greatest common divisor of the distances to it, if that is more than 1.

@@ -7,7 +7,7 @@ pub(super) const POWERS: [f64; MAX_DECIMALS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5
 /// 1.5 * 2^52: adding it moves a float's integer part into the low mantissa bits; subtracting it again rounds the float.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 /// The limit of that trick: 2^51.
-const LIMIT: f64 = 2_251_799_813_685_248.0;
+pub(super) const LIMIT: f64 = 2_251_799_813_685_248.0;
 /// Values that are checked before all of them.
 const SAMPLE: usize = 32;
 

@@ -293,7 +293,12 @@ fn pco<T: Lane>(setup: &[u8]) -> Option<Box<ChunkDecompressor<T>>> {
 }
 
 /// Fills `out` with the first of `present` values of a page.
-fn unpack<T: Lane>(chunk: &mut ChunkDecompressor<T>, payload: &Bytes, present: usize, out: &mut [T]) -> Option<()> {
+pub(super) fn unpack<T: Lane>(
+    chunk: &mut ChunkDecompressor<T>,
+    payload: &Bytes,
+    present: usize,
+    out: &mut [T],
+) -> Option<()> {
     if out.is_empty() {
         return Some(());
     }

@@ -36,6 +36,19 @@ pub(crate) fn put(values: &[i64], order: usize, out: &mut Vec<u8>) {
 
 /// Fills `out` with the first of the `present` values of a page. Those before `from` are not needed.
 pub(crate) fn read(page: &Bytes, order: usize, present: usize, from: usize, out: &mut [i64]) -> Option<()> {
+    read_where(page, order, present, from, out, |_, _| true)
+}
+
+/// As [`read`], but may replace values that are not wanted by others that are not. `may_have`: whether one of the integers from the
+/// first argument on, as many after it as the second says, is wanted.
+pub(crate) fn read_where(
+    page: &Bytes,
+    order: usize,
+    present: usize,
+    from: usize,
+    out: &mut [i64],
+    may_have: impl Fn(i64, u64) -> bool,
+) -> Option<()> {
     let whole = out.len() == present;
     let mut input: &[u8] = page;
     let order = order.min(out.len());
@@ -52,7 +65,8 @@ pub(crate) fn read(page: &Bytes, order: usize, present: usize, from: usize, out:
         if (at + 1) * BLOCK <= from {
             skip_block(&mut input, count)?;
         } else {
-            read_block(&mut input, count, slots)?;
+            // Differences are no values.
+            read_block(&mut input, count, slots, |base, more| order > 0 || may_have(base, more))?;
         }
         left -= slots.len();
     }
@@ -113,9 +127,11 @@ fn block_head<'a>(input: &mut &'a [u8], count: usize) -> Option<(i64, u32, &'a [
 }
 
 /// Decodes a block of `count` values into `slots`, which may be fewer.
-fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64]) -> Option<()> {
+fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64], may_have: impl Fn(i64, u64) -> bool) -> Option<()> {
     let (base, width, packed, places) = block_head(input, count)?;
-    unpack(packed, width, base, slots);
+    let is_wanted = may_have(base, if width == 64 { u64::MAX } else { (1 << width) - 1 });
+    // The base is among those that are not wanted. Exceptions are replaced below.
+    unpack(packed, if is_wanted { width } else { 0 }, base, slots);
     for place in places {
         let value = base.wrapping_add(unzigzag(varint(input)?));
         match slots.get_mut(usize::from(*place)) {

@@ -9,4 +9,4 @@ mod values;
 
 pub(crate) use numeric::{decimals_of, put_gapless, read_gapless};
 pub(crate) use target::Target;
-pub(crate) use values::{put, read};
+pub(crate) use values::{put, read, select};

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use arrow::buffer::NullBuffer;
+use arrow::array::{ArrayRef, AsArray, BooleanBufferBuilder, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type,
 };
@@ -13,11 +13,13 @@ use tidetable_layout::FieldType;
 use crate::codec::block_compression;
 use crate::codec::lane::Lane;
 use crate::codec::numbers::{Decoder, Plan};
+use crate::codec::selection::Selector;
 use crate::coding::Input;
 use crate::column::stream::{Page, PageSource, Stream, Validity};
 use crate::column::target::{Nulls, Target};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, PAGE_RECORDS};
+use crate::stripe::ValueRange;
 
 const NARROW: u8 = 0;
 const WIDE: u8 = 1;
@@ -109,29 +111,72 @@ pub(super) fn read(
     kind: FieldType,
     range: Range<usize>,
 ) -> Result<ArrayRef, ReadError> {
+    let numbers = Numbers { source, stream, range };
     match kind {
-        FieldType::UInt64 => primitive::<UInt64Type>(source, stream, range),
-        FieldType::Int64 => primitive::<Int64Type>(source, stream, range),
-        FieldType::Float64 => primitive::<Float64Type>(source, stream, range),
-        FieldType::Date => primitive::<Date32Type>(source, stream, range),
-        FieldType::Timestamp => {
-            let (values, nulls) = read_values(source, stream, stream.setup.clone(), range)?;
-            let array = PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls);
-            Ok(Arc::new(array.with_timezone("UTC")))
-        }
-        FieldType::Decimal { precision, scale } => {
+        FieldType::UInt64 => numbers.read::<UInt64Type>(),
+        FieldType::Int64 => numbers.read::<Int64Type>(),
+        FieldType::Float64 => numbers.read::<Float64Type>(),
+        FieldType::Date => numbers.read::<Date32Type>(),
+        FieldType::Timestamp => numbers.read::<TimestampMicrosecondType>(),
+        FieldType::Decimal { .. } => {
             let mut setup = stream.setup.clone();
             let corrupt = setup.corrupt();
             let (values, nulls) = match setup.u8()? {
-                NARROW => read_converted::<i64, i128>(source, stream, setup, range, i128::from)?,
-                WIDE if stream.codec == Codec::Raw => read_wide(source, stream, range)?,
+                NARROW => numbers.converted::<i64, i128>(setup, i128::from)?,
+                WIDE if stream.codec == Codec::Raw => read_wide(source, stream, numbers.range)?,
                 _ => return Err(corrupt),
             };
-            let array = PrimitiveArray::<Decimal128Type>::new(Vec::into(values), nulls);
-            let array = array.with_precision_and_scale(precision, scale.cast_signed());
-            Ok(Arc::new(array.map_err(|_| corrupt)?))
+            Ok(Arc::new(PrimitiveArray::<Decimal128Type>::new(Vec::into(values), nulls)) as ArrayRef)
         }
         FieldType::Text | FieldType::Bool => Err(stream.setup.corrupt()),
+    }
+    .and_then(|values| typed(stream, values, kind))
+}
+
+/// As [`crate::column::select`].
+pub(super) fn select(
+    source: &PageSource<'_>,
+    stream: &Stream,
+    kind: FieldType,
+    range: Range<usize>,
+    wanted: ValueRange,
+) -> Result<Option<(BooleanBuffer, ArrayRef)>, ReadError> {
+    let numbers = Numbers { source, stream, range };
+    let found = match kind {
+        FieldType::UInt64 => numbers.select::<UInt64Type>(wanted)?,
+        FieldType::Int64 => numbers.select::<Int64Type>(wanted)?,
+        FieldType::Float64 => numbers.select::<Float64Type>(wanted)?,
+        FieldType::Date => numbers.select::<Date32Type>(wanted)?,
+        FieldType::Timestamp => numbers.select::<TimestampMicrosecondType>(wanted)?,
+        FieldType::Decimal { .. } => {
+            let mut setup = stream.setup.clone();
+            if setup.u8()? != NARROW {
+                return Ok(None);
+            }
+            let found = numbers.selected::<i64>(setup, wanted)?;
+            found.map(|(mask, values)| {
+                let values: Vec<i128> = values.into_iter().map(i128::from).collect();
+                (mask, Arc::new(PrimitiveArray::<Decimal128Type>::new(values.into(), None)) as ArrayRef)
+            })
+        }
+        FieldType::Text | FieldType::Bool => None,
+    };
+    found.map(|(mask, values)| Ok((mask, typed(stream, values, kind)?))).transpose()
+}
+
+/// Gives values their zone, or their precision and scale.
+fn typed(stream: &Stream, values: ArrayRef, kind: FieldType) -> Result<ArrayRef, ReadError> {
+    match kind {
+        FieldType::Timestamp => {
+            let times = values.as_primitive::<TimestampMicrosecondType>().clone();
+            Ok(Arc::new(times.with_timezone("UTC")))
+        }
+        FieldType::Decimal { precision, scale } => {
+            let decimals = values.as_primitive::<Decimal128Type>().clone();
+            let decimals = decimals.with_precision_and_scale(precision, scale.cast_signed());
+            Ok(Arc::new(decimals.map_err(|_| stream.setup.corrupt())?))
+        }
+        _ => Ok(values),
     }
 }
 
@@ -141,15 +186,6 @@ pub(crate) fn decimals_of(stream: &Stream) -> Result<Option<u8>, ReadError> {
         Codec::Pfor | Codec::DecimalScaling => Ok(Decoder::<f64>::new(stream.codec, stream.setup.clone())?.decimals()),
         _ => Ok(None),
     }
-}
-
-fn primitive<A>(source: &PageSource<'_>, stream: &Stream, range: Range<usize>) -> Result<ArrayRef, ReadError>
-where
-    A: ArrowPrimitiveType,
-    A::Native: Lane,
-{
-    let (values, nulls) = read_values::<A::Native>(source, stream, stream.setup.clone(), range)?;
-    Ok(Arc::new(PrimitiveArray::<A>::new(values.into(), nulls)))
 }
 
 /// Reads the records `range` of a stream without nulls.
@@ -164,48 +200,92 @@ pub(crate) fn read_gapless<T: Lane>(
     if range.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(read_values(source, stream, stream.setup.clone(), range)?.0)
+    Ok(Numbers { source, stream, range }.converted::<T, T>(stream.setup.clone(), |value| value)?.0)
 }
 
-/// Reads the records `range`; nulls have the default value.
-fn read_values<T: Lane>(
-    source: &PageSource<'_>,
-    stream: &Stream,
-    setup: Input,
+/// Records of a stream of numbers.
+struct Numbers<'a> {
+    source: &'a PageSource<'a>,
+    stream: &'a Stream,
     range: Range<usize>,
-) -> Result<(Vec<T>, Option<NullBuffer>), ReadError> {
-    read_converted(source, stream, setup, range, |value| value)
 }
 
-/// As [`read_values`], for values that are stored as another type. A page is decoded in the cache and converted from there.
-fn read_converted<T: Lane, V: Copy + Default>(
-    source: &PageSource<'_>,
-    stream: &Stream,
-    setup: Input,
-    range: Range<usize>,
-    convert: impl Fn(T) -> V,
-) -> Result<(Vec<V>, Option<NullBuffer>), ReadError> {
-    let mut decoder = Decoder::<T>::new(stream.codec, setup)?;
-    let records = range.len();
-    let (mut out, mut nulls, mut scratch) = (Vec::with_capacity(records), Nulls::new(), Vec::new());
-    source.pages(stream, range, |page| {
-        nulls.add(&page, out.len());
-        let some = dense(&mut decoder, &page, &mut scratch)?;
-        let Some(mask) = &page.mask else {
-            out.extend(some.iter().map(|value| convert(*value)));
-            return Ok(());
+impl Numbers<'_> {
+    fn read<A: ArrowPrimitiveType<Native: Lane>>(&self) -> Result<ArrayRef, ReadError> {
+        let (values, nulls) = self.converted::<A::Native, _>(self.stream.setup.clone(), |value| value)?;
+        Ok(Arc::new(PrimitiveArray::<A>::new(values.into(), nulls)))
+    }
+
+    fn select<A: ArrowPrimitiveType<Native: Lane>>(
+        &self,
+        wanted: ValueRange,
+    ) -> Result<Option<(BooleanBuffer, ArrayRef)>, ReadError> {
+        let found = self.selected::<A::Native>(self.stream.setup.clone(), wanted)?;
+        let array = |values: Vec<A::Native>| Arc::new(PrimitiveArray::<A>::new(values.into(), None)) as ArrayRef;
+        Ok(found.map(|(mask, values)| (mask, array(values))))
+    }
+
+    /// The values, which are stored as another type; nulls have the default. A page is decoded in the cache and converted from
+    /// there.
+    fn converted<T: Lane, V: Copy + Default>(
+        &self,
+        setup: Input,
+        convert: impl Fn(T) -> V,
+    ) -> Result<(Vec<V>, Option<NullBuffer>), ReadError> {
+        let mut decoder = Decoder::<T>::new(self.stream.codec, setup)?;
+        let records = self.range.len();
+        let (mut out, mut nulls, mut scratch) = (Vec::with_capacity(records), Nulls::new(), Vec::new());
+        self.source.pages(self.stream, self.range.clone(), |page| {
+            nulls.add(&page, out.len());
+            let some = dense(&mut decoder, &page, &mut scratch)?;
+            let Some(mask) = &page.mask else {
+                out.extend(some.iter().map(|value| convert(*value)));
+                return Ok(());
+            };
+            let (start, mut rest) = (out.len(), some);
+            for (from, to) in mask.set_slices() {
+                let (run, later) = rest.split_at_checked(to - from).ok_or(page.corrupt("page range"))?;
+                out.resize(start + from, V::default());
+                out.extend(run.iter().map(|value| convert(*value)));
+                rest = later;
+            }
+            out.resize(start + mask.len(), V::default());
+            Ok(())
+        })?;
+        if out.len() == records { Ok((out, nulls.finish(records))) } else { Err(self.stream.setup.corrupt()) }
+    }
+
+    /// Which records have a value in `wanted`, and these values; `None` if the range is of another type.
+    fn selected<T: Lane>(
+        &self,
+        setup: Input,
+        wanted: ValueRange,
+    ) -> Result<Option<(BooleanBuffer, Vec<T>)>, ReadError> {
+        let Some(mut selector) = Selector::new(Decoder::<T>::new(self.stream.codec, setup)?, wanted) else {
+            return Ok(None);
         };
-        let (start, mut rest) = (out.len(), some);
-        for (from, to) in mask.set_slices() {
-            let (run, later) = rest.split_at_checked(to - from).ok_or(page.corrupt("page range"))?;
-            out.resize(start + from, V::default());
-            out.extend(run.iter().map(|value| convert(*value)));
-            rest = later;
-        }
-        out.resize(start + mask.len(), V::default());
-        Ok(())
-    })?;
-    if out.len() == records { Ok((out, nulls.finish(records))) } else { Err(stream.setup.corrupt()) }
+        let records = self.range.len();
+        let (mut out, mut bits, mut bytes) = (Vec::new(), BooleanBufferBuilder::new(records), Vec::new());
+        self.source.pages(self.stream, self.range.clone(), |page| {
+            let words = selector.read(&page.payload, (page.first, page.present), page.values.clone(), &mut out);
+            bytes.clear();
+            words.ok_or(page.corrupt("numbers"))?.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+            let Some(mask) = &page.mask else {
+                bits.append_packed_range(0..page.values.len(), &bytes);
+                return Ok(());
+            };
+            let (start, mut value) = (bits.len(), 0);
+            for (from, to) in mask.set_slices() {
+                bits.append_n(start + from - bits.len(), false);
+                bits.append_packed_range(value..value + to - from, &bytes);
+                value += to - from;
+            }
+            bits.append_n(start + mask.len() - bits.len(), false);
+            Ok(())
+        })?;
+        let mask = bits.finish();
+        if mask.len() == records { Ok(Some((mask, out))) } else { Err(self.stream.setup.corrupt()) }
+    }
 }
 
 /// The wanted non-null values of a page.

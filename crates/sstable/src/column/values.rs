@@ -21,6 +21,7 @@ use crate::column::target::{Nulls, Target};
 use crate::column::{bytes, numeric};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, MAX_RECORDS};
+use crate::stripe::ValueRange;
 
 /// Appends the values of a column of type `kind`. Returns the number of decimals of floats that are decimals.
 pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<Option<u8>, WriteError> {
@@ -82,6 +83,26 @@ pub(crate) fn read(
         ValueType::Bytes | ValueType::Field(FieldType::Text) => bytes::read(source, stream, kind, range),
         ValueType::Field(field) if field != FieldType::Bool => numeric::read(source, stream, field, range),
         _ => Err(stream.setup.corrupt()),
+    }
+}
+
+/// Which of the records `range` have a value in `wanted`, and these values; `None` if only all values can be read.
+pub(crate) fn select(
+    source: &PageSource<'_>,
+    stream: &Stream,
+    kind: ValueType,
+    range: std::ops::Range<usize>,
+    wanted: ValueRange,
+) -> Result<Option<(BooleanBuffer, ArrayRef)>, ReadError> {
+    if range.len() > MAX_RECORDS {
+        return Err(stream.setup.corrupt());
+    }
+    match kind {
+        _ if stream.codec == Codec::Absent => {
+            Ok(Some((BooleanBuffer::new_unset(range.len()), new_null_array(&kind.arrow(), 0))))
+        }
+        ValueType::Field(field) => numeric::select(source, stream, field, range, wanted),
+        _ => Ok(None),
     }
 }
 

@@ -5,10 +5,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{concat, take};
+use arrow::compute::{FilterBuilder, concat, filter, take};
 use tidetable_layout::block::{GroupProjection, Qualifiers};
+use tidetable_layout::decode::is_one_each;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, FieldType, Group, GroupBlock, Projection, ValueType};
 
@@ -19,12 +20,17 @@ use crate::error::ReadError;
 use crate::format::{Codec, PAGE_RECORDS};
 use crate::group::head::{GroupHead, RecordLayout};
 use crate::group::outliers;
-use crate::stripe::{Scalar, StripeReader};
+use crate::stripe::{Scalar, StripeReader, ValueRange};
 
 /// A filter on records by the values of one column.
 pub trait RecordFilter: fmt::Debug + Send + Sync {
     /// The group and the column that it evaluates.
     fn column(&self) -> (usize, usize);
+
+    /// The values of the records that pass, if these are exactly the ones in a range; those without a value do not pass then.
+    fn range(&self) -> Option<ValueRange> {
+        None
+    }
 
     /// For each of these values (null for records without one), whether its record passes.
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer;
@@ -33,7 +39,7 @@ pub trait RecordFilter: fmt::Debug + Send + Sync {
     fn may_keep(&self, range: (Scalar, Scalar)) -> bool;
 }
 
-/// Late materialisation pays if at most one record in 2^n passes; otherwise all are decoded.
+/// If at most one record in 2^n passes, other columns are decoded for these alone; otherwise whole, and filtered.
 const FEW: usize = 3;
 /// Records of PFOR pages so far apart are read one by one, since blocks between them are passed over.
 const FAR: u32 = 1024;
@@ -80,11 +86,15 @@ impl StripeReader {
         };
         let found = match beyond {
             Some((places, values)) => chosen_of(&span, &places, &values, keep)?,
-            None => chosen(&column::read(&pages, stream, kind.value, span.clone())?, keep, span.len() >> FEW)?,
+            None => {
+                let (mask, known) = by_value(&pages, stream, kind.value, &span, keep)?;
+                if mask.count_set_bits() > span.len() >> FEW {
+                    return self.into_most(rows, projection, (at, column), &mask, known).map(Some);
+                }
+                (mask.set_indices().map(|record| record as u32).collect(), known)
+            }
         };
-        let Some((records, known)) = found else {
-            return self.into_block(rows, projection).map(Some);
-        };
+        let (records, known) = found;
         if records.is_empty() {
             return Ok(None);
         }
@@ -105,6 +115,49 @@ impl StripeReader {
         }
         let keys = self.keys().select(selected.rows.iter().map(|row| rows.start + *row as usize));
         Ok(Some(Block { keys, groups }))
+    }
+
+    /// The records set in `mask`; `known` are their values of the column `at` of a group. Other columns are decoded whole.
+    fn into_most(
+        self,
+        rows: Range<usize>,
+        projection: &Projection,
+        (at, column): (usize, usize),
+        mask: &BooleanBuffer,
+        known: ArrayRef,
+    ) -> Result<Block, ReadError> {
+        let mut others = projection.clone();
+        others.groups.iter_mut().flatten().for_each(|group| group.sums = false);
+        let wanted = others.groups.get_mut(at).and_then(Option::as_mut).and_then(|group| group.columns.get_mut(column));
+        let is_wanted = wanted.is_some_and(std::mem::take);
+        let mut groups = self.decode(rows.clone(), &others)?;
+        let known = is_wanted.then_some(known);
+        let put = |groups: &mut [Option<GroupBlock>]| {
+            let own = groups.get_mut(at).and_then(Option::as_mut).and_then(|group| group.columns.get_mut(column));
+            own.map(|slot| *slot = known)
+        };
+        if mask.count_set_bits() == mask.len() {
+            put(&mut groups).ok_or_else(odd)?;
+            let keys = if rows.len() == self.keys().len() { self.head.keys } else { self.keys().slice(rows) };
+            return Ok(Block { keys, groups });
+        }
+        let own = groups.get(at).and_then(Option::as_ref).ok_or_else(odd)?;
+        let (kept, row_ends) = rows_with(&own.row_ends, mask);
+        let whole = kept.len() == rows.len();
+        for (other, slot) in groups.iter_mut().enumerate() {
+            *slot = match slot.take() {
+                Some(group) if other == at => Some(filtered(group, mask, row_ends.clone())?),
+                Some(group) if !whole => Some(take_rows(group, &kept)?),
+                group => group,
+            };
+        }
+        put(&mut groups).ok_or_else(odd)?;
+        let keys = match whole {
+            true if rows.len() == self.keys().len() => self.head.keys,
+            true => self.keys().slice(rows),
+            false => self.keys().select(kept.iter().map(|row| rows.start + *row as usize)),
+        };
+        Ok(Block { keys, groups })
     }
 
     /// The rows `rows`, which ascend, without sums by row.
@@ -287,30 +340,83 @@ fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
     })
 }
 
-/// The records that pass, and their values; `None` if more than `most`.
-fn chosen(values: &ArrayRef, keep: &dyn RecordFilter, most: usize) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
-    let mask = keep.keep(values);
-    if mask.len() != values.len() || mask.count_set_bits() > most {
-        return Ok(None);
+/// A bit for each of the records `span`, whether it passes, and the values of those that do.
+fn by_value(
+    source: &PageSource<'_>,
+    stream: &Stream,
+    kind: ValueType,
+    span: &Range<usize>,
+    keep: &dyn RecordFilter,
+) -> Result<(BooleanBuffer, ArrayRef), ReadError> {
+    if let Some(range) = keep.range()
+        && let Some(found) = column::select(source, stream, kind, span.clone(), range)?
+    {
+        return Ok(found);
     }
-    let records: Vec<u32> = mask.set_indices().map(|record| record as u32).collect();
-    let known = taken(values, &records)?;
-    Ok(Some((records, known)))
+    kept(&column::read(source, stream, kind, span.clone())?, keep)
 }
 
-/// As [`chosen`], for the records `places` of a stripe, restricted to `span` and relative to its start.
+/// A bit for each of `values`, whether its record passes, and the values of those that do.
+fn kept(values: &ArrayRef, keep: &dyn RecordFilter) -> Result<(BooleanBuffer, ArrayRef), ReadError> {
+    let mask = keep.keep(values);
+    let known = filter(values, &BooleanArray::new(mask.clone(), None)).map_err(|_| odd())?;
+    Ok((mask, known))
+}
+
+/// The records that pass of the records `places` of a stripe, restricted to `span` and relative to its start, and their values.
 fn chosen_of(
     span: &Range<usize>,
     places: &[u32],
     values: &ArrayRef,
     keep: &dyn RecordFilter,
-) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
+) -> Result<(Vec<u32>, ArrayRef), ReadError> {
     let first = places.partition_point(|place| (*place as usize) < span.start);
     let last = places.partition_point(|place| (*place as usize) < span.end);
     let within = places.get(first..last).unwrap_or_default();
-    let found = chosen(&values.slice(first, within.len()), keep, within.len())?;
-    let of_place = |at: u32| within.get(at as usize).map(|place| place - span.start as u32);
-    Ok(found.map(|(chosen, known)| (chosen.into_iter().filter_map(of_place).collect(), known)))
+    let (mask, known) = kept(&values.slice(first, within.len()), keep)?;
+    let of_place = |at: usize| within.get(at).map(|place| place - span.start as u32);
+    Ok((mask.set_indices().filter_map(of_place).collect(), known))
+}
+
+/// The rows with records that are set in `mask`, and for each of them the end of these.
+fn rows_with(ends: &[u32], mask: &BooleanBuffer) -> (Vec<u32>, Vec<u32>) {
+    if is_one_each(ends) {
+        let rows: Vec<u32> = mask.set_indices().map(|row| row as u32).collect();
+        let row_ends = (1..=rows.len() as u32).collect();
+        return (rows, row_ends);
+    }
+    let (mut rows, mut row_ends) = (Vec::with_capacity(ends.len()), Vec::with_capacity(ends.len()));
+    let (mut start, mut records) = (0, 0);
+    for (row, end) in ends.iter().enumerate() {
+        let count = mask.slice(start, (*end as usize).saturating_sub(start)).count_set_bits() as u32;
+        start = *end as usize;
+        if count > 0 {
+            records += count;
+            rows.push(row as u32);
+            row_ends.push(records);
+        }
+    }
+    (rows, row_ends)
+}
+
+/// The records of a group that are set in `mask`, in rows that end at `row_ends`.
+fn filtered(group: GroupBlock, mask: &BooleanBuffer, row_ends: Vec<u32>) -> Result<GroupBlock, ReadError> {
+    fn some<T: Copy>(values: &[T], mask: &BooleanBuffer) -> Vec<T> {
+        let mut out = Vec::with_capacity(mask.count_set_bits());
+        mask.set_slices().for_each(|(start, end)| out.extend_from_slice(values.get(start..end).unwrap_or_default()));
+        out
+    }
+    let predicate = FilterBuilder::new(&BooleanArray::new(mask.clone(), None)).optimize().build();
+    let column = |values: Option<ArrayRef>| values.map(|values| predicate.filter(values.as_ref())).transpose();
+    Ok(GroupBlock {
+        row_ends,
+        qualifiers: group
+            .qualifiers
+            .map(|Qualifiers { dictionary, codes }| Qualifiers { dictionary, codes: some(&codes, mask) }),
+        timestamps: group.timestamps.map(|times| some(&times, mask)),
+        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| odd())?,
+        sums: Vec::new(),
+    })
 }
 
 /// The values of `records`, which ascend and count from the start of `span`. Pages without any are not read.

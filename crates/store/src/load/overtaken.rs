@@ -106,7 +106,7 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
             sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALL_TIMES)? });
         }
         let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
-        let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true, block_rows: None };
+        let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true, ..ScanMode::default() };
         BlockScan::new(schema, sources, keys.clone(), &all, None, &ScanOptions::default(), mode)
     };
     differ(scan(false)?, scan(true)?)

@@ -14,6 +14,7 @@ use tidetable_layout::{Block, Group, KeyRange, Keys, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta};
 
 use crate::error::Result;
+use crate::read::known_collisions::KnownCollisions;
 use crate::read::sst_source::SstSource;
 use crate::read::stripes_ahead::StripesAhead;
 
@@ -30,7 +31,8 @@ const FEW: usize = 2;
 const SHORT: usize = 8;
 
 /// What distinguishes the records of a row.
-enum Identity {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Identity {
     /// Nothing: a row is a record.
     Row,
     /// Qualifier and timestamp of the only group with several records a row.
@@ -61,7 +63,7 @@ impl AsRef<[u8]> for SmallRow {
 }
 
 impl Identity {
-    fn new(schema: &StoredSchema, projection: &Projection, has_gc: bool) -> Self {
+    pub(super) fn new(schema: &StoredSchema, projection: &Projection, has_gc: bool) -> Self {
         let mut groups = Vec::new();
         for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
             let Some(wanted) = wanted else { continue };
@@ -179,10 +181,9 @@ pub(crate) fn find(
     schema: &StoredSchema,
     runs: &[(u64, Vec<SstSource>)],
     keys: &KeyRange,
-    projection: &Projection,
-    has_gc: bool,
+    identity: &Identity,
+    known: Option<&KnownCollisions>,
 ) -> Result<Option<RowKeys>> {
-    let identity = Identity::new(schema, projection, has_gc);
     let records =
         |stripe: &StripeMeta| -> u64 { identity.groups().iter().filter_map(|group| stripe.records.get(*group)).sum() };
     let count = |run: &[SstSource]| {
@@ -201,6 +202,21 @@ pub(crate) fn find(
     if !runs[largest].1.iter().any(|source| source.stripes(keys).any(whole)) {
         return Ok(None);
     }
+    let search = || search(schema, runs, keys, identity, largest);
+    match known {
+        Some(known) => known.or_search(runs, keys, identity, search),
+        None => search(),
+    }
+}
+
+/// As [`find`], by reading; `largest` is the largest of `runs`.
+fn search(
+    schema: &StoredSchema,
+    runs: &[(u64, Vec<SstSource>)],
+    keys: &KeyRange,
+    identity: &Identity,
+    largest: usize,
+) -> Result<Option<RowKeys>> {
     // The smaller runs are read whole, and the first stripes of the largest meanwhile.
     runs.iter().enumerate().filter(|(run, _)| *run != largest).flat_map(|(_, (_, run))| run).for_each(|source| {
         source.announce(keys);

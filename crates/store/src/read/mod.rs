@@ -1,6 +1,7 @@
 //! Reading a version: snapshots, and scans that merge its SSTs.
 
 pub(crate) mod collisions;
+pub(crate) mod known_collisions;
 pub(crate) mod next_ranges;
 pub(crate) mod options;
 pub(crate) mod scan;
@@ -15,6 +16,6 @@ pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use scan::BlockScan;
 pub use scan_range::ScanRange;
 pub use snapshot::Snapshot;
-pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
+pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta, ValueRange};
 
 pub use crate::merge::slice_block;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidetable_sstable::{ReadCounts, RecordFilter, StripeMeta};
 
 use crate::merge::operator::Overflow;
+use crate::read::known_collisions::KnownCollisions;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +27,7 @@ pub struct ScanOptions {
 }
 
 /// Scan options for use inside the store.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ScanMode {
     /// Handling of sums that exceed 64 bits.
     pub(crate) overflow: Overflow,
@@ -34,6 +35,8 @@ pub(crate) struct ScanMode {
     pub(crate) keeps_emptied: bool,
     /// Greatest number of rows of a block where several SSTs are merged.
     pub(crate) block_rows: Option<usize>,
+    /// What earlier scans of the same version found.
+    pub(crate) known_collisions: Option<Arc<KnownCollisions>>,
 }
 
 /// Answers a stripe from its stats, where they suffice.

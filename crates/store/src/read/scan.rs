@@ -11,7 +11,7 @@ use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
 use crate::error::Result;
 use crate::gc::GcFilter;
 use crate::merge::{Merge, emptied};
-use crate::read::collisions;
+use crate::read::collisions::{self, Identity};
 use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::sst_scan::{RowSelection, SstScan};
 use crate::read::sst_source::SstSource;
@@ -82,7 +82,10 @@ impl BlockScan {
         let gains =
             || options.unordered || options.record_filter.is_some() || runs.iter().flat_map(|(_, run)| run).any(prunes);
         let collisions = match runs.len() > 1 && as_stored && gains() {
-            true => collisions::find(&schema, &runs, &keys, projection, gc_filter.is_some())?,
+            true => {
+                let identity = Identity::new(&schema, projection, gc_filter.is_some());
+                collisions::find(&schema, &runs, &keys, &identity, mode.known_collisions.as_deref())?
+            }
             false => None,
         };
         let scans = Scans { schema: &schema, keys: &keys, options, gc_filter: gc_filter.as_ref() };

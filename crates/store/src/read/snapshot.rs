@@ -9,6 +9,7 @@ use tidetable_sstable::Reader;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
+use crate::read::known_collisions::KnownCollisions;
 use crate::read::next_ranges::NextRanges;
 use crate::read::options::{ScanMode, ScanOptions};
 use crate::read::scan::BlockScan;
@@ -40,6 +41,8 @@ struct Inner {
     tombstones: Arc<[Tombstone]>,
     /// Open files by SST id, shared by all views of the version.
     readers: Arc<OpenSsts>,
+    /// What scans found of these files, likewise.
+    collisions: Arc<KnownCollisions>,
     /// In a bucket, the announced range that follows another.
     next: Arc<NextRanges>,
 }
@@ -52,8 +55,10 @@ impl Snapshot {
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
         let gc_filter = gc_filter(&table, &version, &layout, version.now)?.map(Arc::new);
-        let (tombstones, readers, next) = (version.tombstones.clone().into(), Arc::default(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, gc_filter, tombstones, readers, next }) })
+        let tombstones = version.tombstones.clone().into();
+        let (readers, collisions, next) = (Arc::default(), Arc::default(), Arc::default());
+        let inner = Inner { table, version, layout, gc_filter, tombstones, readers, collisions, next };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The same version including expired cells that are still stored.
@@ -83,7 +88,7 @@ impl Snapshot {
     }
 
     fn seen_through(&self, gc_filter: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
-        let Inner { table, version, layout, readers, next, .. } = self.inner.as_ref();
+        let Inner { table, version, layout, readers, collisions, next, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),
             version: Arc::clone(version),
@@ -91,6 +96,7 @@ impl Snapshot {
             gc_filter,
             tombstones,
             readers: Arc::clone(readers),
+            collisions: Arc::clone(collisions),
             next: Arc::clone(next),
         };
         Self { inner: Arc::new(inner) }
@@ -270,6 +276,7 @@ impl Snapshot {
         }
         let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
+        let mode = ScanMode { known_collisions: Some(Arc::clone(&self.inner.collisions)), ..mode };
         let scan = BlockScan::new(schema, sources, range.keys.clone(), projection, gc_filter, options, mode)?;
         Ok(scan.of_table(self.inner.table.name()))
     }

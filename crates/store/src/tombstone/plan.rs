@@ -55,10 +55,10 @@ impl DeletePlan {
         // Expired cells are still stored, and could show again if newer ones were hidden.
         let stored = snapshot.including_expired();
         // Overflowing sums must be deletable.
-        let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
         let counted = |slices: Vec<ScanRange>| -> Result<Option<(u64, u64)>> {
             let mut sum = None;
             for slice in slices {
+                let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
                 for block in stored.scan_in(&slice, &Projection::all(schema), &ScanOptions::default(), mode)? {
                     let (rows, cells) = count::hidden(schema, &block?, &target);
                     let (rows_before, cells_before) = sum.unwrap_or_default();
