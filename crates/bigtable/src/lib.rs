@@ -3,5 +3,6 @@
 pub mod cells;
 mod error;
 pub mod proto;
+pub mod serve;
 
 pub use error::{BigtableError, Result};

@@ -37,6 +37,10 @@ pub enum CliError {
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A transfer to or from Bigtable, or its server.
+    #[cfg(feature = "bigtable")]
+    #[error(transparent)]
+    Bigtable(#[from] tidetable_bigtable::BigtableError),
     /// A failed query.
     #[error(transparent)]
     Sql(#[from] SqlError),

@@ -27,7 +27,7 @@ use tidetable_store::Store;
 
 use crate::catalog::exports::bucket_url;
 use crate::catalog::external::ExternalTables;
-use crate::catalog::names::{CATALOG, RECORDS};
+use crate::catalog::names::{CATALOG, RECORDS, ROWS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::optimizer::group_top_k::top_by_group;
@@ -151,6 +151,15 @@ impl Session {
             .with_catalog_list(catalogs(&self.tables, &time, shared_scan, self.push_down))
             .build();
         Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
+    }
+
+    /// A session in which a table without a schema is `rows.T`, as in GoogleSQL for Bigtable, instead of `records.T`.
+    #[must_use]
+    pub fn with_rows(&self) -> Self {
+        let existing = self.context.state();
+        let config = existing.config().clone().with_default_catalog_and_schema(CATALOG, ROWS);
+        let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
+        Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
 
     /// A session that runs queries in one partition and without partial aggregation in the scan, so that the same data
