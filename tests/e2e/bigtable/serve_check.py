@@ -89,7 +89,8 @@ def main():
     refuses(exceptions.NotFound, lambda: list(raw.read_rows(ReadRowsRequest(table_name=TABLE + "X"))), "tables here: T")
     refuses(exceptions.InvalidArgument, lambda: list(raw.read_rows(ReadRowsRequest(table_name="T"))), "projects/PROJECT")
     refuses(exceptions.FailedPrecondition, lambda: t.mutate_row(b"r", [SetCell("m", b"q", b"v")]), "read-only")
-    refuses(exceptions.FailedPrecondition, lambda: t.read_modify_write_row(b"r", []) if False else raw.read_modify_write_row(table_name=TABLE, row_key=b"r", rules=[]), "read-only")
+    increment = lambda: raw.read_modify_write_row(table_name=TABLE, row_key=b"r", rules=[])
+    refuses(exceptions.FailedPrecondition, increment, "read-only")
     raw.ping_and_warm(name="projects/p/instances/i")
 
     samples = t.sample_row_keys()
@@ -101,7 +102,8 @@ def main():
 
     # SQL over rows.
     def sql(query, **given):
-        return [list(row._fields) if False else [value for _, value in row.fields] for row in client.execute_query(query, "i", **given)]
+        plain = lambda value: datetime.date(value.year, value.month, value.day) if type(value).__name__ == "Date" else value
+        return [[plain(value) for _, value in row.fields] for row in client.execute_query(query, "i", **given)]
 
     assert sql("SELECT count(*) AS n FROM T") == [[len(keys)]]
     found = sql("SELECT _key, a['device'] FROM T ORDER BY _key")
@@ -109,6 +111,11 @@ def main():
     assert found[0][1] == keys[0].split(b"#")[0]
     one = sql("SELECT _key FROM T WHERE _key = @key", parameters={"key": keys[4]})
     assert one == [[keys[4]]], one
+    prefixed = sql("SELECT _key FROM T WHERE STARTS_WITH(_key, @prefix)", parameters={"prefix": b"ab#"})
+    assert prefixed == [[key] for key in keys if key.startswith(b"ab#")], prefixed
+    listed = sql("SELECT _key FROM T WHERE _key IN UNNEST(@keys)", parameters={"keys": [keys[2], b"none"]},
+                 parameter_types={"keys": SqlType.Array(SqlType.Bytes())})
+    assert listed == [[keys[2]]], listed
     kinds = {"b": (b"\xff", SqlType.Bytes()), "s": ("text", SqlType.String()), "i": (-7, SqlType.Int64()),
              "f": (1.5, SqlType.Float64()), "o": (True, SqlType.Bool()),
              "t": (datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc), SqlType.Timestamp()),

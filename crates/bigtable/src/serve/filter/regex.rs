@@ -27,15 +27,13 @@ impl Pattern {
     /// The reason why it is not one.
     pub(crate) fn new(pattern: &[u8]) -> Result<Self, String> {
         let text = translated(pattern);
-        let regex = RegexBuilder::new(&format!(r"\A(?:{text})\z"))
-            .unicode(false)
-            .octal(true)
-            .size_limit(SIZE_LIMIT)
-            .build()
-            .map_err(|error| match error {
-                regex::Error::Syntax(said) => said.lines().last().unwrap_or_default().trim().to_owned(),
-                error => error.to_string(),
-            })?;
+        let regex =
+            RegexBuilder::new(&format!(r"\A(?:{text})\z")).unicode(false).size_limit(SIZE_LIMIT).build().map_err(
+                |error| match error {
+                    regex::Error::Syntax(said) => said.lines().last().unwrap_or_default().trim().to_owned(),
+                    error => error.to_string(),
+                },
+            )?;
         Ok(Self { regex, text })
     }
 
@@ -46,7 +44,7 @@ impl Pattern {
 
     /// Literals of which each match begins with one, and whether the match ends there; `None` if there are none, or many.
     pub(crate) fn prefixes(&self) -> Option<Vec<(Vec<u8>, bool)>> {
-        let parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).octal(true).build();
+        let parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
         let hir = { parser }.parse(&self.text).ok()?;
         let found = Extractor::new().limit_total(MOST_PREFIXES).extract(&hir);
         let literals = found.literals()?;
@@ -75,6 +73,14 @@ fn translated(pattern: &[u8]) -> String {
                 let quoted = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
                 quoted.iter().for_each(|byte| literal(*byte, &mut out));
                 at += 1 + quoted.len() + if end.is_some() { 2 } else { 0 };
+            }
+            // One digit other than 0 would refer to a group, which neither engine has.
+            (b'\\', Some(b'0'..=b'7')) if next == Some(b'0') || pattern.get(at + 1).is_some_and(is_octal) => {
+                let digits = pattern.iter().skip(at).take(3).take_while(|digit| is_octal(digit));
+                let digits: Vec<u32> = digits.map(|digit| u32::from(digit - b'0')).collect();
+                let code = digits.iter().fold(0, |code, digit| code * 8 + digit);
+                let _ = write!(out, "\\x{{{code:x}}}");
+                at += digits.len();
             }
             // RE2's class lacks the vertical tab.
             (b'\\', Some(b's')) => {
@@ -132,6 +138,10 @@ fn translated(pattern: &[u8]) -> String {
     out
 }
 
+fn is_octal(digit: &u8) -> bool {
+    matches!(digit, b'0'..=b'7')
+}
+
 /// Appends a byte that stands for itself.
 fn literal(byte: u8, out: &mut String) {
     if byte.is_ascii_alphanumeric() {
@@ -176,6 +186,7 @@ mod tests {
             (b"(?s).", b"\n", true),
             (b"a{2,3}", b"aaa", true),
             (b"(?P<name>x)+", b"xx", true),
+            (br"\0\101[\0-\7]\377", b"\x00A\x07\xff", true),
         ];
         for (pattern, text, expected) in cases {
             let shown = String::from_utf8_lossy(pattern);

@@ -282,7 +282,7 @@ fn rows() -> impl Strategy<Value = Vec<ModelRow>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn filters_do_as_the_api_says(sent in tree(false), rows in rows()) {

@@ -19,12 +19,25 @@ const MICROS: i64 = 1_000_000;
 /// Names and values of parameters.
 pub(super) type Parameters = Vec<(String, ScalarValue)>;
 
-/// A null for each parameter, of its type.
+/// A value for each parameter, of its type: for the columns of a query only. Nulls are refused in some places, such as options
+/// of views.
 ///
 /// # Errors
 /// If a parameter cannot have its type.
-pub(super) fn nulls(types: &HashMap<String, Type>) -> Result<Parameters, Refusal> {
-    types.iter().map(|(name, kind)| Ok((name.clone(), null(name, &parameter_type(name, kind)?)?))).collect()
+pub(super) fn samples(types: &HashMap<String, Type>) -> Result<Parameters, Refusal> {
+    types.iter().map(|(name, kind)| Ok((name.clone(), sample(name, &parameter_type(name, kind)?)?))).collect()
+}
+
+fn sample(name: &str, kind: &DataType) -> Result<ScalarValue, Refusal> {
+    match kind {
+        DataType::Binary => Ok(ScalarValue::Binary(Some(Vec::new()))),
+        DataType::Utf8 => Ok(ScalarValue::Utf8(Some(String::new()))),
+        DataType::List(item) => Ok(list(item, &[])),
+        DataType::Boolean => Ok(ScalarValue::Boolean(Some(true))),
+        DataType::Date32 => Ok(ScalarValue::Date32(Some(0))),
+        DataType::Timestamp(..) => Ok(ScalarValue::TimestampMicrosecond(Some(0), Some("UTC".into()))),
+        kind => ScalarValue::new_one(kind).map_err(|error| mismatch(name, kind, &error.to_string())),
+    }
 }
 
 /// The values of parameters that were prepared with `types`; without, each value has its own.

@@ -41,7 +41,7 @@ pub(super) async fn plan(
     parameters: &Parameters,
 ) -> Result<tidetable_sql::DataFrame, Status> {
     let parameters: Vec<_> = parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    session.sql_with(query, &parameters).await.map_err(|error| status(&error))
+    session.sql_with_parameters(query, &parameters).await.map_err(|error| status(&error))
 }
 
 /// The columns of a planned query.

@@ -48,8 +48,8 @@ impl Queries {
         let this = self.clone();
         let prepared = self.runtime.spawn(async move {
             let session = this.session(None).await?;
-            let nulls = parameters::nulls(&request.param_types)?;
-            let frame = plan(&session, &request.query, &nulls).await?;
+            let samples = parameters::samples(&request.param_types)?;
+            let frame = plan(&session, &request.query, &samples).await?;
             let metadata = types::metadata(&schema(&frame));
             let prepared_query = Prepared::new(request, &metadata).encode();
             Ok(PrepareQueryResponse { metadata: Some(metadata), prepared_query, valid_until: None })
