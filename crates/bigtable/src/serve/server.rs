@@ -120,7 +120,7 @@ impl Server {
             .add_service(BigtableServer::new(data).max_decoding_message_size(MOST_REQUEST))
             .add_service(BigtableTableAdminServer::new(admin))
             .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), shutdown);
-        let renewal = tokio::spawn(renew(tables));
+        let renewal = tokio::spawn(renew(Arc::clone(&tables)));
         tokio::pin!(server);
         let result = tokio::select! {
             served = &mut server => served,
@@ -135,6 +135,12 @@ impl Server {
         };
         ends.store(true, Ordering::Relaxed);
         renewal.abort();
+        // Scans for clients that are gone may still hold the tables.
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || tables.release()).await {
+            tracing::warn!(
+                "cannot remove the pins of the versions that were served, which expire within an hour: {error}"
+            );
+        }
         result.map_err(|error| BigtableError::Bind { address: bind, source: std::io::Error::other(error) })
     }
 }

@@ -63,6 +63,14 @@ impl Tables {
         }
     }
 
+    /// Removes the pins: nothing is served any more.
+    pub(crate) fn release(&self) -> Result<()> {
+        match &self.versions {
+            Versions::Pinned { pins, .. } => Ok(pins.release()?),
+            Versions::Newest(_) => Ok(()),
+        }
+    }
+
     /// Errors of tables that cannot be served.
     pub(crate) fn damaged(&self) -> Vec<String> {
         match &self.versions {

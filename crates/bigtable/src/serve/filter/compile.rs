@@ -73,6 +73,9 @@ impl Compiler {
             Sent::PassAllFilter(on) => set("pass_all_filter", *on, Filter::All)?,
             Sent::BlockAllFilter(on) => set("block_all_filter", *on, Filter::Nothing)?,
             Sent::StripValueTransformer(on) => set("strip_value_transformer", *on, Filter::Strip)?,
+            Sent::RowKeyRegexFilter(text) if text.is_empty() => {
+                return Err(invalid("row_key_regex_filter", "it must not be empty: no row key is"));
+            }
             Sent::RowKeyRegexFilter(text) => Filter::Key(pattern("row_key_regex_filter", text)?),
             Sent::RowSampleFilter(rate) => {
                 if !(*rate > 0.0 && *rate < 1.0) {

@@ -106,14 +106,14 @@ fn range(range: &RowRange) -> Result<KeyRange, Refusal> {
         Some(row_range::EndKey::EndKeyOpen(key)) => (key.as_ref(), false),
         Some(row_range::EndKey::EndKeyClosed(key)) => (key.as_ref(), true),
     };
-    // An empty key is the one before all, or after all.
     if !start.is_empty() && !end.is_empty() && start > end {
         return Err(Refusal::Field { field: "row_ranges", problem: "start_key must be less than end_key".to_owned() });
     }
     let start = if is_open && !start.is_empty() { after(start) } else { start.to_vec() };
-    let end = match (end.is_empty(), is_closed) {
-        (true, _) => None,
-        (false, true) => Some(after(end)),
+    let end = match (is_closed, end.is_empty()) {
+        (true, _) => Some(after(end)),
+        // The key after all.
+        (false, true) => None,
         (false, false) => Some(end.to_vec()),
     };
     Ok(KeyRange { start, end })
@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(of(Some(closed.clone()), Some(EndKeyOpen("c".into()))), Ok(("b".into(), Some("c".into()))));
         assert_eq!(of(Some(open), Some(EndKeyClosed("c".into()))), Ok(("b\0".into(), Some("c\0".into()))));
         assert_eq!(of(None, None), Ok((String::new(), None)));
-        assert_eq!(of(Some(StartKeyOpen("".into())), Some(EndKeyClosed("".into()))), Ok((String::new(), None)));
+        assert_eq!(of(Some(StartKeyOpen("".into())), Some(EndKeyOpen("".into()))), Ok((String::new(), None)));
+        assert_eq!(of(None, Some(EndKeyClosed("".into()))), Ok((String::new(), Some("\0".into()))));
         assert!(of(Some(closed), Some(EndKeyOpen("a".into()))).is_err());
     }
 
