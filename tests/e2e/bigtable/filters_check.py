@@ -74,6 +74,22 @@ TRAPS = {
 }
 
 
+ALL = RowFilter(pass_all_filter=True)
+REFUSED = [
+    {"filter": RowFilter(row_key_regex_filter=b"")},
+    {"filter": RowFilter(value_regex_filter=b"(")},
+    {"filter": RowFilter(cells_per_row_limit_filter=0)},
+    {"filter": RowFilter(cells_per_column_limit_filter=0)},
+    {"filter": RowFilter(chain=RowFilter.Chain(filters=[ALL]))},
+    {"filter": RowFilter(interleave=RowFilter.Interleave(filters=[ALL]))},
+    {"filter": RowFilter(pass_all_filter=False)},
+    {"filter": RowFilter(block_all_filter=False)},
+    {"filter": RowFilter(apply_label_transformer="")},
+    {"filter": RowFilter(row_sample_filter=1.0)},
+    {"rows": RowSet(row_ranges=[RowRange(start_key_closed=b"c", end_key_open=b"a")])},
+]
+
+
 def merged(responses):
     """Rows as keys with sorted cells, and whether cells came in order."""
     rows, key, family, qualifier, cell = [], None, None, None, None
@@ -127,7 +143,7 @@ class Made:
         options = [
             lambda: RowFilter(pass_all_filter=True),
             lambda: RowFilter(block_all_filter=True),
-            lambda: RowFilter(row_key_regex_filter=self.regex(self.keys)),
+            lambda: RowFilter(row_key_regex_filter=self.regex(self.keys) or b"c.*"),
             lambda: RowFilter(family_name_regex_filter=rng.choice(["a", "h|m", ".*", "[am]", "x", ""])),
             lambda: RowFilter(column_qualifier_regex_filter=self.regex(self.qualifiers)),
             lambda: RowFilter(column_range_filter=ColumnRange(
@@ -233,6 +249,10 @@ def compare(address, emulator, count):
         assert all(entry.status.code == 0 for entry in response.entries), response
     everything = ReadRowsRequest(table_name=TABLE)
     assert comparable(answer(theirs, everything)) == comparable(rows), "the emulator does not hold the same cells"
+
+    for request in REFUSED:
+        found = [answer(client, ReadRowsRequest(table_name=TABLE, **request)) for client in (ours, theirs)]
+        assert found == ["InvalidArgument"] * 2, (request, found)
 
     rng = random.Random(int(os.environ.get("FILTERS_SEED", SEED)))
     made = Made(rng, rows)
