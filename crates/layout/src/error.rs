@@ -302,3 +302,11 @@ pub enum DecodeError {
     #[error("cannot build the records: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
 }
+
+/// A block that does not match its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a block does not match the schema of its table ({what}); its SST may be damaged: run verify")]
+pub struct ShapeError {
+    /// What is missing.
+    pub what: &'static str,
+}
