@@ -1,7 +1,10 @@
 //! tidetable and Bigtable: push, pull, diff, and a read-only server of the Data API.
 
 pub mod cells;
+pub mod client;
 mod error;
 pub mod proto;
+pub mod push;
+pub mod rows;
 
 pub use error::{BigtableError, Result};

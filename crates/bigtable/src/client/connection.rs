@@ -26,7 +26,7 @@ const SCOPES: [&str; 2] =
 /// Connections of the Data API: one carries about a hundred requests at a time.
 const CONNECTIONS: usize = 4;
 /// The largest message of the service.
-const LARGEST_MESSAGE: usize = 256 << 20;
+pub(super) const LARGEST_MESSAGE: usize = 256 << 20;
 /// Bytes in flight of one answer, and of a connection.
 const WINDOWS: (u32, u32) = (8 << 20, 32 << 20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ pub struct Client {
 }
 
 struct Inner {
-    data: Vec<BigtableClient<Channel>>,
+    data: Vec<Channel>,
     admin: BigtableTableAdminClient<Channel>,
     next: AtomicUsize,
     credentials: Option<Credentials>,
@@ -103,11 +103,7 @@ impl Client {
     pub fn new(options: ClientOptions) -> Result<Self> {
         let credentials = if options.endpoints.has_credentials { Some(credentials()?) } else { None };
         let data = endpoint(&options.endpoints.data)?;
-        let data = std::iter::repeat_with(|| {
-            BigtableClient::new(data.connect_lazy())
-                .max_decoding_message_size(LARGEST_MESSAGE)
-                .max_encoding_message_size(LARGEST_MESSAGE)
-        });
+        let data = std::iter::repeat_with(|| data.connect_lazy());
         let admin = BigtableTableAdminClient::new(endpoint(&options.endpoints.admin)?.connect_lazy());
         let inner = Inner {
             data: data.take(CONNECTIONS).collect(),
@@ -125,13 +121,16 @@ impl Client {
         &self.inner.options
     }
 
-    /// Connections take turns.
-    pub(super) fn data(&self) -> BigtableClient<Channel> {
+    /// A connection of the Data API; they take turns.
+    pub(super) fn channel(&self) -> Channel {
         let turn = self.inner.next.fetch_add(1, Ordering::Relaxed);
-        self.inner.data.iter().cycle().nth(turn % CONNECTIONS).cloned().unwrap_or_else(|| {
-            // There is at least one connection.
-            BigtableClient::new(Endpoint::from_static("http://localhost").connect_lazy())
-        })
+        let found = self.inner.data.get(turn % CONNECTIONS).cloned();
+        // There are as many.
+        found.unwrap_or_else(|| Endpoint::from_static("http://localhost").connect_lazy())
+    }
+
+    pub(super) fn data(&self) -> BigtableClient<Channel> {
+        BigtableClient::new(self.channel()).max_decoding_message_size(LARGEST_MESSAGE)
     }
 
     pub(super) fn admin(&self) -> BigtableTableAdminClient<Channel> {

@@ -26,6 +26,26 @@ enum RuleToken {
     Or,
 }
 
+/// A leaf of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GcItem {
+    /// Removes nothing.
+    Never,
+    /// Removes all but the newest N cells of a column.
+    MaxVersions(u32),
+    /// Removes cells older than so many microseconds.
+    MaxAge(i64),
+}
+
+/// How two rules are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GcJoint {
+    /// `and`: both must remove a cell.
+    Intersection,
+    /// `or`: either removes it.
+    Union,
+}
+
 /// A syntax error in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {wanted}")]
@@ -95,6 +115,28 @@ impl GcRule {
             verdicts.push(verdict);
         }
         verdicts.pop().unwrap_or(false)
+    }
+
+    /// The rule as a tree of another type: `item` makes its leaves, `join` the nodes.
+    pub fn tree<T>(&self, mut item: impl FnMut(GcItem) -> T, mut join: impl FnMut(GcJoint, T, T) -> T) -> Option<T> {
+        let mut trees: Vec<T> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let joint = match step {
+                RuleToken::And => GcJoint::Intersection,
+                RuleToken::Or => GcJoint::Union,
+                leaf => {
+                    trees.push(item(match leaf {
+                        RuleToken::MaxVersions(most) => GcItem::MaxVersions(*most),
+                        RuleToken::MaxAge(age) => GcItem::MaxAge(*age),
+                        _ => GcItem::Never,
+                    }));
+                    continue;
+                }
+            };
+            let (right, left) = (trees.pop()?, trees.pop()?);
+            trees.push(join(joint, left, right));
+        }
+        trees.pop()
     }
 
     /// Whether it has a `maxage`: then any cell may expire, whatever its versions.
