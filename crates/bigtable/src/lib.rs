@@ -2,6 +2,7 @@
 
 pub mod cells;
 pub mod client;
+pub mod diff;
 mod error;
 pub mod proto;
 pub mod push;
