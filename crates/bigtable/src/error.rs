@@ -1,7 +1,11 @@
 //! Errors of this crate. Each message states what failed and what to do next.
 
 use tidetable_layout::error::ShapeError;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use arrow::error::ArrowError;
+use parquet::errors::ParquetError;
 
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
@@ -150,6 +154,33 @@ pub enum BigtableError {
         /// The family.
         family: String,
     },
+    /// A layout from which a column of the source cannot be read back.
+    #[error(
+        "rows of {table} cannot become records: column {column} cannot be read back, {reason}. `--raw` keeps the cells as they \
+         are"
+    )]
+    NoWayBack {
+        /// The table of the job.
+        table: String,
+        /// The column.
+        column: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file of a pull.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// Records could not be built.
+    #[error("records cannot be built: {0}")]
+    Arrow(#[from] ArrowError),
+    /// A Parquet file could not be written.
+    #[error("a Parquet file cannot be written: {0}")]
+    Parquet(#[from] ParquetError),
     /// A signal ended the work.
     #[error("stopped; what was done is recorded, and the same command goes on from there")]
     Stopped {

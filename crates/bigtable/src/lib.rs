@@ -5,6 +5,7 @@ pub mod client;
 pub mod diff;
 mod error;
 pub mod proto;
+pub mod pull;
 pub mod push;
 pub mod rows;
 
