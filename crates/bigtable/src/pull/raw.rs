@@ -107,8 +107,7 @@ pub fn raw_job(job: &str, table: &str, pattern: &str, source: &str, families: &[
         }
         let column = family_column(family);
         text.push_str(&format!(
-            "columns = [{{ qualifier = \"{{qualifier:hex}}\", value = \"{{{column}}}\", encoding = \"hex\", timestamp = \
-             \"timestamp\" }}]\n"
+            "columns = [{{ qualifier = \"{{qualifier:hex}}\", value = \"{{{column}:hex}}\" }}]\n"
         ));
     }
     text

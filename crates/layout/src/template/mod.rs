@@ -4,6 +4,7 @@ pub(crate) mod dependence;
 pub(crate) mod form;
 pub mod outline;
 pub(crate) mod parse;
+mod hex;
 mod percent;
 pub(crate) mod print;
 pub(crate) mod segment;
