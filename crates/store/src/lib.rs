@@ -25,7 +25,7 @@ pub mod tombstone;
 pub mod version;
 
 pub use error::{Result, StoreError};
-pub use gc::{GcError, GcItem, GcJoint, GcRule};
+pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
 pub use load::Loader;
 pub use manifest::hex::hex_bytes;

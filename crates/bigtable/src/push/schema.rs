@@ -6,7 +6,7 @@ use std::fmt;
 use tidetable_layout::FieldType;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
-use tidetable_store::{GcItem, GcJoint, GcRule, Snapshot, StoreError};
+use tidetable_store::{GcRule, Snapshot, StoreError};
 
 use crate::error::Result;
 use crate::proto::admin::gc_rule::{Intersection, Rule, Union};
@@ -190,19 +190,23 @@ pub(crate) fn kind_of(family: &ColumnFamily) -> &'static str {
 
 /// A rule as the API has it; `None` for one that removes nothing.
 fn remote_rule(rule: &GcRule) -> Option<RemoteRule> {
-    let leaf = |item: GcItem| match item {
-        GcItem::Never => None,
-        GcItem::MaxVersions(most) => Some(Rule::MaxNumVersions(i32::try_from(most).unwrap_or(i32::MAX))),
-        GcItem::MaxAge(micros) => {
-            let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1000).unwrap_or(0);
-            Some(Rule::MaxAge(prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }))
-        }
+    let versions = |most: u32| Some(Rule::MaxNumVersions(i32::try_from(most).unwrap_or(i32::MAX)));
+    let age = |micros: i64| {
+        let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1000).unwrap_or(0);
+        Some(Rule::MaxAge(prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }))
     };
-    let node = |joint: GcJoint, left: Option<Rule>, right: Option<Rule>| match (joint, left, right) {
-        // What removes nothing: a union is its other side, an intersection removes nothing either.
-        (GcJoint::Union, Some(one), None) | (GcJoint::Union, None, Some(one)) => Some(one),
-        (GcJoint::Intersection, None, _) | (GcJoint::Intersection, _, None) | (GcJoint::Union, None, None) => None,
-        (GcJoint::Union, Some(left), Some(right)) => {
+    let and = |left: Option<Rule>, right: Option<Rule>| {
+        // With a side that removes nothing it removes nothing.
+        let (left, right) = left.zip(right)?;
+        let mut rules = match left {
+            Rule::Intersection(both) => both.rules,
+            other => vec![RemoteRule { rule: Some(other) }],
+        };
+        rules.push(RemoteRule { rule: Some(right) });
+        Some(Rule::Intersection(Intersection { rules }))
+    };
+    let or = |left: Option<Rule>, right: Option<Rule>| match (left, right) {
+        (Some(left), Some(right)) => {
             let mut rules = match left {
                 Rule::Union(union) => union.rules,
                 other => vec![RemoteRule { rule: Some(other) }],
@@ -210,16 +214,9 @@ fn remote_rule(rule: &GcRule) -> Option<RemoteRule> {
             rules.push(RemoteRule { rule: Some(right) });
             Some(Rule::Union(Union { rules }))
         }
-        (GcJoint::Intersection, Some(left), Some(right)) => {
-            let mut rules = match left {
-                Rule::Intersection(both) => both.rules,
-                other => vec![RemoteRule { rule: Some(other) }],
-            };
-            rules.push(RemoteRule { rule: Some(right) });
-            Some(Rule::Intersection(Intersection { rules }))
-        }
+        (left, right) => left.or(right),
     };
-    rule.tree(leaf, node).flatten().map(|rule| RemoteRule { rule: Some(rule) })
+    rule.fold(versions, age, and, or).map(|rule| RemoteRule { rule: Some(rule) })
 }
 
 /// A rule of the API in cbt's notation; `None` for one that removes nothing.

@@ -6,4 +6,4 @@ pub(crate) mod rule;
 pub(crate) mod tests;
 
 pub(crate) use apply::{GcFilter, remove, widen_group};
-pub use rule::{GcError, GcItem, GcJoint, GcRule};
+pub use rule::{GcError, GcRule};

@@ -26,26 +26,6 @@ enum RuleToken {
     Or,
 }
 
-/// A leaf of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GcItem {
-    /// Removes nothing.
-    Never,
-    /// Removes all but the newest N cells of a column.
-    MaxVersions(u32),
-    /// Removes cells older than so many microseconds.
-    MaxAge(i64),
-}
-
-/// How two rules are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GcJoint {
-    /// `and`: both must remove a cell.
-    Intersection,
-    /// `or`: either removes it.
-    Union,
-}
-
 /// A syntax error in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {wanted}")]
@@ -117,26 +97,30 @@ impl GcRule {
         verdicts.pop().unwrap_or(false)
     }
 
-    /// The rule as a tree of another type: `item` makes its leaves, `join` the nodes.
-    pub fn tree<T>(&self, mut item: impl FnMut(GcItem) -> T, mut join: impl FnMut(GcJoint, T, T) -> T) -> Option<T> {
-        let mut trees: Vec<T> = Vec::with_capacity(self.steps.len());
+    /// Computes a value from the parts of the rule: from each `maxversions`, each `maxage` (microseconds), and from the values
+    /// of both sides of `and` and `or`. `never` is `T::default()`.
+    pub fn fold<T: Default>(
+        &self,
+        versions: impl Fn(u32) -> T,
+        age: impl Fn(i64) -> T,
+        and: impl Fn(T, T) -> T,
+        or: impl Fn(T, T) -> T,
+    ) -> T {
+        let mut values: Vec<T> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            let joint = match step {
-                RuleToken::And => GcJoint::Intersection,
-                RuleToken::Or => GcJoint::Union,
-                leaf => {
-                    trees.push(item(match leaf {
-                        RuleToken::MaxVersions(most) => GcItem::MaxVersions(*most),
-                        RuleToken::MaxAge(age) => GcItem::MaxAge(*age),
-                        _ => GcItem::Never,
-                    }));
-                    continue;
+            let value = match step {
+                RuleToken::Never => T::default(),
+                RuleToken::MaxVersions(most) => versions(*most),
+                RuleToken::MaxAge(micros) => age(*micros),
+                RuleToken::And | RuleToken::Or => {
+                    let right = values.pop().unwrap_or_default();
+                    let left = values.pop().unwrap_or_default();
+                    if matches!(step, RuleToken::And) { and(left, right) } else { or(left, right) }
                 }
             };
-            let (right, left) = (trees.pop()?, trees.pop()?);
-            trees.push(join(joint, left, right));
+            values.push(value);
         }
-        trees.pop()
+        values.pop().unwrap_or_default()
     }
 
     /// Whether it has a `maxage`: then any cell may expire, whatever its versions.
