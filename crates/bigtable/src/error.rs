@@ -74,6 +74,12 @@ pub enum BigtableError {
         /// The table in Bigtable.
         target: String,
     },
+    /// The table to read is not there.
+    #[error("there is no table {source_table}")]
+    NoSource {
+        /// The table in Bigtable.
+        source_table: String,
+    },
     /// A family of the table to push into is not there.
     #[error("{target} has no family {family}: `--create` adds it")]
     NoTargetFamily {
@@ -198,6 +204,33 @@ pub enum BigtableError {
 }
 
 impl BigtableError {
+    /// Whether a later attempt may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Request { code, .. } => {
+                matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted)
+            }
+            Self::Chunks { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The exit code of a command that it ends.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Stopped { signal } if *signal > 0 => 128_u8.saturating_add(*signal),
+            Self::Name(_)
+            | Self::NoTarget { .. }
+            | Self::NoSource { .. }
+            | Self::NoTargetFamily { .. }
+            | Self::FamilyKind { .. }
+            | Self::Granularity { .. }
+            | Self::NoWayBack { .. }
+            | Self::Store(StoreError::NoTable { .. }) => 2,
+            _ => 1,
+        }
+    }
+
     /// The error of a failed request.
     pub(crate) fn request(method: &'static str, subject: &str, status: &Status, waited: Duration) -> Self {
         let message = match status.message() {

@@ -1,6 +1,8 @@
 //! The command line.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod export;
@@ -20,6 +22,8 @@ pub(crate) mod sql;
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
+#[cfg(feature = "bigtable")]
+pub use bigtable::{Diff, Pull, Push, Service};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
@@ -98,6 +102,15 @@ pub enum Command {
     Inspect(Inspect),
     /// Print a .proto that reads the protobuf cells of a table
     Proto(Proto),
+    /// Push a table into Bigtable: all of it, or what changed since the last push
+    #[cfg(feature = "bigtable")]
+    Push(Push),
+    /// Pull rows of Bigtable into files that a job loads
+    #[cfg(feature = "bigtable")]
+    Pull(Pull),
+    /// Compare a table with one in Bigtable, cell by cell
+    #[cfg(feature = "bigtable")]
+    Diff(Diff),
     /// Check a job file, its SQL and its layouts
     Check(Check),
     /// Measure the layouts of a job side by side: rows, cells, bytes, and how writes spread; changes nothing

@@ -40,6 +40,20 @@ impl Client {
         }
     }
 
+    /// The families of a table, by name, with their garbage-collection rules in cbt's notation; `None` if there is no such
+    /// table.
+    ///
+    /// # Errors
+    /// Of the request.
+    pub async fn families(&self, name: &TableName) -> Result<Option<Vec<(String, Option<String>)>>> {
+        let Some(table) = self.table(name).await? else { return Ok(None) };
+        let rule = |family: ColumnFamily| family.gc_rule.as_ref().and_then(crate::push::rule_text);
+        let mut families: Vec<_> =
+            table.column_families.into_iter().map(|(name, family)| (name, rule(family))).collect();
+        families.sort();
+        Ok(Some(families))
+    }
+
     /// Creates a table, split before each of `splits`. A table that is there by now counts as created.
     ///
     /// # Errors

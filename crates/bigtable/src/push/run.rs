@@ -62,6 +62,11 @@ pub struct Push {
 }
 
 impl Push {
+    /// The name of the lock that one push of these rows into the target holds at a time.
+    pub fn lock_name(&self) -> String {
+        format!("push-{}", state_id(&self.target, &self.choices.range))
+    }
+
     /// What it would do. Writes nothing.
     ///
     /// # Errors

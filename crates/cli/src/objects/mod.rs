@@ -5,6 +5,8 @@
 //! output stays.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub(crate) mod files;
 pub(crate) mod key;
 pub(crate) mod record;
@@ -13,6 +15,8 @@ pub(crate) mod shape;
 #[cfg(test)]
 pub(crate) mod tests;
 
+#[cfg(feature = "bigtable")]
+pub use bigtable::{COMPARED_CELLS, PULLED, PUSHED};
 pub use advisor::{ADVICE, COMPARED, HEATMAP};
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::args::Output;
 use crate::error::CliError;
 use crate::objects::key::Key;
-pub use cell_text::write_bytes;
+pub use cell_text::{Length, write_bytes};
 use cell_text::{CellText, Length};
 use csv::write_csv;
 pub use destination::Destination;
