@@ -10,7 +10,8 @@ use parquet::errors::ParquetError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
-use crate::client::{ChunkError, NameError};
+use crate::client::chunks::ChunkError;
+use crate::client::names::NameError;
 
 /// An error of a transfer to or from Bigtable, or of the server.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,20 @@ pub enum BigtableError {
     NoTarget {
         /// The table in Bigtable.
         target: String,
+    },
+    /// A table without rows.
+    #[error("{source_table} has no rows, so nothing can be proposed for it")]
+    NothingToSample {
+        /// The table in Bigtable.
+        source_table: String,
+    },
+    /// A table for which no layout is found.
+    #[error("no layout is found for {source_table}: {reason}. `tidetable pull {source_table} --raw --into JOB` keeps its cells as they are")]
+    NoProposal {
+        /// The table in Bigtable.
+        source_table: String,
+        /// Why.
+        reason: &'static str,
     },
     /// The table to read is not there.
     #[error("there is no table {source_table}")]

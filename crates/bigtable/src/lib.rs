@@ -4,6 +4,7 @@ pub mod cells;
 pub mod client;
 pub mod diff;
 mod error;
+pub mod propose;
 pub mod proto;
 pub mod pull;
 pub mod push;

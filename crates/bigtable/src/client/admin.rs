@@ -6,6 +6,7 @@ use tonic::{Code, Status};
 use crate::client::connection::Client;
 use crate::client::names::TableName;
 use crate::client::repeat::{Repeat, within};
+use crate::client::rules::rule_text;
 use crate::error::Result;
 use crate::proto::admin::modify_column_families_request::{Modification, modification};
 use crate::proto::admin::{
@@ -47,7 +48,7 @@ impl Client {
     /// Of the request.
     pub async fn families(&self, name: &TableName) -> Result<Option<Vec<(String, Option<String>)>>> {
         let Some(table) = self.table(name).await? else { return Ok(None) };
-        let rule = |family: ColumnFamily| family.gc_rule.as_ref().and_then(crate::push::rule_text);
+        let rule = |family: ColumnFamily| family.gc_rule.as_ref().and_then(rule_text);
         let mut families: Vec<_> =
             table.column_families.into_iter().map(|(name, family)| (name, rule(family))).collect();
         families.sort();

@@ -2,14 +2,15 @@
 
 mod admin;
 mod backoff;
-mod chunks;
+pub(crate) mod chunks;
 mod connection;
 mod endpoints;
 mod mutate;
-mod names;
+pub(crate) mod names;
 mod read;
 mod repeat;
 mod rows;
+pub(crate) mod rules;
 
 pub use admin::SampledKey;
 pub use backoff::is_transient;

@@ -10,9 +10,10 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::client::TableName;
+use crate::client::rules::rule_text;
 use crate::error::{BigtableError, Result};
 use crate::proto::admin::Table;
-use crate::push::schema::{FamilyDifference, TableSchema, rule_text};
+use crate::push::schema::{FamilyDifference, TableSchema};
 use crate::push::split::{equal_splits, parts_of, ranges, thinned, weights};
 
 /// Ranges of keys of a push, at most: each has a place in the record of its progress.

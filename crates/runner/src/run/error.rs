@@ -7,7 +7,7 @@ use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
-use crate::run::pusher::PushFailure;
+use crate::run::push_failure::PushFailure;
 
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]

@@ -12,6 +12,7 @@ pub(crate) mod params;
 pub(crate) mod parts;
 pub(crate) mod post_run;
 pub(crate) mod publish;
+pub(crate) mod push_failure;
 pub(crate) mod pusher;
 pub(crate) mod rejects;
 pub(crate) mod secrets;
@@ -41,7 +42,8 @@ pub(crate) use lock::take_all;
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
-pub use pusher::{PushFailure, Pusher};
+pub use push_failure::PushFailure;
+pub use pusher::Pusher;
 pub use secrets::source_storage;
 pub use stop::{Stop, Stopped};
 

@@ -1,6 +1,5 @@
 //! What writes tables into Bigtable: a run only says which, and when.
 
-use std::error::Error;
 use std::fmt::Debug;
 
 use tidetable_record::PushRecord;
@@ -8,6 +7,7 @@ use tidetable_store::Store;
 
 use crate::job::Push;
 use crate::project::Project;
+use crate::run::push_failure::PushFailure;
 use crate::run::stop::Stop;
 
 /// Writes tables into Bigtable.
@@ -17,14 +17,4 @@ pub trait Pusher: Debug + Send + Sync {
     /// # Errors
     /// What ended it; a later call goes on from there.
     fn push(&self, project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop) -> Result<PushRecord, PushFailure>;
-}
-
-/// Why a push ended.
-#[derive(Debug, thiserror::Error)]
-#[error("{source}")]
-pub struct PushFailure {
-    /// The error.
-    pub source: Box<dyn Error + Send + Sync>,
-    /// Whether it may pass.
-    pub is_transient: bool,
 }

@@ -1,6 +1,7 @@
 //! Commands that ask Bigtable.
 
 pub mod diff;
+pub mod new;
 pub mod pull;
 pub mod push;
 pub mod run;

@@ -150,7 +150,7 @@ pub fn lock_named(
     (name, holder): (&str, &str),
     stop: &Stop,
 ) -> Result<NamedLock, RunError> {
-    let times = crate::run::lease_times(project);
+    let times = project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default();
     let taken = take(blobs, (name, holder), (IfLocked::Fail, times), stop)?;
     let mut lock = taken.ok_or_else(|| RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() })?;
     lock.tell(holder);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::parse::{parse_age, parse_time};
+use crate::args::parse::{parse_age, parse_time};
 
 /// Headings of options.
 const ROWS: &str = "Rows";
