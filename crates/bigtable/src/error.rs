@@ -1,12 +1,13 @@
 //! Errors of this crate. Each message states what failed and what to do next.
 
-use tidetable_layout::error::ShapeError;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
-
+use tidetable_layout::error::ShapeError;
+use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
@@ -23,6 +24,17 @@ pub enum BigtableError {
     /// A block does not match its schema.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// SQL that is not valid, or failed.
+    #[error(transparent)]
+    Sql(#[from] Box<SqlError>),
+    /// An address that cannot be listened on.
+    #[error("cannot listen on {address}: {source}{}", bind_advice(.source))]
+    Bind {
+        /// Host and port.
+        address: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -268,6 +280,18 @@ fn advice(code: Code) -> &'static str {
         Code::Unauthenticated => ". Run `gcloud auth application-default login`",
         Code::PermissionDenied => ". The account needs the role Bigtable User, and Bigtable Admin to create tables",
         _ => "",
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+fn bind_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; end what listens there, or choose another port with --bind HOST:PORT (0 takes a free one)"
+        }
+        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --bind HOST:PORT",
+        io::ErrorKind::InvalidInput => "; write --bind HOST:PORT, such as --bind 127.0.0.1:8086",
+        _ => "; choose another address with --bind HOST:PORT",
     }
 }
 

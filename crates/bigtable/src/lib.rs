@@ -9,5 +9,6 @@ pub mod proto;
 pub mod pull;
 pub mod push;
 pub mod rows;
+pub mod serve;
 
 pub use error::{BigtableError, Result};

@@ -17,6 +17,8 @@ pub(crate) mod reports;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod schema;
+#[cfg(feature = "bigtable")]
+pub(crate) mod serve;
 pub(crate) mod sql;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,8 @@ pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, R
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
+#[cfg(feature = "bigtable")]
+pub use serve::Serve;
 pub use sql::Sql;
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
@@ -94,6 +98,9 @@ pub enum Command {
     Read(Read),
     /// Write the cells of a table, or the rows of a query, into a file
     Export(Export),
+    /// Answer Bigtable's clients from the tables of the store, read-only
+    #[cfg(feature = "bigtable")]
+    Serve(Serve),
     /// List the tables and exports of the store
     Tables,
     /// Show a table's layout, windows, inputs and files

@@ -17,6 +17,8 @@ pub(crate) mod root;
 pub mod run;
 pub mod schedule;
 pub mod schema;
+#[cfg(feature = "bigtable")]
+pub mod serve;
 pub mod sql;
 
 use tidetable_runner::job::ProjectError;
