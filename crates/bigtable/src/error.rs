@@ -94,7 +94,9 @@ pub enum BigtableError {
         source_table: String,
     },
     /// A table for which no layout is found.
-    #[error("no layout is found for {source_table}: {reason}. `tidetable pull {source_table} --raw --into JOB` keeps its cells as they are")]
+    #[error(
+        "no layout is found for {source_table}: {reason}. `tidetable pull {source_table} --raw --into JOB` keeps its cells as they are"
+    )]
     NoProposal {
         /// The table in Bigtable.
         source_table: String,

@@ -62,9 +62,12 @@ fn every_fault_at_every_request_loses_and_doubles_nothing() {
     for (at, shape) in shapes.iter().enumerate().filter(|(_, shape)| matches!(shape.name, "compacted" | "aggregates")) {
         for (number, fault) in faults.into_iter().enumerate() {
             // Each request fails once; its repetition is another request.
-            let proxy = Faults::start(&emulator.address(), move |_, request| {
-                if request % 2 == 0 { fault } else { Fault::None }
-            });
+            let proxy = Faults::start(
+                &emulator.address(),
+                move |_, request| {
+                    if request % 2 == 0 { fault } else { Fault::None }
+                },
+            );
             let through = client(&proxy.address(), PATIENCE, &runtime);
             let store = Store::new(Arc::new(shape.shelf.clone()));
             let table = format!("F{at}x{number}");
@@ -169,7 +172,8 @@ fn a_target_that_does_not_fit_is_refused_before_anything_is_written() {
     push.choices.create = true;
     push_until_done(&push, 1, &runtime).unwrap();
     // Other sums are there already: they would be added.
-    let others = Store::new(Arc::new(small().unwrap().into_iter().find(|shape| shape.name == "aggregates").unwrap().shelf));
+    let others =
+        Store::new(Arc::new(small().unwrap().into_iter().find(|shape| shape.name == "aggregates").unwrap().shelf));
     let error = push_until_done(&push_of(&others, &client, "R", "other"), 1, &runtime).unwrap_err();
     assert!(message(error).contains("aggregate family"));
     // Compared, there is nothing to do.

@@ -17,15 +17,13 @@ pub(crate) mod reports;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod schema;
-#[cfg(feature = "bigtable")]
-pub(crate) mod serve;
 pub(crate) mod sql;
 
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
 #[cfg(feature = "bigtable")]
-pub use bigtable::{Diff, Pull, Push, Service};
+pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
@@ -42,8 +40,6 @@ pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, R
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
-#[cfg(feature = "bigtable")]
-pub use serve::Serve;
 pub use sql::Sql;
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.

@@ -11,8 +11,8 @@ use tidetable_store::{Blobs, StoreError};
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
 use crate::load::LoadRecord;
-use crate::push::PushRecord;
 use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
+use crate::push::PushRecord;
 
 /// Format version of run records. Older ones are readable: format 1 lacks newer fields, formats up to 2
 /// list unchanged inputs.

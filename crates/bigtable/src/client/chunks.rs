@@ -190,8 +190,7 @@ impl RowMerger {
     }
 
     fn follows(&self, key: &Bytes) -> Result<(), ChunkError> {
-        let in_order =
-            self.last.as_ref().is_none_or(|last| if self.reversed { key < last } else { key > last });
+        let in_order = self.last.as_ref().is_none_or(|last| if self.reversed { key < last } else { key > last });
         if in_order { Ok(()) } else { Err(ChunkError::Order) }
     }
 }

@@ -140,8 +140,11 @@ impl Client {
     /// A request about a table, with what the service routes it by.
     pub(super) async fn of_table<T>(&self, message: T, table: &TableName) -> Result<Request<T>, Status> {
         let profile = &self.inner.options.app_profile;
-        self.request(message, &format!("table_name={}&app_profile_id={}", encoded(&table.to_string()), encoded(profile)))
-            .await
+        self.request(
+            message,
+            &format!("table_name={}&app_profile_id={}", encoded(&table.to_string()), encoded(profile)),
+        )
+        .await
     }
 
     /// A request of the admin API about a table.
@@ -205,11 +208,15 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 fn credentials() -> Result<Credentials> {
     // Another provider may be there already; either serves.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Builder::default().with_scopes(SCOPES).build().map_err(|error| BigtableError::Credentials { reason: with_causes(&error) })
+    Builder::default()
+        .with_scopes(SCOPES)
+        .build()
+        .map_err(|error| BigtableError::Credentials { reason: with_causes(&error) })
 }
 
 fn endpoint(url: &str) -> Result<Endpoint> {
-    let failed = |error: tonic::transport::Error| BigtableError::Endpoint { url: url.to_owned(), reason: with_causes(&error) };
+    let failed =
+        |error: tonic::transport::Error| BigtableError::Endpoint { url: url.to_owned(), reason: with_causes(&error) };
     let mut endpoint = Endpoint::from_shared(url.to_owned())
         .and_then(|endpoint| endpoint.user_agent(concat!("tidetable/", env!("CARGO_PKG_VERSION"))))
         .map_err(failed)?
@@ -257,7 +264,8 @@ mod tests {
 
     #[tokio::test]
     async fn requests_carry_routes_and_features_and_no_secret_to_an_emulator() {
-        let options = ClientOptions { app_profile: "a b".to_owned(), ..ClientOptions::new(Endpoints::plaintext("h:1"), || 0.0) };
+        let options =
+            ClientOptions { app_profile: "a b".to_owned(), ..ClientOptions::new(Endpoints::plaintext("h:1"), || 0.0) };
         let client = Client::new(options).unwrap();
         let table: crate::client::Target = "projects/p/instances/i/tables/T".parse().unwrap();
         let request = client.of_table((), &table.table().unwrap()).await.unwrap();

@@ -20,6 +20,6 @@ pub use endpoints::{ADMIN_OVERRIDE, DATA_OVERRIDE, EMULATOR, Endpoints, UNIVERSE
 pub(crate) use mutate::Mutated;
 pub use names::{InstanceName, NameError, TableName, Target};
 pub(crate) use read::row_range;
-pub(crate) use repeat::Repeat;
 pub use read::{ReadQuery, RowStream};
+pub(crate) use repeat::Repeat;
 pub use rows::{Cell, Row};

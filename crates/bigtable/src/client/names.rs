@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn wrong_names_say_what_to_write() {
-        for text in ["", "p/i", "projects//instances/i", "projects/p/instances/i/tables", "projects/p/instances/i/x/T"] {
+        for text in ["", "p/i", "projects//instances/i", "projects/p/instances/i/tables", "projects/p/instances/i/x/T"]
+        {
             assert!(matches!(text.parse::<Target>(), Err(NameError::Form { .. })), "{text}");
         }
         let long = "x".repeat(51);

@@ -67,7 +67,12 @@ impl Client {
         Ok(rows)
     }
 
-    async fn send_rows(&self, table: &TableName, mut query: ReadQuery, sender: &mpsc::Sender<Result<Vec<Row>>>) -> Result<()> {
+    async fn send_rows(
+        &self,
+        table: &TableName,
+        mut query: ReadQuery,
+        sender: &mpsc::Sender<Result<Vec<Row>>>,
+    ) -> Result<()> {
         let mut repeat = Repeat::new(self, "ReadRows", table);
         let mut merger = RowMerger::default();
         while !query.ranges.is_empty() && query.limit != Some(0) {
@@ -166,7 +171,8 @@ fn after(ranges: Vec<KeyRange>, last: &[u8]) -> Vec<KeyRange> {
 /// A range as the API has it: without an end it goes to the last row.
 pub(crate) fn row_range(range: &KeyRange) -> RowRange {
     let end = range.end.as_ref().map(|end| row_range::EndKey::EndKeyOpen(Bytes::copy_from_slice(end)));
-    let start = (!range.start.is_empty()).then(|| row_range::StartKey::StartKeyClosed(Bytes::copy_from_slice(&range.start)));
+    let start =
+        (!range.start.is_empty()).then(|| row_range::StartKey::StartKeyClosed(Bytes::copy_from_slice(&range.start)));
     RowRange { start_key: start, end_key: end }
 }
 

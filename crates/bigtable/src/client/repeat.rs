@@ -60,10 +60,7 @@ impl<'a> Repeat<'a> {
 ///
 /// # Errors
 /// Of the future.
-pub(crate) async fn within<T>(
-    limit: Duration,
-    future: impl Future<Output = Result<T, Status>>,
-) -> Result<T, Status> {
+pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     tokio::time::timeout(limit, future)
         .await
         .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {} s", limit.as_secs()))))

@@ -154,10 +154,9 @@ impl Diff {
         let snapshot = self.snapshot.as_of_now(self.now)?;
         let splits = equal_splits(&weights(&snapshot, &self.range)?, RANGES, &self.range.start);
         let ranges = ranges(&self.range, splits);
-        let ranges = ranges.into_iter().map(|range| KeyRange {
-            start: range.start,
-            end: Some(range.end).filter(|end| !end.is_empty()),
-        });
+        let ranges = ranges
+            .into_iter()
+            .map(|range| KeyRange { start: range.start, end: Some(range.end).filter(|end| !end.is_empty()) });
         let compared = stream::iter(ranges).map(|range| {
             let (diff, snapshot, gc) = (self.clone(), snapshot.clone(), gc.clone());
             async move {
@@ -197,8 +196,10 @@ mod tests {
 
     #[test]
     fn rows_and_cells_are_counted_and_the_first_are_kept() {
-        let cell = |value: &'static str| Cell { family: "f".into(), qualifier: "q".into(), timestamp: 0, value: value.into() };
-        let row = |values: &[&'static str]| Row { key: "r".into(), cells: values.iter().map(|value| cell(value)).collect() };
+        let cell =
+            |value: &'static str| Cell { family: "f".into(), qualifier: "q".into(), timestamp: 0, value: value.into() };
+        let row =
+            |values: &[&'static str]| Row { key: "r".into(), cells: values.iter().map(|value| cell(value)).collect() };
         let (a, b, key) = (row(&["a"]), row(&["b"]), Bytes::from("r"));
         let mut report = DiffReport::default();
         report.count(&key, Some(&a), Some(&a), 2);

@@ -73,7 +73,8 @@ fn value_shape(cells: &[&Cell]) -> ValueShape {
         return ValueShape::Empty;
     }
     let texts: Option<Vec<&str>> = cells.iter().map(|cell| std::str::from_utf8(&cell.value).ok()).collect();
-    match texts.filter(|texts| !texts.iter().any(|text| text.contains(|c: char| c.is_control() && !c.is_whitespace()))) {
+    match texts.filter(|texts| !texts.iter().any(|text| text.contains(|c: char| c.is_control() && !c.is_whitespace())))
+    {
         Some(texts) => ValueShape::Text(value_type(&texts)),
         None if cells.iter().all(|cell| cell.value.len() == 8) => ValueShape::Integer,
         None => ValueShape::Blob,
@@ -104,12 +105,18 @@ mod tests {
         let float = ValueShape::Text(FieldType::Float64);
         let found = shape_of(&[("kwh", at, b"1.5"), ("state", 0, b"on")]);
         let state = ValueShape::Text(FieldType::Text);
-        assert_eq!(found, FamilyShape::Constant(vec![("kwh".to_owned(), float, false), ("state".to_owned(), state, true)]));
+        assert_eq!(
+            found,
+            FamilyShape::Constant(vec![("kwh".to_owned(), float, false), ("state".to_owned(), state, true)])
+        );
         let found = shape_of(&[("0000", at, b"1.5"), ("0015", at + 900_000_000, b"2.5")]);
         assert_eq!(found, FamilyShape::Times("%H%M".to_owned(), float));
         let found = shape_of(&[("0000", 0, &[0, 0, 0, 0, 0, 0, 0, 9]), ("1", 0, &[0, 0, 0, 0, 0, 0, 1, 0xff])]);
         assert_eq!(found, FamilyShape::Names(ValueShape::Integer, true));
-        assert_eq!(shape_of(&[("a", 0, &[0xff, 1])]), FamilyShape::Constant(vec![("a".to_owned(), ValueShape::Blob, true)]));
+        assert_eq!(
+            shape_of(&[("a", 0, &[0xff, 1])]),
+            FamilyShape::Constant(vec![("a".to_owned(), ValueShape::Blob, true)])
+        );
         assert_eq!(shape_of(&[("a", 0, b"")]), FamilyShape::Constant(vec![("a".to_owned(), ValueShape::Empty, true)]));
     }
 }

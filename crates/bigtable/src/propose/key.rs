@@ -40,7 +40,9 @@ pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
         let with_times: Vec<(&str, Option<i64>)> = texts
             .iter()
             .zip(rows)
-            .flat_map(|(text, row)| row.cells.iter().filter(|cell| cell.timestamp > 0).map(|cell| (*text, Some(cell.timestamp))))
+            .flat_map(|(text, row)| {
+                row.cells.iter().filter(|cell| cell.timestamp > 0).map(|cell| (*text, Some(cell.timestamp)))
+            })
             .collect();
         if let Some(form) = time_form(&with_times) {
             return Shape::Time(form);

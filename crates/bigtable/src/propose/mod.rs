@@ -160,7 +160,11 @@ impl Draft {
             FamilyShape::Constant(columns) => {
                 for (qualifier, value, is_zero) in columns {
                     let time = if *is_zero { ", timestamp = 0" } else { "" };
-                    lines.push(format!("{{ qualifier = {}, {}{time} }}", quoted(&braces(qualifier)), self.value(qualifier, *value)));
+                    lines.push(format!(
+                        "{{ qualifier = {}, {}{time} }}",
+                        quoted(&braces(qualifier)),
+                        self.value(qualifier, *value)
+                    ));
                 }
             }
             FamilyShape::Times(form, value) => {
@@ -189,11 +193,15 @@ impl Draft {
             ValueShape::Empty => "value = \"\"".to_owned(),
             ValueShape::Text(kind) => format!("value = \"{{{}}}\"", self.field(wanted, type_name(kind).as_str(), "")),
             ValueShape::Integer => {
-                format!("value = \"{{{}}}\", encoding = \"int64\"", self.field(wanted, "int64", "eight bytes, big-endian"))
+                format!(
+                    "value = \"{{{}}}\", encoding = \"int64\"",
+                    self.field(wanted, "int64", "eight bytes, big-endian")
+                )
             }
             ValueShape::Blob => {
                 let field = self.field(wanted, "text", "bytes, in hexadecimal here");
-                self.notes.push(format!("the values of {wanted} are bytes: a protobuf message can be declared for them"));
+                self.notes
+                    .push(format!("the values of {wanted} are bytes: a protobuf message can be declared for them"));
                 format!("value = \"{{{field}:hex}}\"")
             }
         }
@@ -217,7 +225,11 @@ impl Draft {
             let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
             text.push_str(&format!("{name} = {}{comment}\n", quoted(kind)));
         }
-        text.push_str(&format!("\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n", quoted(table.id()), quoted(row_key)));
+        text.push_str(&format!(
+            "\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n",
+            quoted(table.id()),
+            quoted(row_key)
+        ));
         text.push_str(&self.families.replace("[tables.TABLE.", &format!("[tables.{}.", quoted(table.id()))));
         text
     }

@@ -73,7 +73,8 @@ impl PullSelection {
         if let Some(most) = self.versions {
             filters.push(Filter::CellsPerColumnLimitFilter(i32::try_from(most).unwrap_or(i32::MAX)));
         }
-        let mut filters: Vec<RowFilter> = filters.into_iter().map(|filter| RowFilter { filter: Some(filter) }).collect();
+        let mut filters: Vec<RowFilter> =
+            filters.into_iter().map(|filter| RowFilter { filter: Some(filter) }).collect();
         match filters.len() {
             0 | 1 => filters.pop(),
             _ => Some(RowFilter { filter: Some(Filter::Chain(Chain { filters })) }),

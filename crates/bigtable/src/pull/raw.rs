@@ -54,7 +54,8 @@ impl RawDecoder {
         let mut values: Vec<StringBuilder> = self.families.iter().map(|_| StringBuilder::new()).collect();
         let mut undecoded = Vec::new();
         for row in rows {
-            if let Some(cell) = row.cells.iter().find(|cell| !self.families.iter().any(|known| **known == *cell.family)) {
+            if let Some(cell) = row.cells.iter().find(|cell| !self.families.iter().any(|known| **known == *cell.family))
+            {
                 let reason = format!("family {} was made after the pull began", cell.family);
                 undecoded.push(Undecoded::of(row, reason));
                 continue;
@@ -92,7 +93,9 @@ pub fn raw_job(job: &str, table: &str, pattern: &str, source: &str, families: &[
         quoted(&format!("The cells of {source}, as they are")),
         quoted(pattern)
     );
-    text.push_str("row_key = \"text\" # hexadecimal, as all bytes here\nqualifier = \"text\"\ntimestamp = \"timestamp\"\n");
+    text.push_str(
+        "row_key = \"text\" # hexadecimal, as all bytes here\nqualifier = \"text\"\ntimestamp = \"timestamp\"\n",
+    );
     for (family, _) in families {
         text.push_str(&format!("{} = \"text\"\n", family_column(family)));
     }
@@ -106,9 +109,7 @@ pub fn raw_job(job: &str, table: &str, pattern: &str, source: &str, families: &[
             text.push_str(&format!("# There it is {}. Here all versions stay.\n", quoted(rule)));
         }
         let column = family_column(family);
-        text.push_str(&format!(
-            "columns = [{{ qualifier = \"{{qualifier:hex}}\", value = \"{{{column}:hex}}\" }}]\n"
-        ));
+        text.push_str(&format!("columns = [{{ qualifier = \"{{qualifier:hex}}\", value = \"{{{column}:hex}}\" }}]\n"));
     }
     text
 }

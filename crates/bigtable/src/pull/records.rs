@@ -78,7 +78,8 @@ impl RecordDecoder {
         }
         let block = parser.finish()?;
         let all: Vec<usize> = (0..self.layout.records_schema().fields().len()).collect();
-        let decoded = record_counts(&self.layout, &block).and_then(|counts| Ok((counts, self.layout.decode(block, &all)?)));
+        let decoded =
+            record_counts(&self.layout, &block).and_then(|counts| Ok((counts, self.layout.decode(block, &all)?)));
         match decoded {
             Ok((ends, batch)) => {
                 let mut before = 0;
@@ -135,5 +136,9 @@ fn of_metric(metric: &dyn Array, value: Option<&ArrayRef>, field: &Field) -> Res
     let at = |(at, name): (usize, Option<&str>)| (name == Some(field.name())).then_some(at as u32);
     let indices: UInt32Array = names.iter().enumerate().map(at).collect();
     let taken = take(value.as_ref(), &indices, None)?;
-    if taken.data_type() == field.data_type() { Ok(taken) } else { Ok(arrow::compute::cast(&taken, field.data_type())?) }
+    if taken.data_type() == field.data_type() {
+        Ok(taken)
+    } else {
+        Ok(arrow::compute::cast(&taken, field.data_type())?)
+    }
 }

@@ -125,7 +125,11 @@ impl BatchWriter {
     fn make_room(&mut self, mutations: usize, bytes: usize) -> Option<Batch> {
         let BatchLimits { mutations: most, bytes: most_bytes, rows } = self.limits;
         let fits = self.mutations + mutations <= most && self.out.len() + bytes <= most_bytes;
-        if self.batch.entries.is_empty() || (fits && self.batch.entries.len() < rows) { None } else { Some(self.take()) }
+        if self.batch.entries.is_empty() || (fits && self.batch.entries.len() < rows) {
+            None
+        } else {
+            Some(self.take())
+        }
     }
 
     /// The batch so far.

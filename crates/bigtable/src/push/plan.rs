@@ -121,7 +121,9 @@ pub(crate) fn plan(
     })?;
     let snapshot = if version == newest.version().number { newest } else { snapshot_of(store, &name, version)? };
     let before_snapshot = match base {
-        PushBase::Version(number) => Some(snapshot_of(store, &name, number).map_err(|error| gone(error, number, target))?),
+        PushBase::Version(number) => {
+            Some(snapshot_of(store, &name, number).map_err(|error| gone(error, number, target))?)
+        }
         PushBase::Nothing | PushBase::Target => None,
     };
     let schema = TableSchema::of(&snapshot)?;
@@ -199,7 +201,10 @@ fn decide(
             notes.push(format!("the push of version {} did not end: it goes on", running.version));
             return Ok((running.version, running.base, true));
         }
-        notes.push(format!("the push of version {} did not end, and a version that it needs is gone: cells are compared", running.version));
+        notes.push(format!(
+            "the push of version {} did not end, and a version that it needs is gone: cells are compared",
+            running.version
+        ));
         return Ok((number, PushBase::Target, false));
     }
     match state.version {
@@ -231,7 +236,8 @@ fn missing(
     table: Option<&Table>,
     (may_create, notes): (bool, &mut Vec<String>),
 ) -> Result<Vec<(String, String)>> {
-    let described = |name: &String| (name.clone(), schema.families.get(name).map(ToString::to_string).unwrap_or_default());
+    let described =
+        |name: &String| (name.clone(), schema.families.get(name).map(ToString::to_string).unwrap_or_default());
     let Some(table) = table else {
         let families = schema.families.keys().map(described).collect();
         return if may_create { Ok(families) } else { Err(BigtableError::NoTarget { target: target.to_string() }) };
@@ -254,7 +260,8 @@ fn missing(
                 let there = table.column_families.get(&family).and_then(|family| rule_text(family.gc_rule.as_ref()?));
                 let there = there.unwrap_or_else(|| "never".to_owned());
                 let here = schema.families.get(&family).and_then(|family| family.gc.as_deref()).unwrap_or("never");
-                notes.push(format!("family {family} has the rule `{there}` there and `{here}` here: it stays as it is"));
+                notes
+                    .push(format!("family {family} has the rule `{there}` there and `{here}` here: it stays as it is"));
             }
         }
     }
@@ -270,10 +277,12 @@ pub(crate) fn changed_ssts(new: &Snapshot, old: &Snapshot) -> Option<Arc<HashSet
     }
     let starts: HashSet<i64> = [after, before]
         .iter()
-        .flat_map(|version| version.windows.iter().flat_map(|window| {
-            let shared = window.ssts.iter().filter_map(|sst| sst.multi_window.as_ref());
-            shared.flat_map(|shared| shared.windows.iter().copied()).chain([window.start]).collect::<Vec<i64>>()
-        }))
+        .flat_map(|version| {
+            version.windows.iter().flat_map(|window| {
+                let shared = window.ssts.iter().filter_map(|sst| sst.multi_window.as_ref());
+                shared.flat_map(|shared| shared.windows.iter().copied()).chain([window.start]).collect::<Vec<i64>>()
+            })
+        })
         .collect();
     let mut changed = HashSet::new();
     for start in starts {
@@ -293,5 +302,7 @@ fn of_window(version: &tidetable_store::Version, start: i64) -> HashSet<String> 
         None => window == start,
     };
     let windows = version.windows.iter();
-    windows.flat_map(|window| window.ssts.iter().filter(|sst| holds(window.start, sst)).map(|sst| sst.id.clone())).collect()
+    windows
+        .flat_map(|window| window.ssts.iter().filter(|sst| holds(window.start, sst)).map(|sst| sst.id.clone()))
+        .collect()
 }

@@ -47,7 +47,8 @@ impl Work {
     /// # Errors
     /// Of reading, and for cells that cannot be pushed.
     pub(crate) fn produce(&self, range: &KeyRange, sender: &mpsc::Sender<Batch>) -> Result<()> {
-        let mut out = Producer { work: self, writer: BatchWriter::new(self.limits, self.step), sender, unwanted: false };
+        let mut out =
+            Producer { work: self, writer: BatchWriter::new(self.limits, self.step), sender, unwanted: false };
         let scan = CellScan::new(self.snapshot.clone()).ranges(vec![range.clone()]);
         match &self.base {
             Base::Nothing => {
@@ -108,8 +109,7 @@ impl Producer<'_> {
     fn cells(&mut self, batch: &CellBatch) -> Result<()> {
         let columns = batch.columns();
         let aggregates = &self.work.aggregates;
-        let kinds: Vec<Option<Merge>> =
-            columns.iter().map(|column| aggregates.get(&*column.family).copied()).collect();
+        let kinds: Vec<Option<Merge>> = columns.iter().map(|column| aggregates.get(&*column.family).copied()).collect();
         for row in 0..batch.rows() {
             let key = batch.key(row);
             let mut merged = Vec::new();

@@ -109,9 +109,7 @@ impl Push {
         }
         state.save(self.store.blobs().as_ref(), &id)?;
         let base = match (plan.base, &plan.before_snapshot) {
-            (PushBase::Version(_), Some(before)) => {
-                Base::Version(before.clone(), changed_ssts(&plan.snapshot, before))
-            }
+            (PushBase::Version(_), Some(before)) => Base::Version(before.clone(), changed_ssts(&plan.snapshot, before)),
             (PushBase::Target, _) => Base::Target(GcView::new(&plan.snapshot, plan.snapshot.version().now)?),
             _ => Base::Nothing,
         };
@@ -131,8 +129,7 @@ impl Push {
             step: plan.schema.step(),
             started: progress.started,
         };
-        let sender =
-            BatchSender::new(self.client.clone(), self.target.clone(), Pace::new(self.rate), plan.resumes);
+        let sender = BatchSender::new(self.client.clone(), self.target.clone(), Pace::new(self.rate), plan.resumes);
         let recorded = Arc::new(Recorded { state: Mutex::new(state), is_new: AtomicBool::new(false) });
         let transfer = Transfer { push: self, work: Arc::new(work), sender, recorded: Arc::clone(&recorded), id };
         let done = runtime.block_on(transfer.run(&pins, watch));
@@ -235,7 +232,8 @@ impl Transfer<'_> {
     async fn run(&self, pins: &[Pins], watch: &(dyn Fn(&PushCounts) + Sync)) -> Result<()> {
         let ranges = self.recorded.lock().running.as_ref().map(|running| running.ranges.clone()).unwrap_or_default();
         let order = rotated(ranges.len(), self.push.workers);
-        let open = order.into_iter().filter_map(|at| ranges.get(at).filter(|range| !range.finished).map(|range| (at, range)));
+        let open =
+            order.into_iter().filter_map(|at| ranges.get(at).filter(|range| !range.finished).map(|range| (at, range)));
         let work = stream::iter(open)
             .map(|(at, range)| self.range(at, range))
             .buffer_unordered(self.push.workers.max(1))
@@ -273,7 +271,8 @@ impl Transfer<'_> {
 
     /// Pushes a range of keys, from where it was left.
     async fn range(&self, at: usize, range: &PushRange) -> Result<()> {
-        let mut keys = KeyRange { start: range.start.clone(), end: Some(range.end.clone()).filter(|end| !end.is_empty()) };
+        let mut keys =
+            KeyRange { start: range.start.clone(), end: Some(range.end.clone()).filter(|end| !end.is_empty()) };
         if !range.done.is_empty() {
             keys.start.clone_from(&range.done);
             keys.start.push(0);

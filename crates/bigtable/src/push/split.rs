@@ -63,7 +63,11 @@ pub(crate) fn ranges(range: &KeyRange, mut splits: Vec<Bytes>) -> Vec<PushRange>
     let mut start = range.start.clone();
     let mut out = Vec::with_capacity(splits.len() + 1);
     for key in splits {
-        out.push(PushRange { start: std::mem::replace(&mut start, key.to_vec()), end: key.to_vec(), ..PushRange::default() });
+        out.push(PushRange {
+            start: std::mem::replace(&mut start, key.to_vec()),
+            end: key.to_vec(),
+            ..PushRange::default()
+        });
     }
     out.push(PushRange { start, end: range.end.clone().unwrap_or_default(), ..PushRange::default() });
     out
@@ -101,7 +105,8 @@ mod tests {
         assert_eq!(equal_splits(&weights, 100, b""), keys("bcdefgh"));
         assert_eq!(equal_splits(&[], 4, b""), keys(""));
         // Files overlap, and one stripe has most.
-        let uneven = [("a", 1), ("a", 1), ("b", 90), ("c", 1), ("d", 7)].map(|(key, weight)| (Bytes::from(key), weight));
+        let uneven =
+            [("a", 1), ("a", 1), ("b", 90), ("c", 1), ("d", 7)].map(|(key, weight)| (Bytes::from(key), weight));
         assert_eq!(equal_splits(&uneven, 2, b""), keys("c"));
         assert_eq!(parts_of(1_000, 0), 1);
         assert_eq!(parts_of(u64::MAX, 0), 100);

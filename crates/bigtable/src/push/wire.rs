@@ -42,8 +42,7 @@ fn put_number(tag: u32, number: i64, out: &mut BytesMut) {
 /// Appends a mutation that writes a cell.
 pub(crate) fn put_set_cell(family: &str, qualifier: &[u8], timestamp: i64, value: &[u8], out: &mut BytesMut) {
     let some = |tag: u32, len: usize| if len == 0 { 0 } else { field_len(tag, len) };
-    let inner =
-        field_len(1, family.len()) + some(2, qualifier.len()) + number_len(3, timestamp) + some(4, value.len());
+    let inner = field_len(1, family.len()) + some(2, qualifier.len()) + number_len(3, timestamp) + some(4, value.len());
     put_head(2, field_len(1, inner), out);
     put_head(1, inner, out);
     put_bytes(1, family.as_bytes(), out);
@@ -96,8 +95,8 @@ pub(crate) fn request_head(table: &str, app_profile: &str) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use prost::Message;
     use proptest::prelude::*;
+    use prost::Message;
 
     use super::*;
     use crate::proto::data::mutate_rows_request::Entry;

@@ -103,7 +103,8 @@ mod tests {
         let found: Vec<(Bytes, bool, bool)> = Joined::new(side(&["a", "c", "d"]), side(&["b", "c", "e"]))
             .map(|pair| pair.map(|pair| (pair.key, pair.left.is_some(), pair.right.is_some())).unwrap())
             .collect();
-        let expected = [("a", true, false), ("b", false, true), ("c", true, true), ("d", true, false), ("e", false, true)];
+        let expected =
+            [("a", true, false), ("b", false, true), ("c", true, true), ("d", true, false), ("e", false, true)];
         assert_eq!(found, expected.map(|(key, left, right)| (Bytes::from_static(key.as_bytes()), left, right)));
     }
 

@@ -64,7 +64,6 @@ fn find() -> Option<PathBuf> {
     let sdk = std::env::var_os("CLOUDSDK_ROOT").map(|root| PathBuf::from(root).join(inside));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).map(|folder| folder.join("cbtemulator"));
-    let places: Vec<PathBuf> =
-        places.chain(sdk).chain([Path::new("/usr/lib/google-cloud-sdk").join(inside)]).collect();
+    let places: Vec<PathBuf> = places.chain(sdk).chain([Path::new("/usr/lib/google-cloud-sdk").join(inside)]).collect();
     places.into_iter().find(|place| place.is_file())
 }

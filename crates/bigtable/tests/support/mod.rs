@@ -24,8 +24,11 @@ pub fn runtime() -> Runtime {
 
 pub fn client(address: &str, patience: Duration, runtime: &Runtime) -> Client {
     let _inside = runtime.enter();
-    let options =
-        ClientOptions { patience, timeout: Duration::from_secs(10), ..ClientOptions::new(Endpoints::plaintext(address), || 0.5) };
+    let options = ClientOptions {
+        patience,
+        timeout: Duration::from_secs(10),
+        ..ClientOptions::new(Endpoints::plaintext(address), || 0.5)
+    };
     Client::new(options).unwrap()
 }
 

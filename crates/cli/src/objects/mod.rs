@@ -15,9 +15,9 @@ pub(crate) mod shape;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use advisor::{ADVICE, COMPARED, HEATMAP};
 #[cfg(feature = "bigtable")]
 pub use bigtable::{COMPARED_CELLS, PULLED, PUSHED};
-pub use advisor::{ADVICE, COMPARED, HEATMAP};
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};
 pub use rows::*;

@@ -105,7 +105,8 @@ mod tests {
         ];
         assert_eq!(object(text), Some(expected.map(|(name, value)| (name.to_owned(), value)).to_vec()));
         assert_eq!(object("{}"), Some(Vec::new()));
-        for bad in ["", "[]", "{\"a\":}", "{\"a\":1,}", "{\"a\":{\"b\":1}}", "{\"a\" 1}", "{\"a\":\"\\x\"}", "{\"a\":1"] {
+        for bad in ["", "[]", "{\"a\":}", "{\"a\":1,}", "{\"a\":{\"b\":1}}", "{\"a\" 1}", "{\"a\":\"\\x\"}", "{\"a\":1"]
+        {
             assert_eq!(object(bad), None, "{bad}");
         }
         assert_eq!(string("\"\\ud83d\""), None);

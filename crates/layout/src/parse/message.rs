@@ -1,8 +1,8 @@
 //! Protobuf messages back to the values of their fields.
 
-use crate::schema::{FieldType, MessageField, ProtoType};
-use crate::scalar::Scalar;
 use crate::parse::value::{from_bits, read_text};
+use crate::scalar::Scalar;
+use crate::schema::{FieldType, MessageField, ProtoType};
 use crate::time::SECOND;
 
 /// A value on the wire.
@@ -38,7 +38,11 @@ pub(super) fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Wire<'_>)>> {
 
 /// The values of the fields of a message, in the order of `declared`; `kinds` are the types of their columns. A field that is
 /// declared nowhere, or has another type, makes it `None`: its value would be lost.
-pub(super) fn read_message(declared: &[MessageField], kinds: &[FieldType], bytes: &[u8]) -> Option<Vec<Option<Scalar>>> {
+pub(super) fn read_message(
+    declared: &[MessageField],
+    kinds: &[FieldType],
+    bytes: &[u8],
+) -> Option<Vec<Option<Scalar>>> {
     let mut out = vec![None; declared.len()];
     for (number, value) in fields(bytes)? {
         let at = declared.iter().position(|field| u64::from(field.number) == number)?;
@@ -53,14 +57,17 @@ fn read_field(proto: ProtoType, kind: FieldType, value: Wire<'_>) -> Option<Scal
     match (proto, value) {
         (ProtoType::Double, Wire::Eight(bytes)) => Some(Scalar::Float64(f64::from_le_bytes(bytes))),
         (ProtoType::Float, Wire::Four(bytes)) => Some(Scalar::Float64(f32::from_le_bytes(bytes).into())),
-        (ProtoType::Int32 | ProtoType::Int64 | ProtoType::Uint32 | ProtoType::Uint64 | ProtoType::Bool, Wire::Varint(bits)) => {
-            from_bits(kind, bits)
-        }
+        (
+            ProtoType::Int32 | ProtoType::Int64 | ProtoType::Uint32 | ProtoType::Uint64 | ProtoType::Bool,
+            Wire::Varint(bits),
+        ) => from_bits(kind, bits),
         (ProtoType::Sint32 | ProtoType::Sint64, Wire::Varint(bits)) => {
             from_bits(kind, (bits >> 1) ^ (bits & 1).wrapping_neg())
         }
         (ProtoType::Fixed32, Wire::Four(bytes)) => from_bits(kind, u32::from_le_bytes(bytes).into()),
-        (ProtoType::Sfixed32, Wire::Four(bytes)) => from_bits(kind, i64::from(i32::from_le_bytes(bytes)).cast_unsigned()),
+        (ProtoType::Sfixed32, Wire::Four(bytes)) => {
+            from_bits(kind, i64::from(i32::from_le_bytes(bytes)).cast_unsigned())
+        }
         (ProtoType::Fixed64 | ProtoType::Sfixed64, Wire::Eight(bytes)) => from_bits(kind, u64::from_le_bytes(bytes)),
         (ProtoType::String | ProtoType::Bytes, Wire::Bytes(bytes)) => read_text(kind, std::str::from_utf8(bytes).ok()?),
         (ProtoType::Timestamp, Wire::Bytes(bytes)) => {

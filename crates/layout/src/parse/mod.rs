@@ -164,7 +164,13 @@ impl<'a> BlockParser<'a> {
     }
 
     /// Adds the values of a cell to the records of its row.
-    fn place(&self, records: &mut Records, (group, column): (usize, usize), cell: &ParsedCell<'_>, values: Vec<CellRecord>) {
+    fn place(
+        &self,
+        records: &mut Records,
+        (group, column): (usize, usize),
+        cell: &ParsedCell<'_>,
+        values: Vec<CellRecord>,
+    ) {
         let Some(own) = self.groups.get(group).map(|parser| parser.group) else { return };
         let name = if own.qualifier == QualifierKind::Dynamic { cell.qualifier.to_vec() } else { Vec::new() };
         let width = own.columns.len();
@@ -206,7 +212,8 @@ impl<'a> BlockParser<'a> {
     }
 
     fn values(&self, cell: &ParsedCell<'_>, group: usize, column: usize) -> Result<Vec<CellRecord>, ParseError> {
-        let wrong = |kind| ParseError::Value { family: cell.family.to_owned(), qualifier: escaped(cell.qualifier), kind };
+        let wrong =
+            |kind| ParseError::Value { family: cell.family.to_owned(), qualifier: escaped(cell.qualifier), kind };
         let own = self.groups.get(group).map(|parser| parser.group).ok_or_else(|| wrong("cell of the layout"))?;
         if (own.timestamps == TimestampKind::Zero || own.keeps_duplicates()) && cell.timestamp != 0 {
             return Err(ParseError::Timestamp {
@@ -217,7 +224,11 @@ impl<'a> BlockParser<'a> {
         }
         if let Some(packed) = &own.packed {
             return self.packed(own, packed, cell).ok_or_else(|| {
-                wrong(if packed.form == PackedForm::Json { "JSON object of its columns" } else { "message of its fields" })
+                wrong(if packed.form == PackedForm::Json {
+                    "JSON object of its columns"
+                } else {
+                    "message of its fields"
+                })
             });
         }
         let column = own.columns.get(column).ok_or_else(|| wrong("cell of the layout"))?;
@@ -312,7 +323,8 @@ impl<'a> GroupParser<'a> {
         let is_dynamic = self.group.qualifier == QualifierKind::Dynamic;
         let is_stored = self.group.timestamps == TimestampKind::Stored;
         let columns = self.group.columns.iter().zip(self.columns);
-        let columns = columns.map(|(column, values)| build(column.value, values).map(Some)).collect::<Result<_, _>>()?;
+        let columns =
+            columns.map(|(column, values)| build(column.value, values).map(Some)).collect::<Result<_, _>>()?;
         Ok(GroupBlock {
             row_ends: self.row_ends,
             qualifiers: is_dynamic.then_some(Qualifiers { dictionary, codes }),

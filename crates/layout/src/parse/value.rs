@@ -1,7 +1,7 @@
 //! One value from the bytes of a cell.
 
-use crate::schema::{Encoding, FieldType};
 use crate::scalar::Scalar;
+use crate::schema::{Encoding, FieldType};
 use crate::time::text::{read_date, read_rfc3339};
 
 /// The value of a cell of type `kind` in `encoding`; `None` if the bytes are none.

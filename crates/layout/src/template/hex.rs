@@ -5,7 +5,8 @@ pub(crate) fn decode(text: &str, out: &mut Vec<u8>) -> bool {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     for pair in text.as_bytes().chunks(2) {
         let [high, low] = pair else { return false };
-        let Some(byte) = digit(*high).zip(digit(*low)).and_then(|(high, low)| u8::try_from(high << 4 | low).ok()) else {
+        let Some(byte) = digit(*high).zip(digit(*low)).and_then(|(high, low)| u8::try_from(high << 4 | low).ok())
+        else {
             return false;
         };
         out.push(byte);

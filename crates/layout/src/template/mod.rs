@@ -2,9 +2,9 @@
 
 pub(crate) mod dependence;
 pub(crate) mod form;
+mod hex;
 pub mod outline;
 pub(crate) mod parse;
-mod hex;
 mod percent;
 pub(crate) mod print;
 pub(crate) mod segment;

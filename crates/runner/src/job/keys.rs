@@ -217,8 +217,7 @@ pub(crate) static PUSH: Section = Section {
     noun: "push",
     keys: &[
         key("table", ValueShape::Text).says("The table of the job."),
-        key("to", ValueShape::Text)
-            .says("The instance, `projects/P/instances/I`, or a table of it, with `/tables/T`."),
+        key("to", ValueShape::Text).says("The instance, `projects/P/instances/I`, or a table of it, with `/tables/T`."),
         key("prefix", ValueShape::Text).says("Only rows whose key begins with this."),
         key("create", ValueShape::Flag).says("Whether a table and families that are missing are created."),
         key("rate", ValueShape::Text).says("At most this many rows a second, such as `5000/s`."),

@@ -16,5 +16,12 @@ pub trait Pusher: Debug + Send + Sync {
     ///
     /// # Errors
     /// What ended it; a later call goes on from there.
-    fn push(&self, project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop) -> Result<PushRecord, PushFailure>;
+    fn push(
+        &self,
+        project: &Project,
+        store: &Store,
+        push: &Push,
+        run: &str,
+        stop: &Stop,
+    ) -> Result<PushRecord, PushFailure>;
 }

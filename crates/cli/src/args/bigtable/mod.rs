@@ -1,10 +1,13 @@
-//! `tidetable push`, `pull` and `diff`.
+//! `tidetable push`, `pull`, `diff` and `serve`.
+
+mod serve;
 
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::args::parse::{parse_age, parse_time};
+pub use serve::Serve;
 
 /// Headings of options.
 const ROWS: &str = "Rows";

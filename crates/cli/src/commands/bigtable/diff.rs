@@ -45,7 +45,11 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         _ => text(&report, &format!("{} version {version}", args.table), &target.to_string(), &mut out)?,
     }
     out.flush()?;
-    if report.is_equal() { Ok(()) } else { Err(CliError::Differs { table: args.table.clone(), target: target.to_string() }) }
+    if report.is_equal() {
+        Ok(())
+    } else {
+        Err(CliError::Differs { table: args.table.clone(), target: target.to_string() })
+    }
 }
 
 fn object(report: &DiffReport, version: u64, target: &str) -> Value {
@@ -110,7 +114,8 @@ fn difference(found: &Difference, out: &mut dyn Write) -> Result<(), CliError> {
         write_bytes(bytes, Length::Short, &mut text);
         String::from_utf8_lossy(&text).into_owned()
     };
-    let value = |value: &Option<bytes::Bytes>| value.as_ref().map_or_else(|| "no cell".to_owned(), |value| shown(value));
+    let value =
+        |value: &Option<bytes::Bytes>| value.as_ref().map_or_else(|| "no cell".to_owned(), |value| shown(value));
     let at = time(found.timestamp).unwrap_or_else(|| found.timestamp.to_string());
     let column = format!("{}:{}", found.family, shown(&found.qualifier));
     writeln!(out, "{} {column} @ {at}", shown(&found.key))?;

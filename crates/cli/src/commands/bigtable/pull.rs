@@ -100,11 +100,9 @@ fn place(project: &Project, job: &Job, table: &Table) -> Result<PathBuf, CliErro
             let directory = pattern.rsplit_once('/').map_or(".", |(directory, _)| directory);
             Ok(project.dir.join(directory))
         }
-        None => Err(CliError::NoPlace {
-            job: job.name.clone(),
-            source_name: name.clone(),
-            table: table.spec.name.clone(),
-        }),
+        None => {
+            Err(CliError::NoPlace { job: job.name.clone(), source_name: name.clone(), table: table.spec.name.clone() })
+        }
     }
 }
 

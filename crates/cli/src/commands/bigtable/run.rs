@@ -1,7 +1,7 @@
 //! The push stage of a run.
 
-use tidetable_bigtable::push::{Push as BigtablePush, PushChoices};
 use tidetable_bigtable::BigtableError;
+use tidetable_bigtable::push::{Push as BigtablePush, PushChoices};
 use tidetable_layout::KeyRange;
 use tidetable_runner::job::Push;
 use tidetable_runner::record::{PushCounts, PushRecord};
@@ -23,7 +23,14 @@ const PATIENCE: i64 = 300_000_000;
 pub struct RunPusher;
 
 impl Pusher for RunPusher {
-    fn push(&self, project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop) -> Result<PushRecord, PushFailure> {
+    fn push(
+        &self,
+        project: &Project,
+        store: &Store,
+        push: &Push,
+        run: &str,
+        stop: &Stop,
+    ) -> Result<PushRecord, PushFailure> {
         pushed(project, store, push, run, stop).map_err(|error| PushFailure {
             is_transient: matches!(&error, CliError::Bigtable(error) if error.is_transient()),
             source: Box::new(error),

@@ -83,7 +83,9 @@ mod tests {
     #[test]
     fn targets() {
         assert!(is_target("projects/p/instances/i") && is_target("projects/p/instances/i/tables/T"));
-        for text in ["p/i", "projects//instances/i", "projects/p/instances/i/tables/", "projects/p/instances/i/tables/a b"] {
+        for text in
+            ["p/i", "projects//instances/i", "projects/p/instances/i/tables/", "projects/p/instances/i/tables/a b"]
+        {
             assert!(!is_target(text), "{text}");
         }
     }

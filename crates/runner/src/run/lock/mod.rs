@@ -152,7 +152,8 @@ pub fn lock_named(
 ) -> Result<NamedLock, RunError> {
     let times = project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default();
     let taken = take(blobs, (name, holder), (IfLocked::Fail, times), stop)?;
-    let mut lock = taken.ok_or_else(|| RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() })?;
+    let mut lock =
+        taken.ok_or_else(|| RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() })?;
     lock.tell(holder);
     Ok(NamedLock { _lock: lock })
 }
