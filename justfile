@@ -147,12 +147,12 @@ bench-bucket *ARGS: _release _httpfs
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/bucket.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" "{{ httpfs }}/bin/python" data/bench "$@"
 
-# `serve` over loopback, server and client on the same two cores: `just bench-bigtable --scale 1 --seconds 10`.
-bench-bigtable *ARGS:
+# `serve`, `push`, `pull` and `diff` over loopback, server and client on the same two cores: `just bench-bigtable --scale 1 --only serve`.
+bench-bigtable *ARGS: _venv
     cargo build --release --package tidetable-cli --features {{ features }}
-    cargo build --release --package tidetable-bigtable --example read_load
+    cargo build --release --package tidetable-bigtable --example read_load --example write_sink
     cargo build --release --package tidetable-testkit --examples
-    python3 -B bench/bigtable.py "{{ release }}" "{{ target }}/release/examples/read_load" "{{ target }}/release/examples" data/bench "$@"
+    python3 -B bench/bigtable.py "{{ release }}" "{{ target }}/release/examples/read_load" "{{ target }}/release/examples" data/bench --python "$TIDETABLE_PYTHON" "$@"
 
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release

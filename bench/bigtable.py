@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Measures `tidetable serve` over loopback: single rows, and a scan.
+"""Measures `tidetable serve` over loopback: single rows, and a scan; and `push`, `pull` and `diff`.
 
-    bigtable.py TIDETABLE READ_LOAD GENERATORS WORK [--scale N] [--runs N] [--seconds N] [--streams N] [--seed N]
+    bigtable.py TIDETABLE READ_LOAD GENERATORS WORK [--scale N] [--runs N] [--seconds N] [--streams N] [--seed N] [--only PART]
+                [--python PYTHON]
 
-TIDETABLE is the release binary with the feature `bigtable`, READ_LOAD the example of crates/bigtable, GENERATORS and WORK as for
-run.py. Server and client share two cores. Prints a Markdown table of medians.
+TIDETABLE is the release binary with the feature `bigtable`, READ_LOAD the example of crates/bigtable, beside which `write_sink`
+lies; GENERATORS and WORK as for run.py. Server and client share two cores. `push` goes into a sink that counts, and into
+cbtemulator where it is installed, beside the plain client of PYTHON, which writes a part of the same rows. Prints a Markdown table
+of medians.
 """
 
 import argparse
@@ -12,9 +15,11 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
+import time
 
 from cases import DAYS, METERS
 from inputs import Input
@@ -53,6 +58,138 @@ class Server:
         self.process.wait()
 
 
+class Sink(Server):
+    """A running `write_sink`."""
+
+    def __init__(self, tools, home):
+        self.command, self.home = [str(tools.load.with_name("write_sink")), "0"], home
+
+
+class Emulator:
+    """A running cbtemulator."""
+
+    PROGRAM = shutil.which("cbtemulator") or "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator"
+
+    def __enter__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        command = [self.PROGRAM, "-host", "127.0.0.1", "-port", str(port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=two_cores)
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return f"127.0.0.1:{port}"
+            time.sleep(0.05)
+        raise Failed("the emulator does not start")
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+TARGET = "projects/p/instances/i"
+# Rows that the plain client writes, one after the other, in batches of its own.
+PLAIN = """
+import json, sys, time
+from google.cloud import bigtable
+client = bigtable.Client(project="p", admin=True)
+table = client.instance("i").table("PLAIN")
+table.create(column_families={"METER": None})
+rows = [json.loads(line) for line in sys.stdin]
+begun = time.perf_counter()
+cells = 0
+with table.mutations_batcher(flush_count=1000) as batcher:
+    for row in rows:
+        written = table.direct_row(row["key"])
+        for cell in row["cells"]:
+            written.set_cell(cell["family"], cell["qualifier"], cell["value"].encode(), timestamp=cell["time"])
+            cells += 1
+        batcher.mutate(written)
+print(json.dumps({"cells": cells, "seconds": time.perf_counter() - begun}))
+"""
+
+
+def called(tools, home, address, *command):
+    """The object that a command prints."""
+    env = {name: value for name, value in os.environ.items() if name != "TIDETABLE_ROOT"}
+    env["BIGTABLE_EMULATOR_HOST"] = address
+    return json.loads(measured([tools.tidetable, *command, "--quiet", "--output", "json"], home, env)[2])
+
+
+def pushed(tools, home, address, name, *options):
+    """Cells a second of a push into a new table."""
+    found = called(tools, home, address, "push", METER.table, "--to", f"{TARGET}/tables/{name}", "--create", "--yes", *options)
+    return found["cells"] / found["seconds"], found["cells"]
+
+
+def plain(tools, home, address, python, rows):
+    """Cells a second of the plain client, of the first rows of the table."""
+    env = {**os.environ, "BIGTABLE_EMULATOR_HOST": address}
+    env.pop("TIDETABLE_ROOT", None)
+    read = [str(tools.tidetable), "read", METER.table, "--limit", str(rows), "--output", "json"]
+    lines = subprocess.run(read, cwd=home, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+    texts = []
+    for line in lines:
+        found = json.loads(line)
+        for cell in found["cells"]:
+            cell["time"] = None
+        texts.append(json.dumps(found))
+    script = PLAIN.replace("timestamp=cell[\"time\"]", "timestamp=datetime.datetime.fromtimestamp(0, datetime.timezone.utc)")
+    script = "import datetime\n" + script
+    done = subprocess.run([python, "-c", script], input="\n".join(texts), env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(f"the plain client: {done.stderr[-400:]}")
+    found = json.loads(done.stdout)
+    return found["cells"] / found["seconds"]
+
+
+def transfers(tools, home, args):
+    """Push into a sink and into the emulator, pull and diff from `serve`."""
+    median = lambda of: statistics.median(of() for _ in range(args.runs))
+    with Sink(tools, home) as address:
+        rates = [pushed(tools, home, address, f"T{run}") for run in range(args.runs)]
+        rate = statistics.median(rate for rate, _ in rates)
+        row(f"push of {rates[0][1]:,} cells into a sink", f"{rate / 1e6:.2f} M cells/s", "2 M cells/s", rate >= 2e6)
+    with Server(tools, home) as address:
+        source = f"{TARGET}/tables/{METER.table}"
+        job = home / "jobs" / "pulled"
+        job.mkdir(parents=True, exist_ok=True)
+        text = (home / "jobs" / args.job / "job.toml").read_text()
+        lines = ['files = ["pulled/*.parquet"]' if line.startswith("files = ") else line for line in text.splitlines()]
+        lines = ['name = "pulled"' if line.startswith("name = ") else line for line in lines]
+        (job / "job.toml").write_text("\n".join(lines) + "\n")
+
+        def pull(*options):
+            shutil.rmtree(home / "pulled", ignore_errors=True)
+            found = called(tools, home, address, "pull", source, *options)
+            return found["cells"] / found["seconds"]
+
+        rate = median(lambda: pull("--into", "pulled"))
+        row("pull through a layout, from `serve`", f"{rate / 1e6:.2f} M cells/s", "1 M cells/s", rate >= 1e6)
+
+        def diff():
+            begun = time.perf_counter()
+            found = called(tools, home, address, "diff", METER.table, source)
+            if not found["equal"]:
+                raise Failed("the table differs from itself")
+            return found["cells_equal"] / (time.perf_counter() - begun)
+
+        rate = median(diff)
+        row("diff with `serve`", f"{rate / 1e6:.2f} M cells/s", "", True)
+    if not pathlib.Path(Emulator.PROGRAM).exists():
+        print("\nThe emulator is not installed: push into it is left out.")
+        return
+    rates, plains = [], []
+    for run in range(args.runs):
+        with Emulator() as address:
+            rates.append(pushed(tools, home, address, f"T{run}", "--end", args.end)[0])
+            plains.append(plain(tools, home, address, args.python, 1000))
+    rate, of_plain = statistics.median(rates), statistics.median(plains)
+    goal = min(150_000, 0.9 * of_plain)
+    row("push into the emulator", f"{rate:,.0f} cells/s; the plain client {of_plain:,.0f}", f"{goal:,.0f} cells/s", rate >= goal)
+
+
 def prepared(tools, given):
     """A project whose table holds the readings, compacted."""
     home = tools.work / "projects" / "bigtable"
@@ -88,6 +225,9 @@ def main():
     parser.add_argument("--streams", type=int, default=16, help="single reads at a time")
     parser.add_argument("--seed", type=int, default=1, help="seed of the readings")
     parser.add_argument("--ordered", action="store_true", help="readings of ascending ids in order, each once and on time")
+    parser.add_argument("--only", choices=("serve", "transfers"), help="only these")
+    parser.add_argument("--python", default=sys.executable, help="a Python with google-cloud-bigtable")
+    parser.add_argument("--end", default="0000001000", help="the key before which rows go into the emulator")
     args = parser.parse_args()
     tools = Tools(args)
     tools.work.mkdir(parents=True, exist_ok=True)
@@ -97,6 +237,11 @@ def main():
         home = prepared(tools, given)
         print(f"{machine()}; server and client share two cores; medians of {args.runs} runs; readings: {arrival(args)}\n")
         print(HEAD)
+        args.job = given.shape.name
+        if args.only != "serve":
+            transfers(tools, home, args)
+        if args.only == "transfers":
+            return 0
         with Server(tools, home) as address:
             points, scans = [], []
             for _ in range(args.runs):

@@ -1,6 +1,8 @@
 //! The command line.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod export;
@@ -15,13 +17,13 @@ pub(crate) mod reports;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod schema;
-#[cfg(feature = "bigtable")]
-pub(crate) mod serve;
 pub(crate) mod sql;
 
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
+#[cfg(feature = "bigtable")]
+pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
@@ -38,8 +40,6 @@ pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, R
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
-#[cfg(feature = "bigtable")]
-pub use serve::Serve;
 pub use sql::Sql;
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
@@ -105,6 +105,15 @@ pub enum Command {
     Inspect(Inspect),
     /// Print a .proto that reads the protobuf cells of a table
     Proto(Proto),
+    /// Push a table into Bigtable: all of it, or what changed since the last push
+    #[cfg(feature = "bigtable")]
+    Push(Push),
+    /// Pull rows of Bigtable into files that a job loads
+    #[cfg(feature = "bigtable")]
+    Pull(Pull),
+    /// Compare a table with one in Bigtable, cell by cell
+    #[cfg(feature = "bigtable")]
+    Diff(Diff),
     /// Check a job file, its SQL and its layouts
     Check(Check),
     /// Measure the layouts of a job side by side: rows, cells, bytes, and how writes spread; changes nothing

@@ -123,6 +123,12 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Describe(args) => commands::reports::describe::describe(global, args),
         Command::Inspect(args) => commands::reports::inspect::inspect(global, args),
         Command::Proto(args) => commands::proto::proto(global, args),
+        #[cfg(feature = "bigtable")]
+        Command::Push(args) => commands::bigtable::push::push(global, args),
+        #[cfg(feature = "bigtable")]
+        Command::Pull(args) => commands::bigtable::pull::pull(global, args),
+        #[cfg(feature = "bigtable")]
+        Command::Diff(args) => commands::bigtable::diff::diff(global, args),
         Command::Check(args) => commands::check::check(global, args),
         Command::Compare(args) => commands::advisor::compare::compare(global, args),
         Command::Advise(args) => commands::advisor::advise::advise(global, args),

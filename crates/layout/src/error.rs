@@ -255,6 +255,8 @@ pub enum RejectReason {
     TrailingSpace,
     #[error("has a control character in a space-padded field")]
     ControlCharacter,
+    #[error("not an even number of hexadecimal digits")]
+    NotHex,
     #[error("the row key is empty")]
     EmptyKey,
     #[error("the row key is over 4096 bytes")]

@@ -1,6 +1,6 @@
 //! Scans of cells.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,6 +37,7 @@ pub struct CellScan {
     columns: Option<Columns>,
     times: Range<i64>,
     values: bool,
+    ssts: Option<Arc<HashSet<String>>>,
 }
 
 impl fmt::Debug for CellScan {
@@ -50,7 +51,7 @@ impl CellScan {
     /// All cells of `snapshot`; one that [includes expired cells](Snapshot::including_expired) shows these, too.
     pub fn new(snapshot: Snapshot) -> Self {
         let ranges = vec![KeyRange::all()];
-        Self { snapshot, ranges, reversed: false, columns: None, times: ALL_TIMES, values: true }
+        Self { snapshot, ranges, reversed: false, columns: None, times: ALL_TIMES, values: true, ssts: None }
     }
 
     /// Only rows in these ranges, which may overlap: a row is returned once.
@@ -69,6 +70,12 @@ impl CellScan {
     #[must_use]
     pub fn columns(self, columns: Columns) -> Self {
         Self { columns: Some(columns), ..self }
+    }
+
+    /// Only cells of these SSTs, by id: those in which two versions may differ.
+    #[must_use]
+    pub fn only_ssts(self, ssts: Arc<HashSet<String>>) -> Self {
+        Self { ssts: Some(ssts), ..self }
     }
 
     /// Only cells with timestamps in this range, microseconds.
@@ -145,7 +152,10 @@ impl Work<'_> {
     /// Sends the rows of a range; returns false once `send` does.
     fn ascending(&mut self, range: &KeyRange, send: &mut dyn FnMut(CellBatch) -> bool) -> Result<bool> {
         let snapshot = &self.scan.snapshot;
-        let Some(range) = snapshot.whole(range) else { return Ok(true) };
+        let Some(mut range) = snapshot.whole(range) else { return Ok(true) };
+        if let Some(ssts) = &self.scan.ssts {
+            range.ssts.retain(|sst| ssts.contains(sst));
+        }
         for block in snapshot.scan_with(&range, &self.selection.projection, &self.options)? {
             if !self.block(block?, send)? {
                 return Ok(false);

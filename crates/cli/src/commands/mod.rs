@@ -1,6 +1,8 @@
 //! One module per command.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub mod check;
 pub mod completions;
 pub mod export;
