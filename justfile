@@ -79,6 +79,7 @@ test:
 # Run the tests of what is behind cargo features, in a build of its own.
 test-features: _venv
     INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
@@ -146,6 +147,13 @@ bench-bucket *ARGS: _release _httpfs
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/bucket.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" "{{ httpfs }}/bin/python" data/bench "$@"
 
+# `serve`, `push`, `pull` and `diff` over loopback, server and client on the same two cores: `just bench-bigtable --scale 1 --only serve`.
+bench-bigtable *ARGS: _venv
+    cargo build --release --package tidetable-cli --features {{ features }}
+    cargo build --release --package tidetable-bigtable --example read_load --example write_sink
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/bigtable.py "{{ release }}" "{{ target }}/release/examples/read_load" "{{ target }}/release/examples" data/bench --python "$TIDETABLE_PYTHON" "$@"
+
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
     cargo build --release --package tidetable-testkit --examples
@@ -160,10 +168,10 @@ bench-load *ARGS:
     cargo run --release --package tidetable-bench --bin load -- "$@"
 
 # Needs cargo-fuzz and a C++ compiler; a gigabyte of memory is a finding, too.
-# Feed TARGET (csv, sst, footer, index, keys, numbers, lists, manifest or layout) arbitrary bytes for so many SECONDS.
+# Feed TARGET (csv, sst, footer, index, keys, numbers, lists, manifest, layout or request) arbitrary bytes for so many SECONDS.
 fuzz TARGET SECONDS="60":
     mkdir -p "fuzz/corpus/$1"
-    CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20 -rss_limit_mb=1024
+    features="$([ "$1" != request ] || echo bigtable)" && CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none --features "$features" "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20 -rss_limit_mb=1024
 
 # Prove what the store promises: `just prove model`, `just prove power --seeds 50 --size 20`; alone it lists the proofs.
 prove *ARGS:

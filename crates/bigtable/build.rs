@@ -21,12 +21,17 @@ const DATA_METHODS: &[(&str, &str, bool)] = &[
 fn main() {
     let mut data = Service::builder().name("Bigtable").package("google.bigtable.v2");
     for (name, route, streams) in DATA_METHODS {
+        // Rows are serialized where they are read.
+        let (output, codec) = match *route {
+            "ReadRows" => ("crate::serve::EncodedRows".to_owned(), "crate::serve::RowsCodec"),
+            _ => (format!("{DATA}::{route}Response"), "::tonic_prost::ProstCodec"),
+        };
         let method = Method::builder()
             .name(name)
             .route_name(route)
             .input_type(format!("{DATA}::{route}Request"))
-            .output_type(format!("{DATA}::{route}Response"))
-            .codec_path("::tonic_prost::ProstCodec");
+            .output_type(output)
+            .codec_path(codec);
         data = data.method(if *streams { method.server_streaming().build() } else { method.build() });
     }
 

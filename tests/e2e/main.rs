@@ -101,6 +101,12 @@ mod interop {
     pub mod readers;
 }
 
+/// Bigtable's clients, asked of a store and of the emulator.
+#[cfg(feature = "bigtable")]
+mod bigtable {
+    mod serve;
+}
+
 /// Pages, help, JSON and snapshots of output.
 mod docs {
     mod completions;

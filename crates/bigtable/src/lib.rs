@@ -1,3 +1,14 @@
 //! tidetable and Bigtable: push, pull, diff, and a read-only server of the Data API.
 
+pub mod cells;
+pub mod client;
+pub mod diff;
+mod error;
+pub mod propose;
 pub mod proto;
+pub mod pull;
+pub mod push;
+pub mod rows;
+pub mod serve;
+
+pub use error::{BigtableError, Result};

@@ -1,6 +1,8 @@
 //! The command line.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod export;
@@ -20,6 +22,8 @@ pub(crate) mod sql;
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
+#[cfg(feature = "bigtable")]
+pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
@@ -90,6 +94,9 @@ pub enum Command {
     Read(Read),
     /// Write the cells of a table, or the rows of a query, into a file
     Export(Export),
+    /// Answer Bigtable's clients from the tables of the store, read-only
+    #[cfg(feature = "bigtable")]
+    Serve(Serve),
     /// List the tables and exports of the store
     Tables,
     /// Show a table's layout, windows, inputs and files
@@ -98,6 +105,15 @@ pub enum Command {
     Inspect(Inspect),
     /// Print a .proto that reads the protobuf cells of a table
     Proto(Proto),
+    /// Push a table into Bigtable: all of it, or what changed since the last push
+    #[cfg(feature = "bigtable")]
+    Push(Push),
+    /// Pull rows of Bigtable into files that a job loads
+    #[cfg(feature = "bigtable")]
+    Pull(Pull),
+    /// Compare a table with one in Bigtable, cell by cell
+    #[cfg(feature = "bigtable")]
+    Diff(Diff),
     /// Check a job file, its SQL and its layouts
     Check(Check),
     /// Measure the layouts of a job side by side: rows, cells, bytes, and how writes spread; changes nothing

@@ -37,6 +37,33 @@ pub enum CliError {
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A transfer to or from Bigtable, or its server.
+    #[cfg(feature = "bigtable")]
+    #[error(transparent)]
+    Bigtable(#[from] tidetable_bigtable::BigtableError),
+    /// A table that is not as the one in Bigtable.
+    #[cfg(feature = "bigtable")]
+    #[error("{table} and {target} differ: `tidetable push {table} --to {target} --compare` writes what differs")]
+    Differs {
+        /// The table.
+        table: String,
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// A job whose source has no place for what is pulled.
+    #[cfg(feature = "bigtable")]
+    #[error(
+        "no pattern of source {source_name} of job {job} takes what is pulled: add one such as \"pulled/{table}/*.parquet\" to its \
+         `files`, or name a directory with --dir"
+    )]
+    NoPlace {
+        /// The job.
+        job: String,
+        /// Its source.
+        source_name: String,
+        /// The table.
+        table: String,
+    },
     /// A failed query.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -379,6 +406,10 @@ impl CliError {
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
+            #[cfg(feature = "bigtable")]
+            Self::Bigtable(error) => error.exit_code(),
+            #[cfg(feature = "bigtable")]
+            Self::NoPlace { .. } => 2,
             Self::Backup(error) => error.exit_code(),
             Self::Advisor(error) => error.exit_code(),
             Self::NoRun { .. }

@@ -255,6 +255,8 @@ pub enum RejectReason {
     TrailingSpace,
     #[error("has a control character in a space-padded field")]
     ControlCharacter,
+    #[error("not an even number of hexadecimal digits")]
+    NotHex,
     #[error("the row key is empty")]
     EmptyKey,
     #[error("the row key is over 4096 bytes")]
@@ -301,4 +303,12 @@ pub enum DecodeError {
     NoField { field: usize, count: usize },
     #[error("cannot build the records: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// A block that does not match its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a block does not match the schema of its table ({what}); its SST may be damaged: run verify")]
+pub struct ShapeError {
+    /// What is missing.
+    pub what: &'static str,
 }

@@ -26,6 +26,7 @@ pub mod encode;
 pub mod error;
 mod fingerprint;
 pub mod hll;
+pub mod parse;
 mod plan;
 pub mod protobuf;
 pub mod pushdown;

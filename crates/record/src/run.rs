@@ -12,6 +12,7 @@ use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
 use crate::load::LoadRecord;
 use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
+use crate::push::PushRecord;
 
 /// Format version of run records. Older ones are readable: format 1 lacks newer fields, formats up to 2
 /// list unchanged inputs.
@@ -51,6 +52,9 @@ pub struct RunRecord {
     pub exports: Vec<ExportRecord>,
     /// Results of checks.
     pub checks: Vec<CheckRecord>,
+    /// Tables that were pushed into Bigtable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pushes: Vec<PushRecord>,
     /// Attempts that failed with a transient error and were retried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptRecord>,
@@ -183,7 +187,8 @@ impl RunRecord {
     pub fn outcome_of_parts(&self) -> Outcome {
         let any = |state| self.exports.iter().any(|part| part.state == state);
         let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
-        match (any(PartState::Failed), any(PartState::Checks) || broken) {
+        let failed = any(PartState::Failed) || self.pushes.iter().any(|push| push.error.is_some());
+        match (failed, any(PartState::Checks) || broken) {
             (true, _) => Outcome::Partial,
             (false, true) => Outcome::Checks,
             (false, false) => Outcome::Ok,

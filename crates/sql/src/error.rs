@@ -2,7 +2,7 @@
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-use tidetable_layout::error::DecodeError;
+use tidetable_layout::error::{DecodeError, ShapeError};
 use tidetable_store::StoreError;
 
 /// An error of a query, or of the store it reads.
@@ -180,11 +180,8 @@ pub enum SqlError {
         said: String,
     },
     /// A block does not match its schema.
-    #[error("a block does not match the schema of its table ({what}); its SST may be damaged: run verify")]
-    Shape {
-        /// What is missing.
-        what: &'static str,
-    },
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
 }
 
 /// An unknown name in a query.

@@ -44,6 +44,7 @@ mod workarounds;
 
 pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;
+pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;
 pub use error::{Result, SqlError, UnknownName};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation, field_type};

@@ -2,6 +2,7 @@
 
 pub(crate) mod declared;
 pub(crate) mod dialect;
+pub(crate) mod parameters;
 pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod semantics;
@@ -27,7 +28,7 @@ use tidetable_store::Store;
 
 use crate::catalog::exports::bucket_url;
 use crate::catalog::external::ExternalTables;
-use crate::catalog::names::{CATALOG, RECORDS};
+use crate::catalog::names::{CATALOG, RECORDS, ROWS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::optimizer::group_top_k::top_by_group;
@@ -40,7 +41,8 @@ use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::pushdown::value_sets::ALL_TIMES;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
-use crate::session::statement::{BigtableTypes, parse, plan};
+use crate::session::parameters::replace_parameters;
+use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
 use crate::workarounds;
@@ -155,6 +157,15 @@ impl Session {
         Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
     }
 
+    /// A session in which a table without a schema is `rows.T`, as in GoogleSQL for Bigtable, instead of `records.T`.
+    #[must_use]
+    pub fn with_rows(&self) -> Self {
+        let existing = self.context.state();
+        let config = existing.config().clone().with_default_catalog_and_schema(CATALOG, ROWS);
+        let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
+        Self { context: SessionContext::new_with_state(state), ..self.clone() }
+    }
+
     /// A session that runs queries in one partition and without partial aggregation in the scan, so that the same data
     /// gives the same rows in the same order and the same float sums, also after a compaction.
     #[must_use]
@@ -196,6 +207,17 @@ impl Session {
     pub async fn sql_with(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
         let frame = self.sql(query).await?;
         Ok(frame.with_param_values(params.to_vec())?)
+    }
+
+    /// Plans a query with values for its parameters, which are written `@name` as in GoogleSQL; unused values are ignored.
+    ///
+    /// # Errors
+    /// As [`Session::sql`], and if a parameter of the query is not in `params`, or cannot have its type.
+    pub async fn sql_with_parameters(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
+        let state = self.context.state();
+        let mut statement = parse(&state, query)?;
+        replace_parameters(&mut statement, params)?;
+        convert_to_utc(self.context.execute_logical_plan(plan_statement(&state, statement).await?).await?)
     }
 
     /// Plans a query and executes it as a stream.

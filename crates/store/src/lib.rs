@@ -28,6 +28,7 @@ pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
 pub use load::Loader;
+pub use manifest::hex::hex_bytes;
 pub use read::{ScanRange, Snapshot};
 pub use storage::{Blobs, LocalBlobs};
 pub use store::Store;

@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::GroupProjection;
+use tidetable_layout::error::ShapeError;
 use tidetable_layout::time::SECOND;
 use tidetable_layout::{Group, KeyRange, Layout, Projection};
 use tidetable_sql::{CellRef, SqlError, cells_of_block};
@@ -177,7 +178,7 @@ impl TrialTable {
                 seen.map_err(|error| {
                     failed = Some(error);
                     // Only ends the block; the error itself is returned below.
-                    SqlError::Shape { what: "a visitor" }
+                    SqlError::Shape(ShapeError { what: "a visitor" })
                 })
             });
             match failed {

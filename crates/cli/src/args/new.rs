@@ -16,7 +16,8 @@ rows. A file without times becomes a reference table.")]
 pub struct New {
     /// Name of the new job
     pub job: String,
-    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL
+    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL; or a table of Bigtable:
+    /// projects/P/instances/I/tables/T
     #[arg(long, value_name = "FILE")]
     pub from: String,
     /// Time zone of times that are written without an offset, and of days [default: UTC]

@@ -1,6 +1,8 @@
 //! One module per command.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub mod check;
 pub mod completions;
 pub mod export;
@@ -15,6 +17,8 @@ pub(crate) mod root;
 pub mod run;
 pub mod schedule;
 pub mod schema;
+#[cfg(feature = "bigtable")]
+pub mod serve;
 pub mod sql;
 
 use tidetable_runner::job::ProjectError;

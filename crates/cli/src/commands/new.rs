@@ -22,8 +22,17 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     }
     let project = project(global)?;
     let runtime = runtime()?;
-    let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
-    let proposal = propose(&project, &storage, &args.job, &args.from, args.timezone)?;
+    #[cfg(feature = "bigtable")]
+    let of_bigtable = super::bigtable::new::proposal(args, runtime.handle())?;
+    #[cfg(not(feature = "bigtable"))]
+    let of_bigtable = None;
+    let proposal = match of_bigtable {
+        Some(proposal) => proposal,
+        None => {
+            let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
+            propose(&project, &storage, &args.job, &args.from, args.timezone)?
+        }
+    };
     let mut out = stdout();
     if args.stdout {
         if global.output == Output::Json {
@@ -52,7 +61,11 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         for note in proposal.notes.iter().filter(|_| !global.quiet) {
             writeln!(out, "note: {note}")?;
         }
-        writeln!(out, "\nTry next:\n  tidetable run {}", proposal.job)?;
+        writeln!(out, "\nTry next:")?;
+        if args.from.starts_with("projects/") {
+            writeln!(out, "  tidetable pull {} --into {}", args.from, proposal.job)?;
+        }
+        writeln!(out, "  tidetable run {}", proposal.job)?;
         writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", proposal.table)?;
     } else {
         let mut rows = ResultRows::of(objects::NEW);

@@ -5,6 +5,8 @@
 //! output stays.
 
 pub(crate) mod advisor;
+#[cfg(feature = "bigtable")]
+pub(crate) mod bigtable;
 pub(crate) mod files;
 pub(crate) mod key;
 pub(crate) mod record;
@@ -14,6 +16,8 @@ pub(crate) mod shape;
 pub(crate) mod tests;
 
 pub use advisor::{ADVICE, COMPARED, HEATMAP};
+#[cfg(feature = "bigtable")]
+pub use bigtable::{COMPARED_CELLS, PULLED, PUSHED};
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};
 pub use rows::*;

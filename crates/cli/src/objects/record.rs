@@ -20,6 +20,7 @@ pub const RUN: &[Key] = &[
     key("compactions", List(&Object(COMPACTION)), "compactions of tables that were loaded"),
     key("exports", List(&Object(PART)), "parts of exports that were published or compared"),
     key("checks", List(&Object(CHECK)), "results of checks"),
+    key("pushes", List(&Object(PUSH)), "tables that were pushed into Bigtable"),
     key("attempts", List(&Object(ATTEMPT)), "failed attempts that were retried"),
     key("rejected", OrNull(&Text), "path of the rejected rows of its sources, inside the root"),
     key("rows_rejected", Integer, "rejected rows of its sources; a row that two tables rejected counts twice"),
@@ -92,6 +93,24 @@ pub const COMPACTION: &[Key] = &[
     key("bytes_before", Integer, "bytes of the removed SSTs"),
     key("bytes_after", Integer, "bytes of the written SSTs"),
     key("cells_removed", Integer, "cells removed: deleted, expired, or replaced"),
+];
+
+const PUSH: &[Key] = &[
+    key("push", Text, "its name in the job file"),
+    key("table", Text, "the table"),
+    key("target", Text, "the table in Bigtable"),
+    key("before", Integer, "the version that was pushed before; 0 if none was"),
+    key("version", Integer, "the version that is there now"),
+    key("counts", Object(PUSH_COUNTS), "what was written"),
+    key("error", OrNull(&Text), "why it failed"),
+];
+
+const PUSH_COUNTS: &[Key] = &[
+    key("rows", Integer, "rows written"),
+    key("cells", Integer, "cells written"),
+    key("deleted", Integer, "cells deleted"),
+    key("requests", Integer, "requests sent"),
+    key("repeated", Integer, "rows sent again after errors"),
 ];
 
 const PART: &[Key] = &[

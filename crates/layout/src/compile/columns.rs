@@ -227,7 +227,11 @@ fn plan_value(segments: Vec<Segment>) -> (ValuePlan, ValueType) {
             (ValuePlan::Field(field.field), ValueType::Field(field.kind))
         }
         // Raw bytes need not be UTF-8.
-        _ if segments.iter().filter_map(Segment::field).any(|field| field.form == Form::BigEndian) => {
+        _ if segments
+            .iter()
+            .filter_map(Segment::field)
+            .any(|field| matches!(field.form, Form::BigEndian | Form::Hex)) =>
+        {
             (ValuePlan::Template(segments), ValueType::Bytes)
         }
         _ => (ValuePlan::Template(segments), ValueType::Field(FieldType::Text)),

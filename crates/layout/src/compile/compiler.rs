@@ -80,7 +80,7 @@ fn form_needs(form: &Form, kind: FieldType) -> Option<&'static str> {
         Form::SpacePad(_) | Form::Reversed => (matches!(kind, Text | UInt64 | Int64), "text or an integer"),
         Form::Time(_) => (matches!(kind, Timestamp | Date), "a timestamp or a date"),
         Form::Epoch(_) | Form::MsReversed => (kind == Timestamp, "a timestamp"),
-        Form::Domain => (kind == Text, "text"),
+        Form::Domain | Form::Hex => (kind == Text, "text"),
         Form::BigEndian => (matches!(kind, UInt64 | Int64 | Timestamp), "an integer or a timestamp"),
     };
     (!fits).then_some(takes)
@@ -272,6 +272,7 @@ fn form_name(form: &Form) -> String {
         Form::Percent(_) => "percent".to_owned(),
         Form::BigEndian => "be".to_owned(),
         Form::Hash => "hash".to_owned(),
+        Form::Hex => "hex".to_owned(),
         Form::Salt(_) => "salt".to_owned(),
     }
 }

@@ -132,7 +132,11 @@ impl ColumnReader<'_> {
 
     fn value_text(&self, record: &RecordField, group: usize, column: usize) -> Result<ArrayRef, DecodeError> {
         let array = self.stored(group, column)?;
-        let texts = array.as_string_opt::<i32>().ok_or(DecodeError::Shape { group })?;
+        let values: Vec<Option<&[u8]>> = match (array.as_string_opt::<i32>(), array.as_binary_opt::<i32>()) {
+            (Some(texts), _) => texts.iter().map(|text| text.map(str::as_bytes)).collect(),
+            (None, Some(values)) => values.iter().collect(),
+            (None, None) => return Err(DecodeError::Shape { group }),
+        };
         let plan = self.layout.groups.get(group).and_then(|plan| plan.columns.get(column));
         let Some(ValuePlan::Template(segments)) = plan else { return Err(DecodeError::Shape { group }) };
         // One field between literals: strip the literals.
@@ -143,14 +147,14 @@ impl ColumnReader<'_> {
         let (before, after) = segments.split_at_checked(place).unwrap_or_default();
         let (before, after) = (literal(before), literal(after));
         let field = segments.get(place).and_then(Segment::field);
-        let mut builder = ColumnBuilder::new(record.kind, texts.len());
-        for text in texts {
+        let mut builder = ColumnBuilder::new(record.kind, values.len());
+        for text in values {
             let Some(text) = text else {
                 builder.push_null();
                 continue;
             };
             let end = text.len().checked_sub(after);
-            let span = end.and_then(|end| text.as_bytes().get(before..end));
+            let span = end.and_then(|end| text.get(before..end));
             if !field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder)) {
                 return Err(DecodeError::Shape { group });
             }

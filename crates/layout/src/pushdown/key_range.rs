@@ -1,7 +1,7 @@
 //! Ranges of row keys.
 
 /// Row keys from `start` to before `end`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     /// First key, inclusive.
     pub start: Vec<u8>,

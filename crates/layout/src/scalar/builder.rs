@@ -7,6 +7,7 @@ use arrow::array::{
     TimestampMicrosecondBuilder, UInt64Builder,
 };
 
+use crate::scalar::value::Scalar;
 use crate::schema::FieldType;
 use crate::time::DAY;
 use crate::time::text::{read_date, read_rfc3339};
@@ -83,6 +84,22 @@ impl ColumnBuilder {
                 Ok(days) => builder.append_value(days),
                 Err(_) => return false,
             },
+            _ => return false,
+        }
+        true
+    }
+
+    /// A value of the same type.
+    pub(crate) fn push_scalar(&mut self, scalar: &Scalar) -> bool {
+        match (self, scalar) {
+            (Self::UInt(builder), Scalar::UInt64(value)) => builder.append_value(*value),
+            (Self::Int(builder), Scalar::Int64(value)) => builder.append_value(*value),
+            (Self::Float(builder), Scalar::Float64(value)) => builder.append_value(*value),
+            (Self::Decimal(builder, ..), Scalar::Decimal(value)) => builder.append_value(*value),
+            (Self::Text(builder), Scalar::Text(value)) => builder.append_value(value),
+            (Self::Bool(builder), Scalar::Bool(value)) => builder.append_value(*value),
+            (Self::Time(builder), Scalar::Timestamp(value)) => builder.append_value(*value),
+            (Self::Date(builder), Scalar::Date(value)) => builder.append_value(*value),
             _ => return false,
         }
         true

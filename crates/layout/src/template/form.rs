@@ -17,6 +17,8 @@ pub(crate) enum Form {
     BigEndian,
     Hash,
     Salt(u32),
+    /// The bytes that hexadecimal digits name.
+    Hex,
     /// Text with these bytes percent-encoded; the literals of the template are added when it is bound.
     Percent(Escapes),
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod dependence;
 pub(crate) mod form;
+mod hex;
 pub mod outline;
 pub(crate) mod parse;
 mod percent;

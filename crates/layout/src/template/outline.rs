@@ -52,6 +52,8 @@ pub enum FieldForm {
     Percent,
     /// Eight big-endian bytes.
     BigEndian,
+    /// The bytes that hexadecimal digits name.
+    Hex,
     /// A hash.
     Hash,
     /// A salt of 1 to this number.
@@ -108,6 +110,7 @@ fn form_of(form: &Form) -> FieldForm {
         Form::Domain => FieldForm::Domain,
         Form::BigEndian => FieldForm::BigEndian,
         Form::Hash => FieldForm::Hash,
+        Form::Hex => FieldForm::Hex,
         Form::Salt(count) => FieldForm::Salt(*count),
         Form::Percent(_) => FieldForm::Percent,
     }

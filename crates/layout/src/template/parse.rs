@@ -30,7 +30,7 @@ pub(crate) struct FieldPiece {
 }
 
 /// The form names that are words.
-const WORDS: [&str; 9] = ["s", "ms", "us", "ms-reversed", "reversed", "domain", "percent", "be", "hash"];
+const WORDS: [&str; 10] = ["s", "ms", "us", "ms-reversed", "reversed", "domain", "percent", "be", "hash", "hex"];
 /// Widest space padding: a key has no more bytes.
 const MAX_PAD: usize = 4096;
 /// Widest zero padding: the digits of `u64::MAX`.
@@ -162,6 +162,7 @@ fn parse_form(text: &str) -> Result<Form, (Range<usize>, Problem)> {
         "percent" => Form::Percent(Escapes::default()),
         "be" => Form::BigEndian,
         "hash" => Form::Hash,
+        "hex" => Form::Hex,
         _ => {
             let suggestion = closest(text, WORDS.into_iter());
             return Err((whole, Problem::UnknownForm { form: text.to_owned(), suggestion }));

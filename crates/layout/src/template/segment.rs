@@ -9,8 +9,8 @@ use crate::error::RejectReason;
 use crate::scalar::{ColumnBuilder, ScalarRef};
 use crate::schema::{FieldType, TailPart};
 use crate::template::form::{Epoch, Form};
-use crate::template::percent;
 use crate::template::time_format::{TimeParts, Unit};
+use crate::template::{hex, percent};
 use crate::time::DAY;
 use crate::time::calendar::Calendar;
 use crate::time::text::{push_digits, read_digits};
@@ -139,7 +139,8 @@ impl FieldSegment {
 
     /// Whether distinct values always print distinct bytes.
     pub(crate) fn is_injective(&self) -> bool {
-        !matches!(self.form, Form::Hash | Form::Salt(_))
+        // `AB` and `ab` name the same byte.
+        !matches!(self.form, Form::Hash | Form::Salt(_) | Form::Hex)
     }
 
     fn is_instant(&self) -> bool {
@@ -286,6 +287,13 @@ impl FieldSegment {
                 ScalarRef::Int(value) | ScalarRef::Time(value) => out.extend_from_slice(&value.to_be_bytes()),
                 _ => return Err(RejectReason::Null),
             },
+            Form::Hex => match scalar {
+                ScalarRef::Text(text) if hex::decode(text, out) => {}
+                _ => {
+                    out.truncate(start);
+                    return Err(RejectReason::NotHex);
+                }
+            },
             Form::Hash => {
                 let hash = hash_of(scalar, calendar);
                 out.extend_from_slice(format!("{hash:016x}").as_bytes());
@@ -325,6 +333,7 @@ impl FieldSegment {
                 <[u8; 8]>::try_from(bytes).is_ok_and(|bytes| builder.push_raw(u64::from_be_bytes(bytes)))
             }
             Form::Percent(_) => percent::decode(bytes).is_some_and(|text| builder.push_text(&text)),
+            Form::Hex => builder.push_text(hex::encode(bytes).as_bytes()),
             Form::Hash | Form::Salt(_) => false,
         }
     }

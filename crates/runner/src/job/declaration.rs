@@ -14,6 +14,7 @@ use crate::job::sections::catch_up::CatchUp;
 use crate::job::sections::checks::Check;
 use crate::job::sections::export::Export;
 use crate::job::sections::hooks::Hooks;
+use crate::job::sections::push::Push;
 use crate::job::sections::stages::Stages;
 use crate::job::sections::storage::StorageSetting;
 use crate::job::stored_names;
@@ -41,6 +42,8 @@ pub struct Job {
     pub exports: Vec<Export>,
     /// In file order.
     pub checks: Vec<Check>,
+    /// Tables that are pushed into Bigtable, in file order.
+    pub pushes: Vec<Push>,
     /// Commands that follow each run.
     pub hooks: Hooks,
     /// How often each stage of a run is retried.

@@ -124,6 +124,7 @@ pub(crate) static JOB: Section = Section {
         key("tables", ValueShape::Table).says("Tables that the job keeps, by name."),
         key("messages", ValueShape::Table).says("Protobuf messages that cells hold, by name."),
         key("exports", ValueShape::Table).says("What is published from the tables, by name."),
+        key("push", ValueShape::Table).says("Tables that are pushed into Bigtable after the exports, by name."),
         key("checks", ValueShape::Table).says("What must hold before an export is published, by name."),
         key("hooks", ValueShape::Table).says("Commands that run after the job."),
         key("metrics", ValueShape::Table).says("Where the metrics of the last run are written."),
@@ -212,12 +213,24 @@ pub(crate) static HOOKS: Section = Section {
 };
 
 /// Stages of a run, by the names of [`super::Stage`].
+pub(crate) static PUSH: Section = Section {
+    noun: "push",
+    keys: &[
+        key("table", ValueShape::Text).says("The table of the job."),
+        key("to", ValueShape::Text).says("The instance, `projects/P/instances/I`, or a table of it, with `/tables/T`."),
+        key("prefix", ValueShape::Text).says("Only rows whose key begins with this."),
+        key("create", ValueShape::Flag).says("Whether a table and families that are missing are created."),
+        key("rate", ValueShape::Text).says("At most this many rows a second, such as `5000/s`."),
+    ],
+};
+
 pub(crate) static STAGES: Section = Section {
     noun: "`stages`",
     keys: &[
         key("load", ValueShape::Table).says("Reading the sources into their tables."),
         key("derive", ValueShape::Table).says("Updating derived tables."),
         key("publish", ValueShape::Table).says("Publishing the exports."),
+        key("push", ValueShape::Table).says("Pushing tables into Bigtable."),
         key("compact", ValueShape::Table).says("Compacting what is due."),
     ],
 };

@@ -112,6 +112,9 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let known: Vec<&str> = known.collect();
     let checks = fields.named("checks");
     let checks = checks.iter().filter_map(|named| sections::checks::read(reader, named, &known, folder)).collect();
+    let table_names: Vec<&str> = named_tables.iter().map(|table| table.name).collect();
+    let pushes = fields.named("push");
+    let pushes = pushes.iter().filter_map(|named| sections::push::read(reader, named, &table_names)).collect();
     let after = after(reader, &fields, name.as_deref());
     let (hooks, metrics) = (sections::hooks::hooks(reader, &fields), sections::hooks::metrics(reader, &fields));
     let stages = sections::stages::read(reader, &fields);
@@ -138,6 +141,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         tables,
         exports,
         checks,
+        pushes,
         hooks,
         stages,
         metrics,

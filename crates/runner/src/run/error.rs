@@ -7,10 +7,26 @@ use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
+use crate::run::push_failure::PushFailure;
+
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// A table could not be pushed.
+    #[error("{source}")]
+    Push {
+        /// Its name in the job file.
+        push: String,
+        /// Why.
+        source: PushFailure,
+    },
+    /// The command cannot push.
+    #[error("push {push}: this command was built without the feature `bigtable`")]
+    NoPusher {
+        /// Its name in the job file.
+        push: String,
+    },
     /// More rejected rows than the source allows.
     #[error(
         "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \

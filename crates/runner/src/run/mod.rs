@@ -12,6 +12,8 @@ pub(crate) mod params;
 pub(crate) mod parts;
 pub(crate) mod post_run;
 pub(crate) mod publish;
+pub(crate) mod push_failure;
+pub(crate) mod pusher;
 pub(crate) mod rejects;
 pub(crate) mod secrets;
 pub(crate) mod select;
@@ -34,12 +36,14 @@ use ulid::Ulid;
 pub use checks::checker::check_queries;
 pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
-pub use lock::IfLocked;
 pub(crate) use lock::lease::LeaseTimes;
 pub(crate) use lock::take_all;
+pub use lock::{IfLocked, NamedLock, lock_named};
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
+pub use push_failure::PushFailure;
+pub use pusher::Pusher;
 pub use secrets::source_storage;
 pub use stop::{Stop, Stopped};
 
@@ -102,7 +106,7 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
     let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
-    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
+    let whole = Run { project, job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     let sources = run.stage(&|_| {}).plan()?;
@@ -151,7 +155,8 @@ pub fn run(
     let blobs = store.blobs().as_ref();
     let seen = &first.seen;
     let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(first.failures));
-    let whole = Run { job, options, ids, observer, store: &store, storage: &storage, runtime, seen, reads, failures };
+    let storage = &storage;
+    let whole = Run { project, job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
         whole.note(&mut record, note);
@@ -322,6 +327,7 @@ fn ahead(now: i64) -> String {
 }
 
 struct Run<'a> {
+    project: &'a Project,
     job: &'a Job,
     options: &'a RunOptions,
     ids: &'a dyn Ids,
@@ -345,6 +351,11 @@ impl Run<'_> {
         let clock = Instant::now();
         self.publish(&plan, compared, record)?;
         took(record, "publish", clock);
+        if !self.job.pushes.is_empty() {
+            let clock = Instant::now();
+            self.push(record)?;
+            took(record, "push", clock);
+        }
         // Last: publishing reads a day from its own files, before compaction joins them into months.
         self.compact(record)?;
         // Without room now, a later run does it.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
 use crate::run::lock::IfLocked;
+use crate::run::pusher::Pusher;
 use crate::run::stop::Stop;
 use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
@@ -51,6 +53,8 @@ pub struct RunOptions {
     pub stop: Stop,
     /// Plan only: write nothing.
     pub plan_only: bool,
+    /// Writes tables into Bigtable; `None` where this is not built in.
+    pub pusher: Option<Arc<dyn Pusher>>,
 }
 
 /// States of parts that a run may be limited to.

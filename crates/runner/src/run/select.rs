@@ -38,6 +38,9 @@ impl Run<'_> {
         let mut job = self.job.clone();
         job.tables.retain(|table| tables.contains(&table.spec.name));
         job.exports.retain(|export| exports.contains(export.name.as_str()));
+        // Only what was asked for leaves the store.
+        let asked = |table: &String| selected.contains(&Selected::Table(table.clone()));
+        job.pushes.retain(|push| asked(&push.table));
         Ok(Some(job))
     }
 

@@ -11,14 +11,13 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::cell::{CellParts, CellRef, CellSelection, GroupsWithout, Passes, visit_cells};
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Group, GroupBlock, Projection, StoredSchema};
 
 use crate::catalog::schema::{CELL_FAMILY, CELL_KEY, CELL_QUALIFIER, CELL_TIMESTAMP, CELL_VALUE};
 use crate::error::SqlError;
 use crate::pushdown::dependence::is_of_columns;
-use crate::scan::cell_selection::{CellSelection, GroupsWithout};
-use crate::scan::cells::{CellParts, CellRef, Passes, filtered_cells};
 use crate::scan::records::{Fields, passing};
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -138,7 +137,7 @@ impl CellReader {
             passes(of_names, of_times, group, stored, name).map_err(SqlError::Query)
         };
         let mut wants_more = true;
-        filtered_cells(&selection.schema, &block, *parts, passes, |cell| {
+        visit_cells(&selection.schema, &block, *parts, passes, |cell| {
             if wants_more {
                 built.push(cell, columns);
                 if built.rows >= *batch_rows {

@@ -10,12 +10,12 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
+use tidetable_layout::cell::{CellSelection, GroupsWithout};
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Projection, StoredSchema};
 
 use crate::catalog::schema::{RowView, cell_field, cell_fields};
 use crate::error::SqlError;
-use crate::scan::cell_selection::{CellSelection, GroupsWithout};
 use crate::scan::cells::{CellRef, cells_of_block};
 
 /// Bytes of keys, qualifiers and values at which a batch is full.

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     ValueWithSpan, VisitMut, VisitorMut,
 };
 use tidetable_functions::TIMEZONE;
+use tidetable_layout::KeyRange;
 
 use crate::session::dialect::TidetableDialect;
 use crate::session::select_all::{without_empty_projections, without_select_list};
@@ -58,8 +59,15 @@ fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
 /// # Errors
 /// If it is not a query, or not valid.
 pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
+    plan_statement(state, parse(state, query)?).await
+}
+
+/// As [`plan`], for a parsed statement.
+///
+/// # Errors
+/// If it is not a query, or not valid.
+pub(crate) async fn plan_statement(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    let statement = parse(state, query)?;
     let plan = match plan_select_all(state, &statement).await {
         Some(plan) => plan,
         None => state.statement_to_plan(statement).await?,
@@ -117,7 +125,9 @@ impl VisitorMut for StatementRewriter {
                 *expr = call("power", vec![as_double(take(left)), as_double(take(right))]);
             }
             Expr::Function(function) => {
-                if let Some((left, op, right)) = operator_of(function) {
+                if let Some(range) = prefix_range(function) {
+                    *expr = range;
+                } else if let Some((left, op, right)) = operator_of(function) {
                     let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
                     *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
                 } else if let Some(name) = own_name(&mut function.name)
@@ -224,7 +234,8 @@ fn as_double(expr: Expr) -> Expr {
     Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+/// A call of a function.
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
     Expr::Function(Function {
@@ -237,6 +248,38 @@ fn call(name: &str, args: Vec<Expr>) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// The range of byte strings that `starts_with(value, X'..')` stands for: DataFusion's function takes text only, and a range can
+/// select row keys.
+pub(crate) fn prefix_range(function: &Function) -> Option<Expr> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), FunctionArg::Unnamed(FunctionArgExpr::Expr(prefix))] =
+        list.args.as_slice()
+    else {
+        return None;
+    };
+    let Expr::Value(ValueWithSpan { value: Value::HexStringLiteral(digits), .. }) = prefix else { return None };
+    if !name.value.eq_ignore_ascii_case("starts_with") {
+        return None;
+    }
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes = (0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?;
+    let compared = |op: BinaryOperator, bytes: &[u8]| {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let bound = Expr::Value(Value::HexStringLiteral(digits).with_empty_span());
+        Expr::BinaryOp { left: Box::new(value.clone()), op, right: Box::new(bound) }
+    };
+    let range = KeyRange::prefix(&bytes);
+    let start = compared(BinaryOperator::GtEq, &range.start);
+    Some(Expr::Nested(Box::new(match &range.end {
+        Some(end) => {
+            let end = Box::new(compared(BinaryOperator::Lt, end));
+            Expr::BinaryOp { left: Box::new(start), op: BinaryOperator::And, right: end }
+        }
+        None => start,
+    })))
 }
 
 /// The operator that `xor(left, right)` and `mod(left, right)` stand for.

@@ -97,6 +97,32 @@ impl GcRule {
         verdicts.pop().unwrap_or(false)
     }
 
+    /// Computes a value from the parts of the rule: from each `maxversions`, each `maxage` (microseconds), and from the values
+    /// of both sides of `and` and `or`. `never` is `T::default()`.
+    pub fn fold<T: Default>(
+        &self,
+        versions: impl Fn(u32) -> T,
+        age: impl Fn(i64) -> T,
+        and: impl Fn(T, T) -> T,
+        or: impl Fn(T, T) -> T,
+    ) -> T {
+        let mut values: Vec<T> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let value = match step {
+                RuleToken::Never => T::default(),
+                RuleToken::MaxVersions(most) => versions(*most),
+                RuleToken::MaxAge(micros) => age(*micros),
+                RuleToken::And | RuleToken::Or => {
+                    let right = values.pop().unwrap_or_default();
+                    let left = values.pop().unwrap_or_default();
+                    if matches!(step, RuleToken::And) { and(left, right) } else { or(left, right) }
+                }
+            };
+            values.push(value);
+        }
+        values.pop().unwrap_or_default()
+    }
+
     /// Whether it has a `maxage`: then any cell may expire, whatever its versions.
     pub fn looks_at_age(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, RuleToken::MaxAge(_)))

@@ -56,6 +56,21 @@ impl Pins {
         Err(StoreError::Conflict { table, reason })
     }
 
+    /// Pins version `number` of one table.
+    ///
+    /// # Errors
+    /// If the pin cannot be written, except on storage that is full or read-only.
+    pub fn of_version(store: &Store, table: &str, number: u64, name: &str) -> Result<Self> {
+        let numbers = BTreeMap::from([(table.to_owned(), number)]);
+        let (store, name) = (store.clone(), name.to_owned());
+        let mut pins = Self { store, name, numbers, are_held: true, damaged: Vec::new() };
+        match pins.renew() {
+            Err(StoreError::Io { source, .. }) if is_unwritable(source.kind()) => pins.are_held = false,
+            renewed => renewed?,
+        }
+        Ok(pins)
+    }
+
     fn newest(&mut self) -> Result<BTreeMap<String, u64>> {
         let mut numbers = BTreeMap::new();
         for name in self.store.tables()? {

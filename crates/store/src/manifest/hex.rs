@@ -1,14 +1,22 @@
 //! Hexadecimal text of bytes, for serde.
 
 /// For `#[serde(with)]`.
-pub(crate) mod hex_bytes {
+pub mod hex_bytes {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes bytes as hexadecimal digits.
+    ///
+    /// # Errors
+    /// Of the serializer.
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}", Hex(bytes)))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    /// Reads bytes from hexadecimal digits.
+    ///
+    /// # Errors
+    /// For other characters, or an odd number of them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = String::deserialize(deserializer)?;
         let digits = text.as_bytes().chunks(2);
         let byte = |pair: &[u8]| {

@@ -81,6 +81,10 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         if_locked: execution.if_locked,
         stop: execution.stop.clone(),
         plan_only: false,
+        #[cfg(feature = "bigtable")]
+        pusher: Some(std::sync::Arc::new(crate::commands::bigtable::run::RunPusher)),
+        #[cfg(not(feature = "bigtable"))]
+        pusher: None,
     })
 }
 

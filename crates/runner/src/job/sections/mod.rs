@@ -7,6 +7,7 @@ pub(crate) mod cron;
 pub(crate) mod export;
 pub(crate) mod hooks;
 pub(crate) mod messages;
+pub(crate) mod push;
 pub(crate) mod root;
 pub(crate) mod source;
 pub(crate) mod stages;

@@ -23,13 +23,15 @@ pub enum Stage {
     Derive,
     /// Publishing exports.
     Publish,
+    /// Pushing tables into Bigtable.
+    Push,
     /// Compacting tables.
     Compact,
 }
 
 impl Stage {
     /// In the order in which they run.
-    pub const ALL: [Self; 4] = [Self::Load, Self::Derive, Self::Publish, Self::Compact];
+    pub const ALL: [Self; 5] = [Self::Load, Self::Derive, Self::Publish, Self::Push, Self::Compact];
 
     /// Its key in the job file.
     pub fn name(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Stage {
             Self::Load => "load",
             Self::Derive => "derive",
             Self::Publish => "publish",
+            Self::Push => "push",
             Self::Compact => "compact",
         }
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tidetable_record::{Holder, RunRecord};
 use tidetable_store::{Blobs, Store};
 
+use crate::project::Project;
 use crate::run::error::RunError;
 use crate::run::stop::Stop;
 use file::FileLock;
@@ -131,6 +132,30 @@ pub(crate) fn take(
         stop.check()?;
         std::thread::sleep(attempt.pause());
     }
+}
+
+/// A lock by name that is held until it is dropped.
+#[derive(Debug)]
+pub struct NamedLock {
+    _lock: Lock,
+}
+
+/// Takes the lock called `name` for `holder`: for work on a store beside the runs of jobs, one at a time.
+///
+/// # Errors
+/// [`RunError::Locked`] if another process holds it, and those of the storage.
+pub fn lock_named(
+    project: &Project,
+    blobs: &Arc<dyn Blobs>,
+    (name, holder): (&str, &str),
+    stop: &Stop,
+) -> Result<NamedLock, RunError> {
+    let times = project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default();
+    let taken = take(blobs, (name, holder), (IfLocked::Fail, times), stop)?;
+    let mut lock =
+        taken.ok_or_else(|| RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() })?;
+    lock.tell(holder);
+    Ok(NamedLock { _lock: lock })
 }
 
 /// Takes the locks of all jobs that ever ran in the store, to exclude runs until they are dropped.

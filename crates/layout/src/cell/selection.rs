@@ -1,12 +1,11 @@
 //! Selects the groups and columns that encode some of a table's cells.
 
-use tidetable_layout::block::GroupProjection;
-use tidetable_layout::schema::QualifierKind;
-use tidetable_layout::{Group, GroupBlock, Projection, StoredSchema};
+use crate::block::{GroupBlock, GroupProjection, Projection};
+use crate::schema::{Group, QualifierKind, StoredSchema};
 
 /// What is read of the groups without a selected column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupsWithout {
+pub enum GroupsWithout {
     /// Nothing: rows without selected cells do not matter, or keys tell them.
     Nothing,
     /// Which rows they have, where rules, tombstones or upserts may leave rows without cells.
@@ -16,16 +15,19 @@ pub(crate) enum GroupsWithout {
 }
 
 /// The groups and columns that encode the selected cells, as a schema of their own.
-pub(crate) struct CellSelection {
-    pub(crate) projection: Projection,
-    pub(crate) schema: StoredSchema,
+#[derive(Debug, Clone)]
+pub struct CellSelection {
+    /// What to read of a table.
+    pub projection: Projection,
+    /// The schema of [`Self::groups`].
+    pub schema: StoredSchema,
     /// Group indexes of the table, with column indexes.
     of: Vec<(usize, Vec<usize>)>,
 }
 
 impl CellSelection {
     /// Selects columns by group, family and qualifier; the qualifier is `None` where it varies by record.
-    pub(crate) fn new(
+    pub fn new(
         schema: &StoredSchema,
         without: GroupsWithout,
         is_wanted: impl Fn(&Group, &str, Option<&[u8]>) -> bool,
@@ -62,7 +64,7 @@ impl CellSelection {
     }
 
     /// Selects its groups from those of a block.
-    pub(crate) fn groups(&self, mut groups: Vec<Option<GroupBlock>>) -> Vec<Option<GroupBlock>> {
+    pub fn groups(&self, mut groups: Vec<Option<GroupBlock>>) -> Vec<Option<GroupBlock>> {
         let group = |(at, columns): &(usize, Vec<usize>)| {
             let stored = groups.get_mut(*at).and_then(Option::take)?;
             let columns = columns.iter().map(|column| stored.columns.get(*column).cloned().flatten()).collect();

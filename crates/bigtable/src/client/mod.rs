@@ -1,0 +1,25 @@
+//! A client of Bigtable: of the service, an emulator, or `tidetable serve`.
+
+mod admin;
+mod backoff;
+pub(crate) mod chunks;
+mod connection;
+mod endpoints;
+mod mutate;
+pub(crate) mod names;
+mod read;
+mod repeat;
+mod rows;
+pub(crate) mod rules;
+
+pub use admin::SampledKey;
+pub use backoff::is_transient;
+pub use chunks::{ChunkError, RowMerger};
+pub use connection::{Client, ClientOptions};
+pub use endpoints::{ADMIN_OVERRIDE, DATA_OVERRIDE, EMULATOR, Endpoints, UNIVERSE};
+pub(crate) use mutate::Mutated;
+pub use names::{InstanceName, NameError, TableName, Target};
+pub(crate) use read::row_range;
+pub use read::{ReadQuery, RowStream};
+pub(crate) use repeat::Repeat;
+pub use rows::{Cell, Row};

@@ -1,0 +1,301 @@
+//! Errors of this crate. Each message states what failed and what to do next.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use arrow::error::ArrowError;
+use parquet::errors::ParquetError;
+use tidetable_layout::error::ShapeError;
+use tidetable_sql::SqlError;
+use tidetable_store::StoreError;
+use tonic::{Code, Status};
+
+use crate::client::chunks::ChunkError;
+use crate::client::names::NameError;
+
+/// An error of a transfer to or from Bigtable, or of the server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BigtableError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A block does not match its schema.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// SQL that is not valid, or failed.
+    #[error(transparent)]
+    Sql(#[from] Box<SqlError>),
+    /// An address that cannot be listened on.
+    #[error("cannot listen on {address}: {source}{}", bind_advice(.source))]
+    Bind {
+        /// Host and port.
+        address: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A URL that cannot be connected to.
+    #[error("cannot use the endpoint {url}: {reason}")]
+    Endpoint {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No application default credentials.
+    #[error(
+        "there are no application default credentials: {reason}. Run `gcloud auth application-default login`, name a file in \
+         GOOGLE_APPLICATION_CREDENTIALS, or BIGTABLE_EMULATOR_HOST for an emulator"
+    )]
+    Credentials {
+        /// Why.
+        reason: String,
+    },
+    /// A request failed, for good or for too long.
+    #[error("{method} of {subject} failed{}: {message}{}", tried(.waited), advice(*.code))]
+    Request {
+        /// The method.
+        method: &'static str,
+        /// The table or instance.
+        subject: String,
+        /// The code of the last answer.
+        code: Code,
+        /// Its message.
+        message: String,
+        /// For how long it was repeated.
+        waited: Duration,
+    },
+    /// A row that the service refused.
+    #[error("{target} refused the row `{key}`: {message} ({code:?})")]
+    RowRefused {
+        /// The table in Bigtable.
+        target: String,
+        /// The row key, escaped.
+        key: String,
+        /// The code of the answer.
+        code: Code,
+        /// Its message.
+        message: String,
+    },
+    /// The table to push into is not there.
+    #[error("there is no table {target}: `--create` makes it")]
+    NoTarget {
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// A table without rows.
+    #[error("{source_table} has no rows, so nothing can be proposed for it")]
+    NothingToSample {
+        /// The table in Bigtable.
+        source_table: String,
+    },
+    /// A table for which no layout is found.
+    #[error(
+        "no layout is found for {source_table}: {reason}. `tidetable pull {source_table} --raw --into JOB` keeps its cells as they are"
+    )]
+    NoProposal {
+        /// The table in Bigtable.
+        source_table: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The table to read is not there.
+    #[error("there is no table {source_table}")]
+    NoSource {
+        /// The table in Bigtable.
+        source_table: String,
+    },
+    /// A family of the table to push into is not there.
+    #[error("{target} has no family {family}: `--create` adds it")]
+    NoTargetFamily {
+        /// The table in Bigtable.
+        target: String,
+        /// The family.
+        family: String,
+    },
+    /// A family that merges cells otherwise; this is fixed when it is made.
+    #[error("family {family} of {target} has the kind {there}, here it has {here}: push into another table")]
+    FamilyKind {
+        /// The table in Bigtable.
+        target: String,
+        /// The family.
+        family: String,
+        /// The kind there.
+        there: String,
+        /// The kind here.
+        here: &'static str,
+    },
+    /// Timestamps that the table to push into does not take.
+    #[error("{target} takes timestamps in milliseconds, and the table here has microseconds: push into another table")]
+    Granularity {
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// A version that a push needs was vacuumed.
+    #[error(
+        "version {version} of {table}, which {target} holds, was vacuumed, so what changed since is unknown: \
+         `push --compare` compares with the cells there"
+    )]
+    VersionGone {
+        /// The table here.
+        table: String,
+        /// The version.
+        version: u64,
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// Cells of an aggregate family that no push of ours wrote.
+    #[error(
+        "{target} has cells in the aggregate family {family}, such as in row `{key}`, and what is pushed would be added to \
+         them: push into another table, or compare with `--compare`"
+    )]
+    AggregatesThere {
+        /// The table in Bigtable.
+        target: String,
+        /// The family.
+        family: String,
+        /// A row key, escaped.
+        key: String,
+    },
+    /// A cell of an aggregate family whose new state does not follow from the old one.
+    #[error(
+        "row `{key}` of {table}: no merge makes the {kind} in family {family} what it is here, as it went back; push into \
+         another table"
+    )]
+    NoMerge {
+        /// The table here.
+        table: String,
+        /// The row key, escaped.
+        key: String,
+        /// The family.
+        family: String,
+        /// The kind of the family.
+        kind: &'static str,
+    },
+    /// A cell of an aggregate family that someone else changed while it was pushed.
+    #[error(
+        "the sum in family {family} of row `{key}` of {target} is neither what it was before nor what was pushed: does \
+         someone else write? Push into another table"
+    )]
+    ForeignMerge {
+        /// The table in Bigtable.
+        target: String,
+        /// The row key, escaped.
+        key: String,
+        /// The family.
+        family: String,
+    },
+    /// A layout from which a column of the source cannot be read back.
+    #[error(
+        "rows of {table} cannot become records: column {column} cannot be read back, {reason}. `--raw` keeps the cells as they \
+         are"
+    )]
+    NoWayBack {
+        /// The table of the job.
+        table: String,
+        /// The column.
+        column: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file of a pull.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// Records could not be built.
+    #[error("records cannot be built: {0}")]
+    Arrow(#[from] ArrowError),
+    /// A Parquet file could not be written.
+    #[error("a Parquet file cannot be written: {0}")]
+    Parquet(#[from] ParquetError),
+    /// A signal ended the work.
+    #[error("stopped; what was done is recorded, and the same command goes on from there")]
+    Stopped {
+        /// The signal; 0 for an end of the process's own.
+        signal: u8,
+    },
+    /// A stream of rows broke the protocol.
+    #[error("the rows of {table} cannot be read: {source}")]
+    Chunks {
+        /// The table.
+        table: String,
+        /// What it broke.
+        source: ChunkError,
+    },
+}
+
+impl BigtableError {
+    /// Whether a later attempt may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Request { code, .. } => {
+                matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted)
+            }
+            Self::Chunks { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The exit code of a command that it ends.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Stopped { signal } if *signal > 0 => 128_u8.saturating_add(*signal),
+            Self::Name(_)
+            | Self::NoTarget { .. }
+            | Self::NoSource { .. }
+            | Self::NoTargetFamily { .. }
+            | Self::FamilyKind { .. }
+            | Self::Granularity { .. }
+            | Self::NoWayBack { .. }
+            | Self::Store(StoreError::NoTable { .. }) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The error of a failed request.
+    pub(crate) fn request(method: &'static str, subject: &str, status: &Status, waited: Duration) -> Self {
+        let message = match status.message() {
+            "" => format!("{:?}", status.code()),
+            message => message.to_owned(),
+        };
+        Self::Request { method, subject: subject.to_owned(), code: status.code(), message, waited }
+    }
+}
+
+/// For how long a request was repeated.
+fn tried(waited: &Duration) -> String {
+    if waited.as_secs() == 0 { String::new() } else { format!(", repeated for {} s", waited.as_secs()) }
+}
+
+/// What to do after a code.
+fn advice(code: Code) -> &'static str {
+    match code {
+        Code::Unavailable => ". Is the server there, and the network?",
+        Code::Unauthenticated => ". Run `gcloud auth application-default login`",
+        Code::PermissionDenied => ". The account needs the role Bigtable User, and Bigtable Admin to create tables",
+        _ => "",
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+fn bind_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; end what listens there, or choose another port with --bind HOST:PORT (0 takes a free one)"
+        }
+        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --bind HOST:PORT",
+        io::ErrorKind::InvalidInput => "; write --bind HOST:PORT, such as --bind 127.0.0.1:8086",
+        _ => "; choose another address with --bind HOST:PORT",
+    }
+}
+
+/// Results of this crate.
+pub type Result<T, E = BigtableError> = std::result::Result<T, E>;

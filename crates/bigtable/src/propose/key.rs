@@ -1,0 +1,86 @@
+//! Row keys: their delimiter, and what their parts are.
+
+use crate::client::Row;
+use crate::propose::shape::{Shape, shape, time_form};
+
+/// Characters that keys are cut at, the usual ones first.
+const DELIMITERS: [char; 8] = ['#', '|', '/', ':', '!', '~', '_', '.'];
+
+/// The parts of all keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeyShape {
+    /// What stands between them; none for one part.
+    pub(super) delimiter: Option<char>,
+    pub(super) parts: Vec<Shape>,
+    /// Whether a time in the key is that of the cells.
+    pub(super) has_cell_time: bool,
+}
+
+/// The shape of the keys of `rows`; `None` if they are no printable text.
+pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
+    let keys: Vec<&str> = rows.iter().map(|row| std::str::from_utf8(&row.key).ok()).collect::<Option<_>>()?;
+    if keys.iter().any(|key| key.chars().any(char::is_control)) {
+        return None;
+    }
+    let count = |delimiter: char| {
+        let mut counts = keys.iter().map(|key| key.matches(delimiter).count());
+        let first = counts.next().filter(|count| *count > 0)?;
+        counts.all(|count| count == first).then_some(first)
+    };
+    let delimiter = DELIMITERS.into_iter().find(|delimiter| count(*delimiter).is_some());
+    let split = |key: &'_ str| -> Vec<String> {
+        delimiter.map_or_else(|| vec![key.to_owned()], |delimiter| key.split(delimiter).map(str::to_owned).collect())
+    };
+    let split: Vec<Vec<String>> = keys.iter().map(|key| split(key)).collect();
+    let number = split.first().map_or(0, Vec::len);
+    let mut has_cell_time = true;
+    let parts = (0..number).map(|at| {
+        let texts: Vec<&str> = split.iter().filter_map(|parts| parts.get(at).map(String::as_str)).collect();
+        // Every time of a cell of the row must print the part, not one of them.
+        let with_times: Vec<(&str, Option<i64>)> = texts
+            .iter()
+            .zip(rows)
+            .flat_map(|(text, row)| {
+                row.cells.iter().filter(|cell| cell.timestamp > 0).map(|cell| (*text, Some(cell.timestamp)))
+            })
+            .collect();
+        if let Some(form) = time_form(&with_times) {
+            return Shape::Time(form);
+        }
+        let alone: Vec<(&str, Option<i64>)> = texts.iter().map(|text| (*text, None)).collect();
+        match time_form(&alone).filter(|form| !matches!(form.as_str(), "%H" | "%H%M" | "%H%M%S" | "%Y%m")) {
+            Some(form) => {
+                has_cell_time = false;
+                Shape::Time(form)
+            }
+            None => shape(&texts),
+        }
+    });
+    let parts = parts.collect();
+    Some(KeyShape { delimiter, parts, has_cell_time })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Cell;
+
+    fn row(key: &str, timestamp: i64) -> Row {
+        let cell = Cell { family: "f".into(), qualifier: "q".into(), timestamp, value: "v".into() };
+        Row { key: key.to_owned().into(), cells: vec![cell] }
+    }
+
+    #[test]
+    fn parts_between_delimiters() {
+        let time = 1_515_110_400_000_000;
+        let found = key_shape(&[row("0042#20180105", time), row("0007#20180105", time + 1)]).unwrap();
+        assert_eq!(found.delimiter, Some('#'));
+        assert_eq!(found.parts, [Shape::Integer(Some(4)), Shape::Time("%Y%m%d".to_owned())]);
+        assert!(found.has_cell_time);
+        let found = key_shape(&[row("a#20180101", time), row("b#20180102", time)]).unwrap();
+        assert!(!found.has_cell_time);
+        let found = key_shape(&[row("a#b", 0), row("ab", 0)]).unwrap();
+        assert_eq!((found.delimiter, found.parts), (None, vec![Shape::Text]));
+        assert_eq!(key_shape(&[Row { key: vec![0xff].into(), cells: Vec::new() }]), None);
+    }
+}

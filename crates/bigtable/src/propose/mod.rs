@@ -1,0 +1,287 @@
+//! Proposes a job for a table of Bigtable, from a sample of its rows: a layout that reads their keys, qualifiers and values.
+
+mod columns;
+mod key;
+mod shape;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidetable_layout::{FieldType, KeyRange};
+use tokio::runtime::Handle;
+
+use crate::client::{Client, ReadQuery, Row, TableName};
+use crate::error::{BigtableError, Result};
+use crate::propose::columns::{FamilyShape, ValueShape, family_shapes};
+use crate::propose::key::{KeyShape, key_shape};
+use crate::propose::shape::Shape;
+use crate::push::thinned;
+
+/// Places of a table that are sampled, and rows of each.
+const PLACES: usize = 40;
+const ROWS_EACH: u64 = 50;
+
+/// A proposed job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableProposal {
+    /// The text of its job file.
+    pub text: String,
+    /// Its table.
+    pub table: String,
+    /// The row key of the table.
+    pub row_key: String,
+    /// The directory of what is pulled, relative to the project.
+    pub directory: String,
+    /// Notes for the user, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads a sample of the rows of a table.
+///
+/// # Errors
+/// Of the requests; [`BigtableError::NothingToSample`] for an empty table.
+pub fn sample(client: &Client, table: &TableName, runtime: &Handle) -> Result<Vec<Row>> {
+    runtime.block_on(async {
+        let keys = client.sample_row_keys(table).await?.into_iter().map(|sample| sample.key);
+        let starts = thinned(keys.filter(|key| !key.is_empty()).collect(), PLACES - 1);
+        let mut rows: BTreeMap<bytes::Bytes, Row> = BTreeMap::new();
+        for start in std::iter::once(bytes::Bytes::new()).chain(starts) {
+            let range = KeyRange { start: start.to_vec(), end: None };
+            let query = ReadQuery { limit: Some(ROWS_EACH), ..ReadQuery::range(range) };
+            rows.extend(client.rows(table, query).await?.into_iter().map(|row| (row.key.clone(), row)));
+        }
+        if rows.is_empty() {
+            return Err(BigtableError::NothingToSample { source_table: table.to_string() });
+        }
+        Ok(rows.into_values().collect())
+    })
+}
+
+/// Proposes a job called `job` for `rows` of `table`, whose families have these garbage-collection rules.
+///
+/// # Errors
+/// [`BigtableError::NoProposal`] if keys or qualifiers are no text, or no time is found.
+pub fn propose(
+    job: &str,
+    table: &TableName,
+    rows: &[Row],
+    families: &[(String, Option<String>)],
+) -> Result<TableProposal> {
+    let refused = |reason: &'static str| BigtableError::NoProposal { source_table: table.to_string(), reason };
+    let key = key_shape(rows).ok_or_else(|| refused("row keys hold bytes that are no text"))?;
+    let shapes = family_shapes(rows);
+    if shapes.values().any(|shape| *shape == FamilyShape::Bytes) {
+        return Err(refused("qualifiers hold bytes that are no text"));
+    }
+    if !rows.iter().flat_map(|row| &row.cells).any(|cell| cell.timestamp > 0) {
+        return Err(refused("all cells have timestamp 0, so no time of events is found"));
+    }
+    let mut draft = Draft::default();
+    let row_key = draft.row_key(&key, rows);
+    for (name, shape) in &shapes {
+        let rule = families.iter().find(|(family, _)| family == name).and_then(|(_, rule)| rule.as_deref());
+        draft.family(name, shape, rule);
+    }
+    draft.notes.push(format!("found in a sample of {} rows", rows.len()));
+    let directory = format!("pulled/{}", table.id());
+    Ok(TableProposal {
+        text: draft.text(job, table, &directory, &row_key),
+        table: table.id().to_owned(),
+        row_key,
+        directory,
+        notes: draft.notes,
+    })
+}
+
+/// A job file in the making.
+#[derive(Debug, Default)]
+struct Draft {
+    /// Columns of the source, with type and comment.
+    fields: Vec<(String, String, String)>,
+    names: BTreeSet<String>,
+    families: String,
+    notes: Vec<String>,
+}
+
+impl Draft {
+    /// A name that no column has: `wanted`, or that with a number.
+    fn name(&mut self, wanted: &str) -> String {
+        let base: String =
+            wanted.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let base = if base.starts_with(|c: char| c.is_ascii_alphabetic()) { base } else { format!("c_{base}") };
+        let mut name = base.clone();
+        let mut number = 2;
+        while name == "ts" || !self.names.insert(name.clone()) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        name
+    }
+
+    fn field(&mut self, wanted: &str, kind: &str, comment: &str) -> String {
+        let name = self.name(wanted);
+        self.fields.push((name.clone(), kind.to_owned(), comment.to_owned()));
+        name
+    }
+
+    fn row_key(&mut self, key: &KeyShape, rows: &[Row]) -> String {
+        let mut parts = Vec::new();
+        for (at, part) in key.parts.iter().enumerate() {
+            let wanted = format!("key{}", at + 1);
+            parts.push(match part {
+                Shape::Time(form) if key.has_cell_time => format!("{{ts:{form}}}"),
+                Shape::Time(form) => {
+                    self.notes.push(format!(
+                        "part {} of the row key looks like a time (`{form}`), but not the time of the cells, so it stays text",
+                        at + 1
+                    ));
+                    format!("{{{}}}", self.field(&wanted, "text", &format!("a time as `{form}`")))
+                }
+                Shape::Integer(Some(width)) => {
+                    format!("{{{}:0{width}}}", self.field(&wanted, "uint64", &format!("zero-padded to {width} digits")))
+                }
+                Shape::Integer(None) => format!("{{{}}}", self.field(&wanted, "uint64", "not padded")),
+                Shape::Padded(width) => {
+                    format!("{{{}:<{width}}}", self.field(&wanted, "text", &format!("padded to {width} bytes")))
+                }
+                Shape::Constant(text) if key.parts.len() > 1 && !text.contains(['{', '}']) => text.clone(),
+                Shape::Constant(_) | Shape::Text => {
+                    let example = rows.first().map(|row| String::from_utf8_lossy(&row.key).into_owned());
+                    let comment = example.map(|key| format!("as in `{key}`")).unwrap_or_default();
+                    format!("{{{}}}", self.field(&wanted, "text", &comment))
+                }
+            });
+        }
+        parts.join(&key.delimiter.map(String::from).unwrap_or_default())
+    }
+
+    fn family(&mut self, name: &str, shape: &FamilyShape, rule: Option<&str>) {
+        let mut lines = Vec::new();
+        match shape {
+            FamilyShape::Constant(columns) => {
+                for (qualifier, value, is_zero) in columns {
+                    let time = if *is_zero { ", timestamp = 0" } else { "" };
+                    lines.push(format!(
+                        "{{ qualifier = {}, {}{time} }}",
+                        quoted(&braces(qualifier)),
+                        self.value(qualifier, *value)
+                    ));
+                }
+            }
+            FamilyShape::Times(form, value) => {
+                let value = self.value(&format!("{name}_value"), *value);
+                lines.push(format!("{{ qualifier = \"{{ts:{form}}}\", {value} }}"));
+            }
+            FamilyShape::Names(value, is_zero) => {
+                let qualifier = self.field(&format!("{name}_name"), "text", "the qualifier");
+                let value = self.value(&format!("{name}_value"), *value);
+                let time = if *is_zero { ", timestamp = 0" } else { "" };
+                lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{time} }}"));
+                self.notes.push(format!("qualifiers of family {name} hold data: they become the column {qualifier}"));
+            }
+            FamilyShape::Bytes => {}
+        }
+        self.families.push_str(&format!("\n[tables.TABLE.families.{}]\n", quoted(name)));
+        if let Some(rule) = rule {
+            self.families.push_str(&format!("gc = {}\n", quoted(rule)));
+        }
+        self.families.push_str(&format!("columns = [\n  {},\n]\n", lines.join(",\n  ")));
+    }
+
+    /// The value of a column, as a job file has it.
+    fn value(&mut self, wanted: &str, shape: ValueShape) -> String {
+        match shape {
+            ValueShape::Empty => "value = \"\"".to_owned(),
+            ValueShape::Text(kind) => format!("value = \"{{{}}}\"", self.field(wanted, type_name(kind).as_str(), "")),
+            ValueShape::Integer => {
+                format!(
+                    "value = \"{{{}}}\", encoding = \"int64\"",
+                    self.field(wanted, "int64", "eight bytes, big-endian")
+                )
+            }
+            ValueShape::Blob => {
+                let field = self.field(wanted, "text", "bytes, in hexadecimal here");
+                self.notes
+                    .push(format!("the values of {wanted} are bytes: a protobuf message can be declared for them"));
+                format!("value = \"{{{field}:hex}}\"")
+            }
+        }
+    }
+
+    fn text(&self, job: &str, table: &TableName, directory: &str, row_key: &str) -> String {
+        let mut text = format!(
+            "name = {}\ndescription = {}\n\n",
+            quoted(job),
+            quoted(&format!("Proposed by `tidetable new` for {table}"))
+        );
+        for note in &self.notes {
+            text.push_str(&format!("# {note}\n"));
+        }
+        text.push_str(&format!(
+            "[sources.pulled]\nfiles = [{}] # `tidetable pull {table} --into {job}` writes them\ntime = \"ts\"\n\n\
+             [sources.pulled.columns]\nts = \"timestamp\" # of the cells\n",
+            quoted(&format!("{directory}/*.parquet"))
+        ));
+        for (name, kind, comment) in &self.fields {
+            let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
+            text.push_str(&format!("{name} = {}{comment}\n", quoted(kind)));
+        }
+        text.push_str(&format!(
+            "\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n",
+            quoted(table.id()),
+            quoted(row_key)
+        ));
+        text.push_str(&self.families.replace("[tables.TABLE.", &format!("[tables.{}.", quoted(table.id()))));
+        text
+    }
+}
+
+/// A literal of a template.
+fn braces(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn type_name(kind: FieldType) -> String {
+    match kind {
+        FieldType::UInt64 => "uint64".to_owned(),
+        FieldType::Int64 => "int64".to_owned(),
+        FieldType::Float64 => "float64".to_owned(),
+        FieldType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+        FieldType::Text => "text".to_owned(),
+        FieldType::Bool => "bool".to_owned(),
+        FieldType::Timestamp => "timestamp".to_owned(),
+        FieldType::Date => "date".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Cell, Target};
+
+    #[test]
+    fn a_table_of_meters_is_recognised() {
+        let day = 1_515_110_400_000_000;
+        let cell = |qualifier: &str, timestamp, value: &str| Cell {
+            family: "METER".into(),
+            qualifier: qualifier.to_owned().into(),
+            timestamp,
+            value: value.to_owned().into(),
+        };
+        let row = |meter: &str| Row {
+            key: format!("{meter}#20180105").into(),
+            cells: vec![cell("0000", day, "34.18"), cell("0015", day + 900_000_000, "34.20")],
+        };
+        let target: Target = "projects/p/instances/i/tables/SENSOR".parse().unwrap();
+        let rows = [row("0000000042"), row("0000000043")];
+        let families = [("METER".to_owned(), Some("maxversions=1".to_owned()))];
+        let found = propose("meters", &target.table().unwrap(), &rows, &families).unwrap();
+        assert_eq!(found.row_key, "{key1:010}#{ts:%Y%m%d}");
+        assert!(found.text.contains("qualifier = \"{ts:%H%M}\", value = \"{meter_value}\""), "{}", found.text);
+        assert!(found.text.contains("meter_value = \"decimal(38,2)\""), "{}", found.text);
+        assert!(found.text.contains("gc = \"maxversions=1\""), "{}", found.text);
+    }
+}

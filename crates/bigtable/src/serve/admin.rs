@@ -1,0 +1,77 @@
+//! The listings of the Table Admin API.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use crate::proto::admin::table::{TimestampGranularity, View};
+use crate::proto::admin::{GetTableRequest, ListTablesRequest, ListTablesResponse, Table};
+use crate::proto::admin_server::BigtableTableAdmin;
+use crate::push::TableSchema;
+use crate::serve::names::Address;
+use crate::serve::refusal::Refusal;
+use crate::serve::tables::{Tables, blocking};
+
+/// Answers the Table Admin API.
+#[derive(Debug, Clone)]
+pub(crate) struct AdminService {
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) address: Address,
+}
+
+/// Whether a view has more than names.
+fn has_schema(view: i32, default: View) -> Result<bool, Refusal> {
+    let view = View::try_from(view)
+        .map_err(|_| Refusal::Field { field: "view", problem: format!("{view} is no view of a table") })?;
+    let view = if view == View::Unspecified { default } else { view };
+    Ok(view != View::NameOnly)
+}
+
+fn table(tables: &Tables, name: String, id: &str, has_schema: bool) -> Result<Table, Status> {
+    if !has_schema {
+        return Ok(Table { name, ..Table::default() });
+    }
+    let table = TableSchema::of(&tables.snapshot(id)?)?.table();
+    // Requests leave milliseconds out, answers do not.
+    let unspecified = i32::from(TimestampGranularity::Unspecified);
+    let granularity = Some(table.granularity).filter(|granularity| *granularity != unspecified);
+    Ok(Table { name, granularity: granularity.unwrap_or(TimestampGranularity::Millis.into()), ..table })
+}
+
+#[tonic::async_trait]
+impl BigtableTableAdmin for AdminService {
+    async fn list_tables(&self, request: Request<ListTablesRequest>) -> Result<Response<ListTablesResponse>, Status> {
+        let request = request.into_inner();
+        self.address.instance(&request.parent)?;
+        let has_schema = has_schema(request.view, View::NameOnly)?;
+        let size = usize::try_from(request.page_size)
+            .map_err(|_| Refusal::Field { field: "page_size", problem: "it must not be negative".to_owned() })?;
+        let tables = Arc::clone(&self.tables);
+        blocking(move || {
+            // The token of a page is the last name of the one before.
+            let mut names = tables.names()?;
+            names.retain(|name| *name > request.page_token);
+            let is_last = size == 0 || names.len() <= size;
+            if !is_last {
+                names.truncate(size);
+            }
+            let next_page_token = names.last().filter(|_| !is_last).cloned().unwrap_or_default();
+            let one = |id: &String| table(&tables, format!("{}/tables/{id}", request.parent), id, has_schema);
+            let tables = names.iter().map(one).collect::<Result<_, Status>>()?;
+            Ok(Response::new(ListTablesResponse { tables, next_page_token }))
+        })
+        .await
+    }
+
+    async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<Table>, Status> {
+        let request = request.into_inner();
+        let id = self.address.table(&request.name)?.to_owned();
+        let has_schema = has_schema(request.view, View::SchemaView)?;
+        let tables = Arc::clone(&self.tables);
+        blocking(move || {
+            tables.snapshot(&id)?;
+            table(&tables, request.name, &id, has_schema).map(Response::new)
+        })
+        .await
+    }
+}

@@ -1,0 +1,199 @@
+//! Checks and compiles row filters.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::proto::data::row_filter::{self, Filter as Sent};
+use crate::proto::data::{ColumnRange, RowFilter, ValueRange, column_range, value_range};
+use crate::serve::filter::regex::Pattern;
+use crate::serve::filter::tree::{ByteRange, Filter, NameFilter};
+use crate::serve::refusal::Refusal;
+
+/// Greatest size of a serialized filter, bytes.
+const MOST_BYTES: usize = 20_480;
+/// Greatest depth of nested filters.
+const MOST_DEPTH: usize = 20;
+/// Greatest length of a label.
+const MOST_LABEL: usize = 15;
+
+/// Compiles a filter, and the labels that it gives, by number.
+///
+/// # Errors
+/// If it is not valid, as an `INVALID_ARGUMENT`.
+pub(crate) fn compile(filter: &RowFilter) -> Result<(Filter, Vec<Arc<str>>), Refusal> {
+    let bytes = filter.encoded_len();
+    if bytes > MOST_BYTES {
+        return Err(Refusal::FilterSize { bytes, most: MOST_BYTES });
+    }
+    let mut compiler = Compiler::default();
+    let filter = compiler.filter(filter, 1, false)?;
+    Ok((filter, compiler.labels))
+}
+
+#[derive(Default)]
+struct Compiler {
+    /// Filters of names, and of samples, so far.
+    names: usize,
+    samples: u64,
+    labels: Vec<Arc<str>>,
+}
+
+impl Compiler {
+    fn filter(&mut self, filter: &RowFilter, depth: usize, in_condition: bool) -> Result<Filter, Refusal> {
+        if depth > MOST_DEPTH {
+            return Err(Refusal::FilterDepth { most: MOST_DEPTH });
+        }
+        let Some(filter) = &filter.filter else { return Ok(Filter::All) };
+        Ok(match filter {
+            Sent::Chain(row_filter::Chain { filters }) => {
+                let filters = self.several("chain", filters, depth, in_condition)?;
+                if filters.iter().filter(|filter| gives_labels(filter)).count() > 1 {
+                    return Err(invalid("chain", "it may have one filter that applies labels"));
+                }
+                Filter::Chain(filters)
+            }
+            Sent::Interleave(row_filter::Interleave { filters }) => {
+                Filter::Interleave(self.several("interleave", filters, depth, in_condition)?)
+            }
+            Sent::Condition(condition) => {
+                let predicate = condition.predicate_filter.as_deref();
+                let predicate = predicate.ok_or_else(|| invalid("condition", "it has no predicate_filter"))?;
+                let predicate = Box::new(self.filter(predicate, depth + 1, true)?);
+                let mut branch = |filter: Option<&RowFilter>| {
+                    filter.map_or(Ok(Filter::Nothing), |filter| self.filter(filter, depth + 1, true)).map(Box::new)
+                };
+                let yes = branch(condition.true_filter.as_deref())?;
+                Filter::Condition { predicate, yes, no: branch(condition.false_filter.as_deref())? }
+            }
+            Sent::Sink(_) if in_condition => return Err(invalid("sink", "it cannot be used within a condition")),
+            Sent::Sink(on) => set("sink", *on, Filter::Sink)?,
+            Sent::PassAllFilter(on) => set("pass_all_filter", *on, Filter::All)?,
+            Sent::BlockAllFilter(on) => set("block_all_filter", *on, Filter::Nothing)?,
+            Sent::StripValueTransformer(on) => set("strip_value_transformer", *on, Filter::Strip)?,
+            Sent::RowKeyRegexFilter(text) if text.is_empty() => {
+                return Err(invalid("row_key_regex_filter", "it must not be empty: no row key is"));
+            }
+            Sent::RowKeyRegexFilter(text) => Filter::Key(pattern("row_key_regex_filter", text)?),
+            Sent::RowSampleFilter(rate) => {
+                if !(*rate > 0.0 && *rate < 1.0) {
+                    return Err(invalid("row_sample_filter", "it must be greater than 0 and less than 1"));
+                }
+                self.samples += 1;
+                Filter::Sample { rate: *rate, seed: self.samples }
+            }
+            Sent::FamilyNameRegexFilter(text) if text.contains(':') => {
+                return Err(invalid("family_name_regex_filter", "it must not contain a colon"));
+            }
+            Sent::FamilyNameRegexFilter(text) => {
+                self.name(NameFilter::Family(pattern("family_name_regex_filter", text.as_bytes())?))
+            }
+            Sent::ColumnQualifierRegexFilter(text) => {
+                self.name(NameFilter::Qualifier(pattern("column_qualifier_regex_filter", text)?))
+            }
+            Sent::ColumnRangeFilter(range) => {
+                let family = range.family_name.as_str().into();
+                self.name(NameFilter::Columns { family, qualifiers: qualifiers(range) })
+            }
+            Sent::TimestampRangeFilter(range) => {
+                let (start, end) = (range.start_timestamp_micros, range.end_timestamp_micros);
+                Filter::Times(start..if end == 0 { i64::MAX } else { end })
+            }
+            Sent::ValueRegexFilter(text) => Filter::Value(pattern("value_regex_filter", text)?),
+            Sent::ValueRangeFilter(range) => Filter::Values(values(range)),
+            Sent::CellsPerRowOffsetFilter(cells) => Filter::RowOffset(count("cells_per_row_offset_filter", *cells, 0)?),
+            Sent::CellsPerRowLimitFilter(cells) => Filter::RowLimit(count("cells_per_row_limit_filter", *cells, 1)?),
+            Sent::CellsPerColumnLimitFilter(cells) => {
+                Filter::ColumnLimit(count("cells_per_column_limit_filter", *cells, 1)?)
+            }
+            Sent::ApplyLabelTransformer(label) => Filter::Label(self.label(label)?),
+        })
+    }
+
+    fn several(
+        &mut self,
+        field: &'static str,
+        filters: &[RowFilter],
+        depth: usize,
+        in_condition: bool,
+    ) -> Result<Vec<Filter>, Refusal> {
+        if filters.len() < 2 {
+            return Err(invalid(field, "it must have two filters or more"));
+        }
+        filters.iter().map(|filter| self.filter(filter, depth + 1, in_condition)).collect()
+    }
+
+    fn name(&mut self, name: NameFilter) -> Filter {
+        self.names += 1;
+        Filter::Name { index: self.names - 1, name }
+    }
+
+    fn label(&mut self, label: &str) -> Result<u16, Refusal> {
+        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if label.is_empty() || label.len() > MOST_LABEL || !label.bytes().all(is_valid) {
+            return Err(invalid("apply_label_transformer", "a label has 1 to 15 characters of a-z, 0-9 and -"));
+        }
+        if let Some(known) = self.labels.iter().position(|known| **known == *label) {
+            return Ok(known as u16);
+        }
+        self.labels.push(label.into());
+        Ok(self.labels.len() as u16 - 1)
+    }
+}
+
+fn invalid(field: &'static str, problem: &'static str) -> Refusal {
+    Refusal::Filter { field, problem: problem.to_owned() }
+}
+
+fn set(field: &'static str, on: bool, filter: Filter) -> Result<Filter, Refusal> {
+    if on { Ok(filter) } else { Err(invalid(field, "it must be true if it is set")) }
+}
+
+fn pattern(field: &'static str, text: &[u8]) -> Result<Pattern, Refusal> {
+    Pattern::new(text).map_err(|said| Refusal::Filter { field, problem: format!("not a regular expression: {said}") })
+}
+
+fn count(field: &'static str, cells: i32, least: usize) -> Result<usize, Refusal> {
+    let problem = if least == 0 { "it must not be negative" } else { "it must be 1 or more" };
+    usize::try_from(cells).ok().filter(|cells| *cells >= least).ok_or_else(|| invalid(field, problem))
+}
+
+/// Whether cells come out of a filter with labels.
+fn gives_labels(filter: &Filter) -> bool {
+    match filter {
+        Filter::Label(_) => true,
+        Filter::Chain(filters) | Filter::Interleave(filters) => filters.iter().any(gives_labels),
+        Filter::Condition { yes, no, .. } => gives_labels(yes) || gives_labels(no),
+        _ => false,
+    }
+}
+
+fn bound<T>(bound: Option<T>, of: impl FnOnce(T) -> Bound<Bytes>) -> Bound<Bytes> {
+    bound.map_or(Bound::Unbounded, of)
+}
+
+fn qualifiers(range: &ColumnRange) -> ByteRange {
+    let start = bound(range.start_qualifier.clone(), |start| match start {
+        column_range::StartQualifier::StartQualifierClosed(start) => Bound::Included(start),
+        column_range::StartQualifier::StartQualifierOpen(start) => Bound::Excluded(start),
+    });
+    let end = bound(range.end_qualifier.clone(), |end| match end {
+        column_range::EndQualifier::EndQualifierClosed(end) => Bound::Included(end),
+        column_range::EndQualifier::EndQualifierOpen(end) => Bound::Excluded(end),
+    });
+    ByteRange { start, end }
+}
+
+fn values(range: &ValueRange) -> ByteRange {
+    let start = bound(range.start_value.clone(), |start| match start {
+        value_range::StartValue::StartValueClosed(start) => Bound::Included(start),
+        value_range::StartValue::StartValueOpen(start) => Bound::Excluded(start),
+    });
+    let end = bound(range.end_value.clone(), |end| match end {
+        value_range::EndValue::EndValueClosed(end) => Bound::Included(end),
+        value_range::EndValue::EndValueOpen(end) => Bound::Excluded(end),
+    });
+    ByteRange { start, end }
+}

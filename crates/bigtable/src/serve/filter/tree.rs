@@ -1,0 +1,91 @@
+//! The compiled form of a row filter.
+
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::serve::filter::regex::Pattern;
+
+/// A row filter.
+#[derive(Debug, Clone)]
+pub(crate) enum Filter {
+    /// All cells.
+    All,
+    /// No cells.
+    Nothing,
+    /// One filter after the other.
+    Chain(Vec<Self>),
+    /// The cells of each, merged.
+    Interleave(Vec<Self>),
+    /// `yes` for rows of which `predicate` lets a cell through, `no` for others.
+    Condition { predicate: Box<Self>, yes: Box<Self>, no: Box<Self> },
+    /// Cells go to the result at once, and to no other filter.
+    Sink,
+    /// Rows by key.
+    Key(Pattern),
+    /// Rows with this probability.
+    Sample { rate: f64, seed: u64 },
+    /// Cells by family and qualifier; `index` numbers the filters of names.
+    Name { index: usize, name: NameFilter },
+    /// Cells by timestamp, microseconds.
+    Times(Range<i64>),
+    /// Cells by value.
+    Value(Pattern),
+    /// Cells by value.
+    Values(ByteRange),
+    /// All but the first cells of a row.
+    RowOffset(usize),
+    /// The first cells of a row.
+    RowLimit(usize),
+    /// The newest cells of a column.
+    ColumnLimit(usize),
+    /// Makes values empty.
+    Strip,
+    /// Gives cells a label, by number.
+    Label(u16),
+}
+
+/// A filter of columns.
+#[derive(Debug, Clone)]
+pub(crate) enum NameFilter {
+    Family(Pattern),
+    Qualifier(Pattern),
+    Columns { family: Arc<str>, qualifiers: ByteRange },
+}
+
+impl NameFilter {
+    /// Whether it lets cells of a column through; without a qualifier, whether it may do so for a column of the family.
+    pub(crate) fn passes(&self, family: &str, qualifier: Option<&[u8]>) -> bool {
+        match self {
+            Self::Family(pattern) => pattern.matches(family.as_bytes()),
+            Self::Qualifier(pattern) => qualifier.is_none_or(|qualifier| pattern.matches(qualifier)),
+            Self::Columns { family: own, qualifiers } => {
+                **own == *family && qualifier.is_none_or(|qualifier| qualifiers.contains(qualifier))
+            }
+        }
+    }
+}
+
+/// A range of byte strings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ByteRange {
+    pub(crate) start: Bound<Bytes>,
+    pub(crate) end: Bound<Bytes>,
+}
+
+impl ByteRange {
+    pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
+        let starts = match &self.start {
+            Bound::Included(start) => bytes >= start,
+            Bound::Excluded(start) => bytes > start,
+            Bound::Unbounded => true,
+        };
+        starts
+            && match &self.end {
+                Bound::Included(end) => bytes <= end,
+                Bound::Excluded(end) => bytes < end,
+                Bound::Unbounded => true,
+            }
+    }
+}

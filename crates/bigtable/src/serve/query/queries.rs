@@ -1,0 +1,240 @@
+//! Prepares and executes queries.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use tidetable_sql::{Session, TableVersions};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
+use tonic::Status;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::proto::data::{ExecuteQueryRequest, ExecuteQueryResponse, PrepareQueryRequest, PrepareQueryResponse};
+use crate::serve::query::parameters::{self, Parameters};
+use crate::serve::query::prepare::{plan, schema, session, status};
+use crate::serve::query::token::{Place, Prepared, Versions};
+use crate::serve::query::{execute, types};
+use crate::serve::refusal::Refusal;
+use crate::serve::tables::{Tables, blocking};
+
+/// How often a query that sends nothing is asked whether it should go on.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Responses of a query.
+type Responses = Sender<Result<ExecuteQueryResponse, Status>>;
+
+/// Answers queries.
+#[derive(Debug, Clone)]
+pub(crate) struct Queries {
+    tables: Arc<Tables>,
+    runtime: Handle,
+    ends: Arc<AtomicBool>,
+}
+
+impl Queries {
+    /// Queries over `tables`, run in `runtime` until `ends` is set.
+    pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, ends: Arc<AtomicBool>) -> Self {
+        Self { tables, runtime, ends }
+    }
+
+    /// Checks a query, and returns its columns.
+    ///
+    /// # Errors
+    /// If it is not valid.
+    pub(crate) async fn prepare(&self, request: PrepareQueryRequest) -> Result<PrepareQueryResponse, Status> {
+        let this = self.clone();
+        let prepared = self.runtime.spawn(async move {
+            let session = this.session(None).await?;
+            let samples = parameters::samples(&request.param_types)?;
+            let frame = plan(&session, &request.query, &samples).await?;
+            let metadata = types::metadata(&schema(&frame));
+            let prepared_query = Prepared::new(request, &metadata).encode();
+            Ok(PrepareQueryResponse { metadata: Some(metadata), prepared_query, valid_until: None })
+        });
+        prepared.await.unwrap_or_else(|error| Err(Status::internal(format!("a query failed: {error}"))))
+    }
+
+    /// Executes a query; its responses, and an error that ends them, go to `responses`.
+    pub(crate) fn execute(&self, request: ExecuteQueryRequest, deadline: Option<Instant>, responses: Responses) {
+        let this = self.clone();
+        let running = async move {
+            let watch = this.watch(&responses, deadline);
+            let result = tokio::select! {
+                result = this.answer(request, &responses) => result,
+                stopped = watch => Err(stopped),
+            };
+            if let Err(status) = result {
+                // A client that is gone needs none.
+                let _ = responses.send(Err(status)).await;
+            }
+        };
+        drop(self.runtime.spawn(running));
+    }
+
+    /// Waits until a query should stop; dropping the query then ends its scans.
+    async fn watch(&self, responses: &Responses, deadline: Option<Instant>) -> Status {
+        loop {
+            if responses.is_closed() {
+                return Status::cancelled("the client is gone");
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Status::deadline_exceeded("the deadline of the query has passed");
+            }
+            if self.ends.load(Ordering::Relaxed) {
+                return Status::unavailable("the server ends");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn session(&self, versions: Option<&Versions>) -> Result<Session, Status> {
+        let tables = Arc::clone(&self.tables);
+        let mut pinned = tables.versions();
+        if let Some(versions) = versions {
+            pinned.numbers.extend(versions.iter().cloned());
+        }
+        blocking(move || session(tables.store(), pinned)).await
+    }
+
+    async fn answer(&self, request: ExecuteQueryRequest, responses: &Responses) -> Result<(), Status> {
+        let query = Query::of(&request)?;
+        let resumed =
+            match request.resume_token.is_empty() {
+                true => None,
+                false => Some(Place::decode(&request.resume_token).ok_or(Refusal::Field {
+                    field: "resume_token",
+                    problem: "it is not one of this server".to_owned(),
+                })?),
+            };
+        let session = self.session(resumed.as_ref().map(|(_, versions)| versions)).await?;
+        let versions = match &resumed {
+            Some((_, versions)) => versions.clone(),
+            None => self.versions(&session, &query.text).await?,
+        };
+        // Of the versions that the first response saw, also if the table has changed meanwhile.
+        let session = if resumed.is_none() { self.session(Some(&versions)).await? } else { session };
+        let id = query.id(&versions);
+        let skipped = match resumed {
+            Some((place, _)) if place.query != id => {
+                let problem = "it is of another query, or of other parameters".to_owned();
+                return Err(Refusal::Field { field: "resume_token", problem }.into());
+            }
+            Some((Place { rows: None, .. }, _)) => {
+                let end = execute::place(request.resume_token.clone());
+                return responses.send(Ok(end)).await.map_err(|_| gone());
+            }
+            Some((place, _)) => place.rows.unwrap_or_default(),
+            None => 0,
+        };
+        let frame = plan(&session, &query.text, &query.parameters).await?;
+        let metadata = types::metadata(&schema(&frame));
+        if let Some(prepared) = &query.prepared
+            && *prepared != Prepared::new(prepared.request.clone(), &metadata)
+        {
+            return Err(Refusal::Stale.into());
+        }
+        // Clients know the columns of a prepared query.
+        if query.prepared.is_none() && request.resume_token.is_empty() {
+            responses.send(Ok(execute::columns(metadata))).await.map_err(|_| gone())?;
+        }
+        let place = |rows: Option<u64>| Place { query: id, rows }.encode(&versions);
+        let mut stream = frame.execute_stream().await.map_err(|error| status(&error.into()))?;
+        let mut seen = 0_u64;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(|error| status(&error.into()))?;
+            let columns = execute::converted(&batch).map_err(|error| Status::out_of_range(error.to_string()))?;
+            let before = skipped.saturating_sub(seen).min(batch.num_rows() as u64);
+            let mut row = usize::try_from(before).unwrap_or_default();
+            while row < batch.num_rows() {
+                let (data, next) = execute::rows(&columns, row, batch.num_rows());
+                row = next;
+                for response in execute::batch(&data, place(Some(seen + row as u64))) {
+                    responses.send(Ok(response)).await.map_err(|_| gone())?;
+                }
+            }
+            seen += batch.num_rows() as u64;
+        }
+        responses.send(Ok(execute::place(place(None)))).await.map_err(|_| gone())
+    }
+
+    /// The versions of the tables that a query reads.
+    async fn versions(&self, session: &Session, query: &str) -> Result<Versions, Status> {
+        let references = session.references(query).map_err(|error| status(&error))?;
+        let TableVersions { numbers, .. } = self.tables.versions();
+        let tables = Arc::clone(&self.tables);
+        blocking(move || {
+            let mut versions = Versions::new();
+            let known = tables.names()?;
+            for (_, name) in references.into_iter().filter(|(_, name)| known.contains(name)) {
+                let number = match numbers.get(&name) {
+                    Some(number) => *number,
+                    None => tables.snapshot(&name)?.version().number,
+                };
+                versions.push((name, number));
+            }
+            versions.dedup();
+            Ok(versions)
+        })
+        .await
+    }
+}
+
+fn gone() -> Status {
+    Status::cancelled("the client is gone")
+}
+
+/// Checks a request as [`Queries::execute`] does before it plans.
+pub(crate) fn check_execute(request: &ExecuteQueryRequest) {
+    let _ = Query::of(request).map(|query| query.id(&Versions::new()));
+    let _ = Place::decode(&request.resume_token);
+}
+
+/// What is executed.
+struct Query {
+    text: String,
+    parameters: Parameters,
+    prepared: Option<Prepared>,
+}
+
+impl Query {
+    /// # Errors
+    /// If the request is not valid.
+    #[expect(deprecated, reason = "clients of before 2025 send the text of a query")]
+    fn of(request: &ExecuteQueryRequest) -> Result<Self, Refusal> {
+        let wrong = |field: &'static str, problem: &str| Refusal::Field { field, problem: problem.to_owned() };
+        if request.query.is_empty() == request.prepared_query.is_empty() {
+            return Err(wrong("prepared_query", "exactly one of query and prepared_query is required"));
+        }
+        if request.prepared_query.is_empty() {
+            let parameters = parameters::values(None, &request.params)?;
+            return Ok(Self { text: request.query.clone(), parameters, prepared: None });
+        }
+        let Some(prepared) = Prepared::decode(&request.prepared_query) else {
+            return Err(wrong("prepared_query", "it is not one of this server: prepare the query again"));
+        };
+        let parameters = parameters::values(Some(&prepared.request.param_types), &request.params)?;
+        Ok(Self { text: prepared.request.query.clone(), parameters, prepared: Some(prepared) })
+    }
+
+    /// A checksum by which resumed queries are compared.
+    fn id(&self, versions: &Versions) -> u64 {
+        let mut hash = Xxh3::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        add(self.text.as_bytes());
+        let mut parameters: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+        parameters.sort();
+        parameters.iter().for_each(|parameter| add(parameter.as_bytes()));
+        for (table, number) in versions {
+            add(table.as_bytes());
+            add(&number.to_be_bytes());
+        }
+        hash.digest()
+    }
+}

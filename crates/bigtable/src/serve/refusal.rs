@@ -1,0 +1,124 @@
+//! Requests that are refused, and the statuses that clients get.
+
+use std::io::ErrorKind;
+
+use tidetable_store::StoreError;
+use tonic::Status;
+
+use crate::error::BigtableError;
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// A part of a row filter.
+    #[error("error in field '{field}' of a row filter: {problem}")]
+    Filter {
+        /// The filter, by its name in the API.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A filter that is too large.
+    #[error("the row filter has {bytes} bytes; it must not have more than {most}")]
+    FilterSize {
+        /// Its serialized size.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// A filter that is too deep.
+    #[error("row filters are nested deeper than {most} levels")]
+    FilterDepth {
+        /// The limit.
+        most: usize,
+    },
+    /// Another field of a request.
+    #[error("error in field '{field}': {problem}")]
+    Field {
+        /// The field, by its name in the API.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A name that is not one of the API.
+    #[error("`{name}` is no name of {wanted}")]
+    Name {
+        /// As sent.
+        name: String,
+        /// The form it should have.
+        wanted: &'static str,
+    },
+    /// A project or an instance other than that which is served.
+    #[error("{name} is not served here; projects/{project}/instances/{instance} is")]
+    OtherInstance {
+        /// As sent.
+        name: String,
+        /// The project.
+        project: String,
+        /// The instance.
+        instance: String,
+    },
+    /// A table that the store does not have.
+    #[error("table not found: {table}; tables here: {known}")]
+    NoTable {
+        /// The name as sent.
+        table: String,
+        /// The tables of the store.
+        known: String,
+    },
+    /// A write.
+    #[error(
+        "{method} is refused: tidetable serves a store read-only. Rows are loaded by `tidetable run`, and written to \
+         Bigtable by `tidetable push`"
+    )]
+    Write {
+        /// The method.
+        method: &'static str,
+    },
+    /// A part of the API that the server does not have.
+    #[error("{what} is not served: ask for the table itself")]
+    Unserved {
+        /// The part.
+        what: &'static str,
+    },
+    /// A query that is not valid.
+    #[error("{said}")]
+    Query {
+        /// What is wrong with it.
+        said: String,
+    },
+    /// A prepared query that must be prepared again.
+    #[error("the prepared query is no longer valid: prepare it again")]
+    Stale,
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let said = refusal.to_string();
+        match refusal {
+            Refusal::NoTable { .. } | Refusal::OtherInstance { .. } => Self::not_found(said),
+            Refusal::Write { .. } | Refusal::Stale => Self::failed_precondition(said),
+            Refusal::Unserved { .. } => Self::unimplemented(said),
+            _ => Self::invalid_argument(said),
+        }
+    }
+}
+
+/// The status of a failed read: damage is of the server, not of the request.
+impl From<BigtableError> for Status {
+    fn from(error: BigtableError) -> Self {
+        match &error {
+            BigtableError::Store(store) => of_store(store),
+            BigtableError::Shape(_) => Self::data_loss(error.to_string()),
+            _ => Self::internal(error.to_string()),
+        }
+    }
+}
+
+/// The status of an error of the store. Clients try again what is unavailable; a file that is missing stays so.
+pub(crate) fn of_store(error: &StoreError) -> Status {
+    match error {
+        StoreError::Io { source, .. } if source.kind() != ErrorKind::NotFound => Status::unavailable(error.to_string()),
+        _ => Status::internal(error.to_string()),
+    }
+}

@@ -1,0 +1,315 @@
+//! Chunks of cells, serialized as they are made.
+//!
+//! ```text
+//! ReadRowsResponse   1: chunk, repeated   2: last_scanned_row_key   3: request_stats
+//! CellChunk          1: row_key   2: { 1: family_name }   3: { 1: qualifier }   4: timestamp_micros
+//!                    5: label   6: value   7: value_size   9: commit_row
+//! ```
+//! The first chunk of a row has its key, family and qualifier; others only what has changed, and a new family brings its
+//! qualifier. A large value is split: all its chunks but the last have its size, and all but the first only bytes.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::Message;
+use prost::encoding::{encode_varint, encoded_len_varint};
+
+use crate::cells::CellBatch;
+use crate::proto::data::RequestStats;
+use crate::serve::filter::Picked;
+use crate::serve::rows::codec::EncodedRows;
+
+/// Bytes of a response from which on it is sent.
+const FULL: usize = 128 << 10;
+/// Bytes of a value, or of the rest of one, in one chunk.
+pub(crate) const MOST_VALUE: usize = 512 << 10;
+
+const CHUNKS: u8 = tag(1);
+const LAST_SCANNED: u8 = tag(2);
+const STATS: u8 = tag(3);
+const KEY: u8 = tag(1);
+const FAMILY: u8 = tag(2);
+const QUALIFIER: u8 = tag(3);
+const TIMESTAMP: u8 = number_tag(4);
+const LABEL: u8 = tag(5);
+const VALUE: u8 = tag(6);
+const VALUE_SIZE: u8 = number_tag(7);
+const COMMIT: u8 = number_tag(9);
+/// The only field of the wrappers of families and qualifiers.
+const WRAPPED: u8 = tag(1);
+
+/// Of a field of bytes.
+const fn tag(field: u8) -> u8 {
+    field << 3 | 2
+}
+
+/// Of a field with a number.
+const fn number_tag(field: u8) -> u8 {
+    field << 3
+}
+
+/// Writes rows as chunks.
+#[derive(Debug)]
+pub(crate) struct ChunkWriter {
+    labels: Vec<Arc<str>>,
+    out: BytesMut,
+    /// Bytes of a response from which on it is full.
+    full: usize,
+    most_value: usize,
+}
+
+/// What a chunk says of its cell.
+#[derive(Default)]
+struct Chunk<'a> {
+    key: Option<&'a [u8]>,
+    family: Option<&'a str>,
+    qualifier: Option<&'a [u8]>,
+    timestamp: i64,
+    label: Option<&'a str>,
+    value: &'a [u8],
+    /// Of all of a value, of which others follow.
+    value_size: usize,
+    commits: bool,
+}
+
+impl ChunkWriter {
+    /// A writer of cells with these labels, by number.
+    pub(crate) fn new(labels: Vec<Arc<str>>) -> Self {
+        Self { labels, out: BytesMut::new(), full: FULL, most_value: MOST_VALUE }
+    }
+
+    /// The same with other sizes, for tests.
+    #[cfg(test)]
+    pub(crate) fn with_sizes(self, full: usize, most_value: usize) -> Self {
+        Self { full, most_value, ..self }
+    }
+
+    /// Appends a row; each full response goes to `send`, which returns false to stop.
+    pub(crate) fn row(
+        &mut self,
+        batch: &CellBatch,
+        row: usize,
+        cells: impl ExactSizeIterator<Item = Picked>,
+        send: &mut dyn FnMut(EncodedRows) -> bool,
+    ) -> bool {
+        let mut left = cells.len();
+        let mut last: Option<usize> = None;
+        for picked in cells {
+            left -= 1;
+            let cell = picked.cell as usize;
+            let of_last = |cell| batch.column_of().get(cell);
+            let is_same_column = last.is_some_and(|last| of_last(last) == of_last(cell));
+            let family = batch.family(cell);
+            let is_same_family = is_same_column || last.is_some_and(|last| batch.family(last) == family);
+            let value = if picked.stripped { &[] } else { batch.value(cell) };
+            let mut pieces = value.chunks(self.most_value.max(1));
+            let first = pieces.next().unwrap_or_default();
+            let label = picked.label.and_then(|label| self.labels.get(usize::from(label)).cloned());
+            let size_before = |rest: usize| if rest > 0 { value.len() } else { 0 };
+            let mut rest = value.len() - first.len();
+            self.chunk(&Chunk {
+                key: last.is_none().then(|| batch.key(row)),
+                family: (!is_same_family).then_some(family),
+                qualifier: (!is_same_column).then(|| batch.qualifier(cell).as_ref()),
+                timestamp: batch.timestamp(cell),
+                label: label.as_deref(),
+                value: first,
+                value_size: size_before(rest),
+                commits: left == 0 && rest == 0,
+            });
+            for piece in pieces {
+                if !self.send_if_full(send) {
+                    return false;
+                }
+                rest -= piece.len();
+                let commits = left == 0 && rest == 0;
+                self.chunk(&Chunk { value: piece, value_size: size_before(rest), commits, ..Chunk::default() });
+            }
+            if !self.send_if_full(send) {
+                return false;
+            }
+            last = Some(cell);
+        }
+        true
+    }
+
+    fn send_if_full(&mut self, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
+        self.out.len() < self.full || self.take().is_none_or(&mut *send)
+    }
+
+    /// The chunks that are not sent yet.
+    pub(crate) fn take(&mut self) -> Option<EncodedRows> {
+        (!self.out.is_empty()).then(|| EncodedRows(self.out.split().freeze()))
+    }
+
+    fn chunk(&mut self, chunk: &Chunk<'_>) {
+        let wrapped = |bytes: &[u8]| if bytes.is_empty() { 0 } else { field_len(bytes.len()) };
+        let optional = |bytes: &[u8]| if bytes.is_empty() { 0 } else { field_len(bytes.len()) };
+        let number = |number: u64| if number == 0 { 0 } else { 1 + encoded_len_varint(number) };
+        let len = chunk.key.map_or(0, optional)
+            + chunk.family.map_or(0, |family| field_len(wrapped(family.as_bytes())))
+            + chunk.qualifier.map_or(0, |qualifier| field_len(wrapped(qualifier)))
+            + number(chunk.timestamp.cast_unsigned())
+            + chunk.label.map_or(0, |label| field_len(label.len()))
+            + optional(chunk.value)
+            + number(chunk.value_size as u64)
+            + if chunk.commits { 2 } else { 0 };
+        let out = &mut self.out;
+        out.reserve(len + 8);
+        out.put_u8(CHUNKS);
+        encode_varint(len as u64, out);
+        if let Some(key) = chunk.key {
+            put(KEY, key, out);
+        }
+        if let Some(family) = chunk.family {
+            put_wrapped(FAMILY, family.as_bytes(), out);
+        }
+        if let Some(qualifier) = chunk.qualifier {
+            put_wrapped(QUALIFIER, qualifier, out);
+        }
+        put_number(TIMESTAMP, chunk.timestamp.cast_unsigned(), out);
+        if let Some(label) = chunk.label {
+            put(LABEL, label.as_bytes(), out);
+        }
+        put(VALUE, chunk.value, out);
+        put_number(VALUE_SIZE, chunk.value_size as u64, out);
+        put_number(COMMIT, u64::from(chunk.commits), out);
+    }
+}
+
+/// Bytes of a field of so many bytes.
+fn field_len(len: usize) -> usize {
+    1 + encoded_len_varint(len as u64) + len
+}
+
+/// A field of bytes, left out if there are none.
+fn put(tag: u8, bytes: &[u8], out: &mut BytesMut) {
+    if !bytes.is_empty() {
+        out.put_u8(tag);
+        encode_varint(bytes.len() as u64, out);
+        out.put_slice(bytes);
+    }
+}
+
+/// A field that is there even if it is empty.
+fn put_wrapped(tag: u8, bytes: &[u8], out: &mut BytesMut) {
+    out.put_u8(tag);
+    encode_varint(if bytes.is_empty() { 0 } else { field_len(bytes.len()) } as u64, out);
+    put(WRAPPED, bytes, out);
+}
+
+fn put_number(tag: u8, number: u64, out: &mut BytesMut) {
+    if number != 0 {
+        out.put_u8(tag);
+        encode_varint(number, out);
+    }
+}
+
+/// A response that says how far a scan has come.
+pub(crate) fn last_scanned(key: &[u8]) -> EncodedRows {
+    let mut out = BytesMut::with_capacity(key.len() + 8);
+    put(LAST_SCANNED, key, &mut out);
+    EncodedRows(out.freeze())
+}
+
+/// A response with statistics.
+pub(crate) fn stats(stats: &RequestStats) -> EncodedRows {
+    let bytes: Bytes = stats.encode_to_vec().into();
+    let mut out = BytesMut::with_capacity(bytes.len() + 8);
+    put(STATS, &bytes, &mut out);
+    EncodedRows(out.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{CellBatchBuilder, ColumnId};
+    use crate::proto::data::ReadRowsResponse;
+    use crate::proto::data::read_rows_response::{CellChunk, cell_chunk};
+
+    fn batch() -> CellBatch {
+        let column = |family: &str, qualifier: &str| ColumnId {
+            family: family.into(),
+            qualifier: Bytes::copy_from_slice(qualifier.as_bytes()),
+        };
+        let columns = [column("f", ""), column("f", "q"), column("g", "q")];
+        let mut builder = CellBatchBuilder::new(columns.into());
+        let mut cell = |column, timestamp, value: &str| {
+            builder.cell(column, timestamp, |out| out.extend_from_slice(value.as_bytes()));
+        };
+        cell(0, 2_000, "0123456789");
+        cell(0, 1_000, "");
+        cell(1, 0, "abc");
+        cell(2, -1, "abcd");
+        builder.end_row(|out| out.extend_from_slice(b"row"));
+        builder.finish()
+    }
+
+    fn chunks(full: usize, most_value: usize, cells: &[Picked]) -> (Vec<CellChunk>, usize) {
+        let mut writer = ChunkWriter::new(vec!["one".into()]).with_sizes(full, most_value);
+        let mut sent = Vec::new();
+        assert!(writer.row(&batch(), 0, cells.iter().copied(), &mut |rows| {
+            sent.push(rows);
+            true
+        }));
+        sent.extend(writer.take());
+        let decoded = sent.iter().map(|rows| ReadRowsResponse::decode(rows.0.clone()).unwrap());
+        (decoded.flat_map(|response| response.chunks).collect(), sent.len())
+    }
+
+    fn picked(cell: u32) -> Picked {
+        Picked { cell, label: None, stripped: false }
+    }
+
+    #[test]
+    fn chunks_say_what_has_changed() {
+        let (found, responses) = chunks(1 << 20, 1 << 20, &[0, 1, 2, 3].map(picked));
+        let commit = Some(cell_chunk::RowStatus::CommitRow(true));
+        let expected = vec![
+            CellChunk {
+                row_key: "row".into(),
+                family_name: Some("f".to_owned()),
+                qualifier: Some(Vec::new()),
+                timestamp_micros: 2_000,
+                value: "0123456789".into(),
+                ..CellChunk::default()
+            },
+            CellChunk { timestamp_micros: 1_000, ..CellChunk::default() },
+            CellChunk { qualifier: Some(b"q".to_vec()), value: "abc".into(), ..CellChunk::default() },
+            CellChunk {
+                family_name: Some("g".to_owned()),
+                qualifier: Some(b"q".to_vec()),
+                timestamp_micros: -1,
+                value: "abcd".into(),
+                row_status: commit,
+                ..CellChunk::default()
+            },
+        ];
+        assert_eq!((found, responses), (expected, 1));
+    }
+
+    #[test]
+    fn large_values_are_split() {
+        let (found, responses) = chunks(1, 4, &[0, 3].map(picked));
+        assert_eq!(responses, 4);
+        let sizes: Vec<(usize, i32)> = found.iter().map(|chunk| (chunk.value.len(), chunk.value_size)).collect();
+        assert_eq!(sizes, [(4, 10), (4, 10), (2, 0), (4, 0)]);
+        assert!(found[1].qualifier.is_none() && found[1].timestamp_micros == 0 && found[3].row_status.is_some());
+    }
+
+    #[test]
+    fn labels_and_empty_values_are_written() {
+        let one = Picked { cell: 2, label: Some(0), stripped: true };
+        let (found, _) = chunks(1, 1, &[one]);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].labels.as_slice(), found[0].value.len()), (&["one".to_owned()][..], 0));
+    }
+
+    #[test]
+    fn other_responses_can_be_read() {
+        let response = ReadRowsResponse::decode(last_scanned(b"key").0).unwrap();
+        assert_eq!(response.last_scanned_row_key, "key");
+        let response = ReadRowsResponse::decode(stats(&RequestStats::default()).0).unwrap();
+        assert_eq!(response.request_stats, None);
+    }
+}

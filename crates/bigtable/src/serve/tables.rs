@@ -1,0 +1,144 @@
+//! The tables that are served, each in a version.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidetable_sql::TableVersions;
+use tidetable_store::maintenance::Pins;
+use tidetable_store::{Snapshot, Store};
+use tonic::Status;
+
+use crate::error::Result;
+use crate::serve::refusal::Refusal;
+
+/// The tables of a store.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    store: Store,
+    versions: Versions,
+}
+
+#[derive(Debug)]
+enum Versions {
+    /// Those that were the newest when the server started. Vacuum leaves them while they are pinned.
+    Pinned { snapshots: BTreeMap<String, Snapshot>, pins: Pins },
+    /// The newest at each request; the last one read of each.
+    Newest(Mutex<BTreeMap<String, Snapshot>>),
+}
+
+impl Tables {
+    /// The tables of `store`, in the versions that are the newest now, or at each request. `name` distinguishes pins.
+    ///
+    /// # Errors
+    /// If the store cannot be listed, or a table cannot be read.
+    pub(crate) fn open(store: &Store, follows: bool, name: &str) -> Result<Self> {
+        let store = store.clone();
+        if follows {
+            return Ok(Self { store, versions: Versions::Newest(Mutex::default()) });
+        }
+        let pins = Pins::all(&store, name)?;
+        let snapshot = |(name, number): (&String, &u64)| -> Result<(String, Snapshot)> {
+            let table = store.table(name);
+            let version = table.version(*number)?;
+            Ok((name.clone(), Snapshot::new(table, Arc::new(version))?))
+        };
+        let snapshots = pins.numbers.iter().map(snapshot).collect::<Result<_>>()?;
+        Ok(Self { store, versions: Versions::Pinned { snapshots, pins } })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Whether versions are pinned, and kept from a vacuum.
+    pub(crate) fn are_pinned(&self) -> bool {
+        matches!(&self.versions, Versions::Pinned { pins, .. } if pins.are_held)
+    }
+
+    /// Renews the pins.
+    pub(crate) fn renew(&self) -> Result<()> {
+        match &self.versions {
+            Versions::Pinned { pins, .. } => Ok(pins.renew()?),
+            Versions::Newest(_) => Ok(()),
+        }
+    }
+
+    /// Removes the pins: nothing is served any more.
+    pub(crate) fn release(&self) -> Result<()> {
+        match &self.versions {
+            Versions::Pinned { pins, .. } => Ok(pins.release()?),
+            Versions::Newest(_) => Ok(()),
+        }
+    }
+
+    /// Errors of tables that cannot be served.
+    pub(crate) fn damaged(&self) -> Vec<String> {
+        match &self.versions {
+            Versions::Pinned { pins, .. } => pins.damaged.iter().map(ToString::to_string).collect(),
+            Versions::Newest(_) => Vec::new(),
+        }
+    }
+
+    /// Names of the tables, ascending.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        match &self.versions {
+            Versions::Pinned { snapshots, .. } => Ok(snapshots.keys().cloned().collect()),
+            Versions::Newest(_) => Ok(self.store.tables()?),
+        }
+    }
+
+    /// The version of a table that answers a request.
+    ///
+    /// # Errors
+    /// If there is no such table, or it cannot be read. May read the store.
+    pub(crate) fn snapshot(&self, name: &str) -> Result<Snapshot, Status> {
+        let found = match &self.versions {
+            Versions::Pinned { snapshots, .. } => snapshots.get(name).cloned(),
+            Versions::Newest(known) => self.newest(known, name)?,
+        };
+        if let Some(snapshot) = found {
+            return Ok(snapshot);
+        }
+        let known = self.names()?;
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(Refusal::NoTable { table: name.to_owned(), known }.into())
+    }
+
+    fn newest(&self, known: &Mutex<BTreeMap<String, Snapshot>>, name: &str) -> Result<Option<Snapshot>> {
+        let table = self.store.table(name);
+        let number = table.latest_number()?;
+        if number == 0 {
+            return Ok(None);
+        }
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(snapshot) = known.get(name).filter(|snapshot| snapshot.version().number == number) {
+            return Ok(Some(snapshot.clone()));
+        }
+        let Some(version) = table.latest()? else { return Ok(None) };
+        let snapshot = Snapshot::new(table, Arc::new(version))?;
+        known.insert(name.to_owned(), snapshot.clone());
+        Ok(Some(snapshot))
+    }
+
+    /// The versions that a query reads.
+    pub(crate) fn versions(&self) -> TableVersions {
+        match &self.versions {
+            Versions::Pinned { pins, .. } => TableVersions { numbers: pins.numbers.clone(), as_of: None },
+            Versions::Newest(_) => TableVersions::default(),
+        }
+    }
+}
+
+/// Runs what reads the store on a thread that may wait.
+///
+/// # Errors
+/// Those of `work`, and if it panicked.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Status::internal(format!("a thread that reads the store failed: {error}"))))
+}

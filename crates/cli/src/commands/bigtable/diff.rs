@@ -1,0 +1,124 @@
+//! `tidetable diff`: compares a table with one in Bigtable.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tidetable_bigtable::diff::{Diff as BigtableDiff, DiffReport, Difference};
+use tidetable_runner::runtime;
+use tidetable_store::Snapshot;
+
+use super::{client, range, target};
+use crate::args::{Diff, Global, Output};
+use crate::commands::store;
+use crate::error::CliError;
+use crate::objects;
+use crate::objects::write_object;
+use crate::output::values::{count, time};
+use crate::output::{Length, stdout, write_bytes};
+use crate::signals::stop_on_signals;
+
+/// Compares the table, and shows the first differences.
+pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
+    let store = store(global)?;
+    let mut snapshot = store.snapshot(&args.table)?;
+    if let Some(version) = args.version {
+        let table = store.table(&args.table);
+        snapshot = Snapshot::new(table.clone(), Arc::new(table.version(version)?))?;
+    }
+    let runtime = runtime()?;
+    let target = target(&args.target)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?;
+    let version = snapshot.version().number;
+    let diff = BigtableDiff {
+        now: args.now.unwrap_or(snapshot.version().now),
+        snapshot,
+        client: client(&args.service, runtime.handle())?,
+        target: target.clone(),
+        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref()),
+        most: args.limit,
+        stop: stop_on_signals()?,
+    };
+    let report = diff.run(runtime.handle())?;
+    let mut out = stdout();
+    match global.output {
+        Output::Json => write_object(&mut out, object(&report, version, &target.to_string()), objects::COMPARED_CELLS)?,
+        _ => text(&report, &format!("{} version {version}", args.table), &target.to_string(), &mut out)?,
+    }
+    out.flush()?;
+    if report.is_equal() {
+        Ok(())
+    } else {
+        Err(CliError::Differs { table: args.table.clone(), target: target.to_string() })
+    }
+}
+
+fn object(report: &DiffReport, version: u64, target: &str) -> Value {
+    let first: Vec<Value> = report
+        .first
+        .iter()
+        .map(|found| {
+            json!({
+                "key": hex(&found.key),
+                "family": found.family.as_ref(),
+                "qualifier": hex(&found.qualifier),
+                "timestamp": found.timestamp,
+                "here": found.here.as_ref().map(|value| hex(value)),
+                "there": found.there.as_ref().map(|value| hex(value)),
+            })
+        })
+        .collect();
+    json!({
+        "target": target,
+        "version": version,
+        "equal": report.is_equal(),
+        "rows_equal": report.rows_equal,
+        "rows_differ": report.rows_differ,
+        "rows_here": report.rows_here,
+        "rows_there": report.rows_there,
+        "cells_equal": report.cells_equal,
+        "cells_differ": report.cells_differ,
+        "cells_here": report.cells_here,
+        "cells_there": report.cells_there,
+        "cells_expired": report.expired,
+        "first": first,
+    })
+}
+
+/// As bytes are stored in JSON.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    writeln!(out, "{here} against {there}")?;
+    let line = |out: &mut dyn Write, what: &str, rows: u64, cells: u64| -> Result<(), CliError> {
+        writeln!(out, "  {what:<14} {:>16} {:>18}", count(rows, "row"), count(cells, "cell"))?;
+        Ok(())
+    };
+    line(out, "equal", report.rows_equal, report.cells_equal)?;
+    line(out, "differ", report.rows_differ, report.cells_differ)?;
+    line(out, "only here", report.rows_here, report.cells_here)?;
+    line(out, "only there", report.rows_there, report.cells_there)?;
+    if report.expired > 0 {
+        writeln!(out, "  {} there had expired, and count for nothing", count(report.expired, "cell"))?;
+    }
+    for found in &report.first {
+        difference(found, out)?;
+    }
+    Ok(())
+}
+
+fn difference(found: &Difference, out: &mut dyn Write) -> Result<(), CliError> {
+    let shown = |bytes: &[u8]| {
+        let mut text = Vec::new();
+        write_bytes(bytes, Length::Short, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let value =
+        |value: &Option<bytes::Bytes>| value.as_ref().map_or_else(|| "no cell".to_owned(), |value| shown(value));
+    let at = time(found.timestamp).unwrap_or_else(|| found.timestamp.to_string());
+    let column = format!("{}:{}", found.family, shown(&found.qualifier));
+    writeln!(out, "{} {column} @ {at}", shown(&found.key))?;
+    writeln!(out, "  here   {}\n  there  {}", value(&found.here), value(&found.there))?;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! `tidetable new --from projects/..`: proposes a job for a table of Bigtable.
+
+use std::path::Path;
+
+use tidetable_bigtable::BigtableError;
+use tidetable_bigtable::propose::{propose, sample};
+use tidetable_runner::scaffold::Proposal;
+use tokio::runtime::Handle;
+
+use super::{client, target};
+use crate::args::{New, Service};
+use crate::error::CliError;
+
+/// How long a failing request is repeated, microseconds.
+const PATIENCE: i64 = 60_000_000;
+
+/// The proposal for a table of Bigtable; `None` if `--from` names a file.
+pub(crate) fn proposal(args: &New, runtime: &Handle) -> Result<Option<Proposal>, CliError> {
+    if !args.from.starts_with("projects/") || Path::new(&args.from).exists() {
+        return Ok(None);
+    }
+    let table = target(&args.from)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
+    let client = client(&Service { app_profile: None, parallel: 1, patience: PATIENCE }, runtime)?;
+    let families = runtime.block_on(client.families(&table))?;
+    let families = families.ok_or_else(|| BigtableError::NoSource { source_table: table.to_string() })?;
+    let rows = sample(&client, &table, runtime)?;
+    let found = propose(&args.job, &table, &rows, &families)?;
+    Ok(Some(Proposal {
+        job: args.job.clone(),
+        table: found.table,
+        row_key: found.row_key,
+        text: found.text,
+        queries: Vec::new(),
+        notes: found.notes,
+    }))
+}

@@ -1,0 +1,221 @@
+//! `tidetable serve`, asked by the clients that people have: `cbt`, Google's client for Python, and the official emulator as a
+//! second answer to the same questions.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::harness::system::{KilledOnDrop, python, python_script, signal, skipped};
+use crate::harness::{Project, Ran};
+
+/// `cbt` retries forever without an answer.
+const LIMIT: &str = "30";
+/// What the client for Python needs.
+const CLIENT: &str = "google.cloud.bigtable.data";
+
+/// A running server.
+struct Served {
+    process: KilledOnDrop,
+    address: String,
+}
+
+impl Served {
+    fn start(project: &Project, args: &[&str]) -> Self {
+        let mut command = project.command(&[&["serve", "--bind", "127.0.0.1:0"], args].concat());
+        let mut child: Child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("export BIGTABLE_EMULATOR_HOST=");
+        let address = address.unwrap_or_else(|| panic!("the server does not start: {line}")).to_owned();
+        Self { process: KilledOnDrop(child), address }
+    }
+
+    /// Runs `cbt`, which must end in time; without `cbt` here nothing.
+    fn cbt(&self, args: &[&str]) -> Option<Ran> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if !std::env::split_paths(&path).any(|folder| folder.join("cbt").is_file()) {
+            skipped("cbt is not here");
+            return None;
+        }
+        let mut command = Command::new("timeout");
+        command.args([LIMIT, "cbt", "-project", "p", "-instance", "i"]).args(args).stdin(Stdio::null());
+        command.env("BIGTABLE_EMULATOR_HOST", &self.address);
+        Some(Ran::of(&mut command))
+    }
+}
+
+/// The emulator, where it is installed.
+fn emulator() -> Option<PathBuf> {
+    let inside = Path::new("/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join("cbtemulator")).chain([inside.to_owned()]);
+    places.find(|place| place.is_file())
+}
+
+/// Cells of several families, versions and encodings, with rows that lack some.
+fn several_families() -> Project {
+    let job = r#"
+name = "j"
+[sources.readings]
+files = ["readings.csv"]
+time = "ts"
+[sources.readings.columns]
+device = "text"
+ts = "timestamp"
+temp = { type = "float64" }
+status = { type = "text" }
+count = { type = "int64" }
+[tables.T]
+row_key = "{device}#{ts:%Y%m%d}"
+[tables.T.families.a]
+columns = [{ qualifier = "device", value = "{device}" }]
+[tables.T.families.h]
+columns = [{ qualifier = "{ts:%H}", value = "{status}" }]
+[tables.T.families.m]
+columns = [
+  { qualifier = "temp", value = "{temp}" },
+  { qualifier = "count", value = "{count}", encoding = "int64" },
+]
+"#;
+    let project = Project::new("j", job);
+    let mut csv = "device,ts,temp,status,count\n".to_owned();
+    let words = ["ok", "low", "off", "a\tb"];
+    let mut state = 7_u64;
+    for device in ["a", "ab", "b", "b1", "c"] {
+        for step in 0..60_u64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (random, day, hour) = (state >> 33, 1 + step / 20, step % 20 / 2);
+            let minute = step % 2 * 30;
+            let temp = if random % 4 == 0 { String::new() } else { format!("{}.5", random % 30) };
+            let status = if random % 3 == 0 { "" } else { words[random as usize % 4] };
+            let count = random % 5;
+            csv.push_str(&format!("{device},2024-01-0{day}T{hour:02}:{minute:02}:00Z,{temp},{status},{count}\n"));
+        }
+    }
+    project.write("readings.csv", csv);
+    project.ok(&["run", "j"]);
+    project
+}
+
+#[test]
+fn cbt_reads_a_store() {
+    let project = Project::smart_meters();
+    project.ok(&["run", "smart-meters"]);
+    let served = Served::start(&project, &[]);
+    let Some(tables) = served.cbt(&["ls"]) else { return };
+    assert_eq!((tables.code, tables.stdout.trim()), (Some(0), "SENSOR"), "{}", tables.stderr);
+    let cbt = |args: &[&str]| {
+        let ran = served.cbt(args).unwrap();
+        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    let families = cbt(&["ls", "SENSOR"]);
+    assert!(families.contains("METER") && families.contains("versions() > 1"), "{families}");
+
+    let rows = project.json(&["read", "SENSOR", "--keys-only"]);
+    assert_eq!(cbt(&["count", "SENSOR"]).trim(), rows.len().to_string());
+    let key = rows[0]["key"].as_str().unwrap();
+    let row = &project.json(&["read", "SENSOR", "--row", key])[0];
+    let cells = row["cells"].as_array().unwrap();
+    let shown = cbt(&["lookup", "SENSOR", key]);
+    assert_eq!(shown.matches("METER:").count(), cells.len());
+    for cell in cells {
+        let value = cell["value"].as_str().unwrap();
+        assert!(shown.contains(&format!("\"{value}\"")), "{value}: {shown}");
+    }
+    let shown_rows = |args: &[&str]| cbt(args).lines().filter(|line| line.starts_with("-----")).count();
+    assert_eq!(shown_rows(&["read", "SENSOR", "count=2"]), 2);
+    let prefix = key.split('#').next().unwrap();
+    let of_meter = rows.iter().filter(|row| row["key"].as_str().unwrap().starts_with(prefix)).count();
+    assert_eq!(shown_rows(&["read", "SENSOR", &format!("prefix={prefix}")]), of_meter);
+    let last = rows.last().unwrap()["key"].as_str().unwrap();
+    assert!(cbt(&["read", "SENSOR", "count=1", "reversed=true"]).contains(last));
+
+    let refused = served.cbt(&["set", "SENSOR", "row", "METER:ID=1"]).unwrap();
+    assert!(refused.code != Some(0) && refused.stderr.contains("read-only"), "{}", refused.stderr);
+    let unknown = served.cbt(&["read", "NONE"]).unwrap();
+    assert!(unknown.code != Some(0) && unknown.stderr.contains("SENSOR"), "{}", unknown.stderr);
+}
+
+#[test]
+fn the_client_for_python_reads_a_store() {
+    let project = several_families();
+    let served = Served::start(&project, &[]);
+    let expected = project.ok(&["read", "T", "--output", "json"]);
+    project.write("expected.json", expected);
+    let path = project.path("expected.json");
+    let args = [served.address.as_str(), path.to_str().unwrap()];
+    python_script(&project, CLIENT, "bigtable/serve_check.py", args);
+}
+
+#[test]
+fn chunks_are_merged_as_the_official_vectors_say() {
+    let project = Project::empty();
+    let vectors = crate::harness::repository().join("tests/data/bigtable/readrows.json");
+    python_script(&project, CLIENT, "bigtable/vectors_check.py", [vectors]);
+}
+
+#[test]
+fn filters_answer_as_those_of_the_emulator() {
+    let Some(emulator) = emulator() else { return skipped("the Bigtable emulator is not here") };
+    let project = several_families();
+    if python(&project, CLIENT).is_none() {
+        return;
+    }
+    let served = Served::start(&project, &[]);
+    let args = [served.address.as_str(), emulator.to_str().unwrap(), "500"];
+    python_script(&project, CLIENT, "bigtable/filters_check.py", args);
+}
+
+#[test]
+fn newer_versions_are_read_where_that_is_asked() {
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");
+    project.ok(&["run", "j"]);
+    let (pinned, following) = (Served::start(&project, &[]), Served::start(&project, &["--follow"]));
+    project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
+    project.ok(&["run", "j"]);
+    let Some(one) = pinned.cbt(&["count", "T"]) else { return };
+    assert_eq!((one.stdout.trim(), following.cbt(&["count", "T"]).unwrap().stdout.trim()), ("1", "2"));
+}
+
+#[test]
+fn signals_end_a_server_at_once() {
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");
+    project.ok(&["run", "j"]);
+    for name in ["-INT", "-TERM"] {
+        let mut served = Served::start(&project, &[]);
+        signal(served.process.0.id(), name);
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = served.process.0.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{name} does not end it");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(status.code(), Some(0), "{name}");
+        // The pins of its versions are gone.
+        let pins = project.path("data/tables/T/pin");
+        assert!(!pins.exists() || std::fs::read_dir(pins).unwrap().next().is_none());
+    }
+}
+
+#[test]
+fn wrong_addresses_are_told() {
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");
+    let told = project.fails(2, &["serve"]);
+    assert!(told.contains("data"), "{told}");
+    project.ok(&["run", "j"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let told = project.fails(1, &["serve", "--bind", &address]);
+    assert!(told.contains(&address) && told.contains("--bind"), "{told}");
+    for wrong in ["nowhere", "127.0.0.1", "no.such.host.invalid:1"] {
+        let told = project.fails(1, &["serve", "--bind", wrong]);
+        assert!(told.contains(wrong) && told.contains("--bind"), "{told}");
+    }
+}
