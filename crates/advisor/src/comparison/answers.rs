@@ -2,7 +2,8 @@
 
 use tidetable_runner::workload::{Need, Workload};
 
-use crate::comparison::compare::{Compared, Comparison};
+use crate::comparison::compare::Comparison;
+use crate::comparison::compared::Compared;
 use crate::cost::{Cost, Demand, Prices, Ranges, Score, Unservable, cost, score};
 use crate::error::{AdvisorError, Result};
 use crate::queries::{Asked, ask};

@@ -3,10 +3,12 @@
 use serde_json::Value;
 use tidetable_advisor::advice::Advice;
 use tidetable_advisor::comparison::{Compared, Comparison};
-use tidetable_advisor::heatmap::{Heatmap, Pattern};
+use tidetable_advisor::heatmap::{Heatmap, Pattern, key_segments};
 use tidetable_advisor::spread::Spread;
+use tidetable_layout::Layout;
 use tidetable_page::view::{self, LayoutsPage, Matrix, Note, Verdict};
 
+use super::economy::factor_text;
 use super::sections::{Costed, bytes, cost, figures, name, queries};
 use super::{micros, pattern_names, share_text};
 use crate::output::values::count;
@@ -34,7 +36,7 @@ pub fn comparison_page(
         queries: costed.map(|costed| queries(comparison, sampled, costed)),
         findings: Vec::new(),
         cost: costed.map(|costed| cost(comparison, costed)),
-        method: method(),
+        method: costed.map(scale).into_iter().chain(method()).collect(),
         data,
     }
 }
@@ -62,7 +64,7 @@ pub fn advice_page(title: String, command: String, advice: &Advice, costed: Cost
 
 /// The page of a heatmap.
 pub fn heatmap_page(
-    (table, metric): (&str, &str),
+    (table, layout, metric): (&str, &Layout, &str),
     command: String,
     map: &Heatmap,
     (spread, patterns): (&Spread, &[Pattern]),
@@ -79,7 +81,7 @@ pub fn heatmap_page(
         },
         comparison: None,
         bytes: Vec::new(),
-        heatmaps: vec![view_of(table, metric, false, map, spread, seen)],
+        heatmaps: vec![view_of((table, layout), metric, false, map, spread, seen)],
         queries: None,
         findings: Vec::new(),
         cost: None,
@@ -147,11 +149,18 @@ fn range_text(low: f64, high: f64) -> String {
 
 fn map_of(layout: &Compared, sampled: bool) -> view::Heatmap {
     let seen = seen(&layout.spread, &layout.patterns);
-    view_of(&layout.measured.layout, "source rows written", sampled, &layout.heatmap, &layout.spread, seen)
+    view_of(
+        (&layout.measured.layout, &layout.layout),
+        "source rows written",
+        sampled,
+        &layout.heatmap,
+        &layout.spread,
+        seen,
+    )
 }
 
 fn view_of(
-    layout: &str,
+    (name, layout): (&str, &Layout),
     metric: &str,
     sampled: bool,
     map: &Heatmap,
@@ -162,7 +171,7 @@ fn view_of(
     let first = |bucket: u64| (bucket * u64::from(map.keys)).checked_div(buckets).unwrap_or_default();
     let bucket = |(at, key): (u64, &Vec<u8>)| view::Bucket {
         key: key.escape_ascii().to_string(),
-        segments: key.escape_ascii().to_string().split('#').map(str::to_owned).collect(),
+        segments: key_segments(layout, key),
         keys: first(at + 1) - first(at),
     };
     let mut top_share = vec![None; map.axis.slices];
@@ -172,7 +181,7 @@ fn view_of(
         }
     }
     view::Heatmap {
-        layout: layout.to_owned(),
+        layout: name.to_owned(),
         metric: metric.to_owned(),
         sampled,
         buckets: (0..).zip(&map.buckets).map(bucket).collect(),
@@ -205,6 +214,18 @@ fn seen(spread: &Spread, patterns: &[Pattern]) -> Vec<String> {
         Pattern::Even => format!("Even: the fullest of 10 ranges takes {share}."),
     };
     patterns.iter().map(sentence).collect()
+}
+
+/// What the costs are of.
+fn scale(costed: Costed<'_>) -> Note {
+    let demand = costed.economy.demand;
+    let text = format!(
+        "{:.1} source rows a second, kept {:.1} days: {} times the rows that were measured. Sizes and rates grow in proportion.",
+        demand.writes_per_second,
+        demand.days(),
+        factor_text(demand.factor)
+    );
+    Note { title: "Scale".to_owned(), text }
 }
 
 /// How it was measured, and what is not known.
