@@ -8,4 +8,4 @@ mod score;
 pub use estimate::{Cost, Demand, GIB, QueryLoad, Ranges, Unservable, cost, declared_rate};
 pub use limits::{Bound, Limits};
 pub use prices::Prices;
-pub use score::{Score, score};
+pub use score::{Score, score, winner};

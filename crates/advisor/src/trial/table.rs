@@ -12,7 +12,6 @@ use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{FilterCounts, Sample};
-use crate::trial::visit::Write;
 
 /// Bytes of a cell's timestamp.
 const TIMESTAMP: u64 = 8;
@@ -106,19 +105,6 @@ impl TrialTable {
             table.snapshot = table.snapshot.as_of_now((last + 1) * SECOND)?;
         }
         Ok(table)
-    }
-
-    /// First and last second of all rows, which not all source rows have become.
-    fn seconds_of_keys(&self) -> Result<Option<(i64, i64)>> {
-        let mut seconds: Option<(i64, i64)> = None;
-        self.each_key(|_, writes| {
-            for Write { second, .. } in writes {
-                let (first, last) = seconds.unwrap_or((*second, *second));
-                seconds = Some((first.min(*second), last.max(*second)));
-            }
-            Ok(())
-        })?;
-        Ok(seconds)
     }
 
     /// Columns of the row key other than times.

@@ -117,6 +117,19 @@ impl TrialTable {
         Ok(())
     }
 
+    /// First and last second of all rows, which not all source rows have become.
+    pub(super) fn seconds_of_keys(&self) -> Result<Option<(i64, i64)>> {
+        let mut seconds: Option<(i64, i64)> = None;
+        self.each_key(|_, writes| {
+            for Write { second, .. } in writes {
+                let (first, last) = seconds.unwrap_or((*second, *second));
+                seconds = Some((first.min(*second), last.max(*second)));
+            }
+            Ok(())
+        })?;
+        Ok(seconds)
+    }
+
     /// Calls `visit` for each row key in order, with the source rows that wrote to it by ascending second. Reads keys and
     /// counts only.
     ///

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tidetable_advisor::advice::Advice;
-use tidetable_advisor::comparison::{Compared, Comparison};
+use tidetable_advisor::comparison::{Compared, Comparison, Economy};
 use tidetable_advisor::heatmap::{Heatmap, Pattern, key_segments};
 use tidetable_advisor::spread::Spread;
 use tidetable_layout::Layout;
@@ -95,8 +95,9 @@ fn verdict(comparison: &Comparison, costed: Option<Costed<'_>>) -> Verdict {
     let layouts = &comparison.layouts;
     let Some(Costed { workload, economy, prices }) = costed else {
         let least = layouts.iter().min_by_key(|layout| layout.measured.bytes.total());
-        let headline =
-            least.map(|layout| format!("{} takes the fewest bytes, {}.", name(layout), layout.measured.bytes.total()));
+        let headline = least.map(|layout| {
+            format!("{} takes the fewest bytes: {}.", name(layout), grouped(layout.measured.bytes.total()))
+        });
         let reasons = layouts.iter().map(|layout| {
             format!(
                 "{}: writes are {}, top share {}.",
@@ -132,13 +133,33 @@ fn verdict(comparison: &Comparison, costed: Option<Costed<'_>>) -> Verdict {
             Some((asked.bytes.p50, name(layout)))
         });
         let (bytes, layout) = seen.min()?;
-        Some(format!("{} sees the fewest bytes in {layout}: {bytes}.", query.name))
+        Some(format!("{} sees the fewest bytes in {layout}: {}.", query.name, grouped(bytes)))
     });
     let robust = format!(
         "It stays the best in {:.0} % of the workloads in which a query or the writes weigh 10 times as much, a query nothing, or keys are cut into 100 ranges.",
         score.robust * 100.0
     );
-    Verdict { headline, reasons: winners.collect(), turns: vec![robust] }
+    let turns = std::iter::once(robust).chain(turns(comparison, economy));
+    Verdict { headline, reasons: winners.collect(), turns: turns.collect() }
+}
+
+/// For each other layout, the changes that make it the best.
+pub fn turns(comparison: &Comparison, economy: &Economy) -> Vec<String> {
+    let turned = economy.turns();
+    let of_layout = |(at, layout): (usize, &Compared)| {
+        let changes: Vec<&str> =
+            turned.iter().filter(|turn| turn.layout == at).map(|turn| turn.change.as_str()).collect();
+        (!changes.is_empty()).then(|| format!("{} would be the best if {}.", name(layout), changes.join(", or if ")))
+    };
+    comparison.layouts.iter().enumerate().filter_map(of_layout).collect()
+}
+
+/// `9,820 bytes`.
+fn grouped(bytes: u64) -> String {
+    let digits = bytes.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    format!("{} bytes", groups.join(","))
 }
 
 /// `475`, or `475 to 512`.
