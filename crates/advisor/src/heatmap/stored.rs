@@ -80,7 +80,7 @@ impl StoredTable {
         if let Some(ends) = self.recorded_ends() {
             return Ok(Some(ends));
         }
-        let of_part = |part: &KeyRange| {
+        let of_part = |part: &KeyRange| -> Result<Option<(i64, i64)>> {
             let mut ends: Option<(i64, i64)> = None;
             self.each_key(part, |_, times| ends = widest(ends, times.first().copied().zip(times.last().copied())))?;
             Ok(ends)

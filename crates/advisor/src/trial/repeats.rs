@@ -56,8 +56,9 @@ impl RepeatCounter {
 
     /// The most source rows that can be repeats: their number if the hashes of all rows were held, else four standard
     /// deviations more than what the part says.
-    pub(super) fn finish(self) -> u64 {
-        let Held { mut hashes, zeros } = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn finish(&self) -> u64 {
+        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        let Held { mut hashes, zeros } = held;
         hashes.sort_unstable();
         let repeats = hashes.windows(2).filter(|pair| pair.first() == pair.last()).count() as u64;
         let more = if zeros == 0 { 0 } else { 4 * (repeats + 1).isqrt() };

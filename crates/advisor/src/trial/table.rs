@@ -8,7 +8,7 @@ use tidetable_sql::CellRef;
 use tidetable_store::Snapshot;
 use tidetable_store::load::LoadStats;
 
-use crate::error::{AdvisorError, Result};
+use crate::error::Result;
 use crate::trial::counter::Counter;
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{FilterCounts, Sample};
