@@ -159,9 +159,9 @@ fn measured(asking: Asking<'_>, text: &str, sample: Option<Sample>) -> Result<(C
     let specs = candidates.first().map_or(Ok(Vec::new()), |first| draw_specs(queries, &first.schema))?;
     let options = TrialOptions { sample, draws: specs.clone(), stop: asking.stop.clone(), ..TrialOptions::default() };
     let trial = Trial::load(&job, asking.storage, &candidates, &options)?;
-    let comparison = compare(&trial, None)?;
+    let comparison = compare(&trial, None, false)?;
     let economy = economy(&trial, &comparison, asking.workload, &specs, asking.prices)?;
-    let reports = lint_apart(&job, &job.tables, &job.text, None);
+    let reports = lint_apart(&job, (&job.tables, &job.text), None, asking.prices);
     let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
     Ok((comparison, economy.with_errors(&errors)))
 }

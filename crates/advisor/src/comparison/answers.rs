@@ -2,14 +2,15 @@
 
 use tidetable_runner::workload::{Need, Workload};
 
-use crate::comparison::compare::{Compared, Comparison};
-use crate::cost::{Cost, Demand, Prices, Ranges, Score, Unservable, cost, score};
+use crate::comparison::compare::Comparison;
+use crate::comparison::compared::Compared;
+use crate::cost::{Cost, Demand, Prices, Ranges, Score, Unservable, cost, score, winner};
 use crate::error::{AdvisorError, Result};
 use crate::queries::{Asked, ask};
 use crate::trial::{DrawSpec, Trial};
 
-/// By what weights are multiplied to see whether the best layout stays the best.
-const CHANGES: [f64; 2] = [10.0, 0.0];
+/// By what weights are multiplied to see whether the best layout stays the best, and that in words.
+const CHANGES: [(f64, &str); 2] = [(10.0, "asked 10 times as often"), (0.0, "not asked")];
 
 /// A query on a layout.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,19 +34,39 @@ pub struct Economy {
     pub costs: Vec<Cost>,
     /// For each layout.
     pub scores: Vec<Score>,
-    /// The costs of all layouts for each changed workload.
-    changed: Vec<Vec<Cost>>,
+    /// Changed workloads, in words, each with the costs of all layouts.
+    changed: Vec<(String, Vec<Cost>)>,
+}
+
+/// A changed workload in which another layout is the best.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The change, as in `if .. were so`.
+    pub change: String,
+    /// Index of the layout that is the best then.
+    pub layout: usize,
 }
 
 impl Economy {
     /// The same, with layouts that break so many rules of severity `error`: these come last.
     #[must_use]
     pub fn with_errors(mut self, errors: &[usize]) -> Self {
-        for costs in std::iter::once(&mut self.costs).chain(&mut self.changed) {
+        let changed = self.changed.iter_mut().map(|(_, costs)| costs);
+        for costs in std::iter::once(&mut self.costs).chain(changed) {
             costs.iter_mut().zip(errors).for_each(|(cost, errors)| cost.errors = *errors);
         }
-        self.scores = score(&self.costs, &self.changed);
+        self.scores = score(&self.costs, self.changed.iter().map(|(_, costs)| costs.as_slice()));
         self
+    }
+
+    /// The changes of the workload that would turn the answer.
+    pub fn turns(&self) -> Vec<Turn> {
+        let best = winner(&self.costs);
+        let turned = self.changed.iter().filter_map(|(change, costs)| {
+            let layout = winner(costs).filter(|layout| Some(*layout) != best)?;
+            Some(Turn { change: change.clone(), layout })
+        });
+        turned.collect()
     }
 }
 
@@ -93,19 +114,21 @@ pub fn economy(
     let demand = Demand::new(workload, rows.fold(0.0, f64::max), seconds);
     let costs = costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices));
     let mut changed = Vec::new();
-    for change in CHANGES {
-        for at in 0..workload.queries.len() {
+    for (weight, change) in CHANGES {
+        for (at, query) in workload.queries.iter().enumerate() {
             let mut answers = answers.clone();
             for answer in answers.iter_mut().filter_map(|answers| answers.get_mut(at)?.asked.as_mut()) {
-                answer.per_second *= change;
+                answer.per_second *= weight;
             }
-            changed.push(costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices)));
+            let costs = costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices));
+            changed.push((format!("{} were {change}", query.name), costs));
         }
     }
     let writes = Demand { writes_per_second: demand.writes_per_second * 10.0, ..demand };
-    changed.push(costs_of(comparison, &answers, &writes, Ranges::ByNodes, (workload, prices)));
-    changed.push(costs_of(comparison, &answers, &demand, Ranges::Many, (workload, prices)));
-    let scores = score(&costs, &changed);
+    let of = |demand, ranges| costs_of(comparison, &answers, demand, ranges, (workload, prices));
+    changed.push(("10 times as much were written".to_owned(), of(&writes, Ranges::ByNodes)));
+    changed.push(("keys were cut into 100 ranges".to_owned(), of(&demand, Ranges::Many)));
+    let scores = score(&costs, changed.iter().map(|(_, costs)| costs.as_slice()));
     Ok(Economy { demand, answers, costs, scores, changed })
 }
 

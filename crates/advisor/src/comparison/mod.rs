@@ -2,7 +2,11 @@
 
 mod answers;
 mod compare;
+mod compared;
+mod observe;
 
 pub(crate) use answers::value_columns;
-pub use answers::{Answer, Economy, economy};
-pub use compare::{Compared, Comparison, HottestRow, compare};
+pub use answers::{Answer, Economy, Turn, economy};
+pub use compare::{Comparison, compare};
+pub use compared::{Compared, HottestRow};
+pub(crate) use observe::{Extent, observe};

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use tidetable_runner::workload::Goal;
 
+use crate::cost::limits::Limits;
 use crate::error::{AdvisorError, Result};
 
 /// The file of this release.
@@ -28,6 +29,8 @@ pub struct Prices {
     pub storage: Storage,
     /// The part of the CPU of nodes to use.
     pub target: Target,
+    /// Quotas and limits; those of this release if the file has none.
+    pub limits: Limits,
 }
 
 /// A node: its price, and what it does of one kind alone.
@@ -73,7 +76,7 @@ impl Prices {
         let shown = path.unwrap_or_else(|| Path::new("prices.toml"));
         let failed = |reason: String| AdvisorError::Prices { path: shown.to_owned(), reason };
         let text = match path {
-            Some(path) => std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?,
+            Some(path) => with_limits(std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?),
             None => OWN.to_owned(),
         };
         let prices: Self = toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?;
@@ -106,6 +109,16 @@ impl Prices {
     }
 }
 
+/// A file of prices, with the limits of this release at its end if it has none.
+fn with_limits(mut text: String) -> String {
+    let has_limits = toml::from_str::<toml::Table>(&text).is_ok_and(|file| file.contains_key("limits"));
+    if let Some((_, limits)) = OWN.split_once("[limits]").filter(|_| !has_limits) {
+        text.push_str("\n[limits]");
+        text.push_str(limits);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +137,11 @@ mod tests {
             assert!(error.contains("p.toml"), "{error}");
         }
         assert!(Prices::load(Some(&folder.path().join("none.toml"))).is_err());
+        // A file of prices need not know the limits, and may.
+        let (prices, limits) = OWN.split_once("[limits]").unwrap();
+        std::fs::write(&path, prices).unwrap();
+        assert_eq!(Prices::load(Some(&path)).unwrap(), own);
+        std::fs::write(&path, format!("{prices}[limits]{}", limits.replace("families = 100", "families = 7"))).unwrap();
+        assert_eq!(Prices::load(Some(&path)).unwrap().limits.families, 7);
     }
 }

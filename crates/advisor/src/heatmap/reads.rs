@@ -7,7 +7,7 @@ use crate::error::{AdvisorError, Result};
 use crate::heatmap::map::Heatmap;
 use crate::heatmap::stored::{History, StoredTable};
 use crate::queries::{draw_specs, plan, records_fields};
-use crate::spread::{SliceWrites, WriteLog};
+use crate::spread::WriteLog;
 use crate::trial::{Draw, DrawCollector, DrawSpec};
 
 /// What a query reads, over its draws.
@@ -31,12 +31,12 @@ pub fn stored_reads(table: &StoredTable, query: &Query, width: Option<i64>) -> R
     let layout = table.snapshot.layout();
     let (spec, drawn) = draws(table, query)?;
     let planned = plan(layout, query, &spec.columns, &drawn)?;
-    let history = table.history()?;
-    let Some(writes) = history.log(width) else { return Ok(None) };
+    let Some(history) = table.history(width)? else { return Ok(None) };
     let ranges: Vec<&KeyRange> = planned.iter().flat_map(|draw| &draw.ranges).collect();
     let reads = reads_by_rank(table, &history, &ranges)?;
-    let log = read_log(&writes, &reads);
-    let map = Heatmap::of_log(&log, |name| table.each_name(&history, name))?;
+    let log = history.log.multiplied(&reads);
+    let mut map = Heatmap::of_log(&log);
+    table.name(&history, &mut map)?;
     Ok(Some(StoredReads { map, log, draws: planned.len() }))
 }
 
@@ -86,17 +86,4 @@ fn reads_by_rank(table: &StoredTable, history: &History, ranges: &[&KeyRange]) -
         reads.push(u32::try_from(begun.saturating_sub(ended)).unwrap_or(u32::MAX));
     })?;
     Ok(reads)
-}
-
-/// The writes, each as often as its row is read.
-fn read_log(writes: &WriteLog, reads: &[u32]) -> WriteLog {
-    let read = |(rank, rows): &(u32, u32)| {
-        let times = reads.get(*rank as usize).copied().unwrap_or_default();
-        (times > 0).then(|| (*rank, rows.saturating_mul(times)))
-    };
-    let slices = writes
-        .slices
-        .iter()
-        .map(|slice| SliceWrites { rows: slice.rows.iter().filter_map(read).collect(), new: slice.new.clone() });
-    WriteLog { axis: writes.axis, keys: writes.keys, slices: slices.collect() }
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::time::SECOND;
-use tidetable_layout::{KeyRange, Projection, StoredSchema};
-use tidetable_store::Snapshot;
+use tidetable_layout::{KeyRange, Layout, Projection, StoredSchema};
+use tidetable_store::{Snapshot, Sst};
 
 use crate::error::{AdvisorError, Result};
+use crate::heatmap::key_list::{KeyList, KeysAt};
+use crate::heatmap::map::Heatmap;
+use crate::heatmap::parts::key_parts;
 use crate::spread::{Axis, WriteLog};
 use crate::trial::Write;
-
-/// Bytes of row keys that are held, so that they need not be read a second time.
-const KEPT_KEYS: usize = 64 << 20;
 
 /// A loaded table, whose records tell when its rows were written.
 #[derive(Debug)]
@@ -33,9 +34,14 @@ impl StoredTable {
         Ok(Self { snapshot })
     }
 
-    /// Calls `visit` for each row key in order, with the seconds of its source rows, ascending: of the records of the group
-    /// that has the most of them in the row. Reads keys and timestamps, no values.
-    fn each_key(&self, mut visit: impl FnMut(&[u8], &[i64]) -> Result<()>) -> Result<()> {
+    /// Its layout.
+    pub fn layout(&self) -> &Layout {
+        self.snapshot.layout()
+    }
+
+    /// Calls `visit` for each row key of a key range in order, with the times of its source rows in microseconds, ascending: of
+    /// the records of the group that has the most of them in the row. Reads keys and timestamps, no values.
+    fn each_key(&self, keys: &KeyRange, mut visit: impl FnMut(&[u8], &[i64])) -> Result<()> {
         let schema = Arc::clone(self.snapshot.schema());
         let mut projection = Projection { groups: vec![None; schema.groups.len()] };
         for at in timed(&schema) {
@@ -46,43 +52,80 @@ impl StoredTable {
                 *group = Some(only_times);
             }
         }
-        let Some(range) = self.snapshot.whole(&KeyRange::all()) else { return Ok(()) };
-        let (mut key, mut seconds) = (Vec::new(), Vec::new());
+        let Some(range) = self.snapshot.whole(keys) else { return Ok(()) };
+        let (mut key, mut sorted) = (Vec::new(), Vec::new());
         for block in self.snapshot.scan(&range, &projection)? {
             let block = block?;
             let groups: Vec<_> = block.groups.iter().flatten().collect();
             for row in 0..block.keys.len() {
                 let fullest = groups.iter().max_by_key(|group| group.records(row).len());
-                let Some(times) = fullest.and_then(|group| group.timestamps.as_ref()?.get(group.records(row))) else {
-                    continue;
-                };
-                seconds.clear();
-                seconds.extend(times.iter().map(|time| time.div_euclid(SECOND)));
-                if seconds.is_empty() {
-                    continue;
+                let times = fullest.and_then(|group| group.timestamps.as_ref()?.get(group.records(row)));
+                let Some(mut times) = times.filter(|times| !times.is_empty()) else { continue };
+                if !times.is_sorted() {
+                    sorted.clear();
+                    sorted.extend_from_slice(times);
+                    sorted.sort_unstable();
+                    times = &sorted;
                 }
-                seconds.sort_unstable();
                 key.clear();
                 block.keys.write(row, &mut key);
-                visit(&key, &seconds)?;
+                visit(&key, times);
             }
         }
         Ok(())
     }
 
-    /// Reads keys and times, once.
+    /// First and last second of the source rows; `None` without any.
+    fn ends(&self, parts: &[KeyRange]) -> Result<Option<(i64, i64)>> {
+        if let Some(ends) = self.recorded_ends() {
+            return Ok(Some(ends));
+        }
+        let of_part = |part: &KeyRange| -> Result<Option<(i64, i64)>> {
+            let mut ends: Option<(i64, i64)> = None;
+            self.each_key(part, |_, times| ends = widest(ends, times.first().copied().zip(times.last().copied())))?;
+            Ok(ends)
+        };
+        let ends = parts.par_iter().map(of_part).try_reduce(|| None, |one, other| Ok(widest(one, other)))?;
+        Ok(ends.map(in_seconds))
+    }
+
+    /// The ends that the files record, if all that they hold is seen, and all of it counts.
+    fn recorded_ends(&self) -> Option<(i64, i64)> {
+        let version = self.snapshot.version();
+        let all_counts = timed(self.snapshot.schema()).count() == 1 && !self.snapshot.schema().upsert;
+        let hides = |sst: &Sst| sst.emptied || sst.multi_window.as_ref().is_some_and(|held| !held.without.is_empty());
+        let is_seen = version.tombstones.is_empty() && version.table.gc.is_empty();
+        if !all_counts || !is_seen || version.ssts().any(hides) {
+            return None;
+        }
+        let of_sst = version.ssts().map(|sst| sst.min_timestamp.zip(sst.max_timestamp));
+        of_sst.reduce(widest).flatten().map(in_seconds)
+    }
+
+    /// Reads keys and times, once, into slices at least `width` seconds wide; `None` if the table is empty.
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub(super) fn history(&self) -> Result<History> {
-        let mut history = History { keys: Some(KeyList::default()), ..History::default() };
-        self.each_key(|key, seconds| {
-            history.seconds.extend_from_slice(seconds);
-            history.ends.push(history.seconds.len());
-            history.keys = history.keys.take().and_then(|keys| keys.with(key));
-            Ok(())
-        })?;
-        Ok(history)
+    pub(super) fn history(&self, width: Option<i64>) -> Result<Option<History>> {
+        let parts = key_parts(&self.snapshot, rayon::current_num_threads())?;
+        let Some(ends) = self.ends(&parts)? else { return Ok(None) };
+        let axis = Axis::new(ends, width);
+        let of_part = |part: &KeyRange| {
+            let (mut log, mut keys) = (WriteLog::new(axis), Some(KeyList::default()));
+            self.each_key(part, |key, times| {
+                log.add_key(times.iter().map(|time| Write { second: time.div_euclid(SECOND), rows: 1 }));
+                keys = keys.take().and_then(|keys| keys.with(key));
+            })?;
+            Ok((log, keys))
+        };
+        let read = parts.par_iter().map(of_part).collect::<Result<Vec<_>>>()?;
+        let mut history = History { log: WriteLog::new(axis), keys: Some(KeyList::default()), parts: Vec::new() };
+        for (part, (log, keys)) in parts.into_iter().zip(read) {
+            history.parts.push((part, history.log.keys));
+            history.log.append(&log);
+            history.keys = history.keys.take().zip(keys).and_then(|(all, keys)| all.with_all(&keys));
+        }
+        Ok(Some(history))
     }
 
     /// Calls `visit` for each row key of `history`, in order.
@@ -92,13 +135,34 @@ impl StoredTable {
     pub(super) fn each_name(&self, history: &History, mut visit: impl FnMut(&[u8])) -> Result<()> {
         match &history.keys {
             Some(keys) => keys.each(visit),
-            None => self.each_key(|key, _| {
-                visit(key);
-                Ok(())
-            })?,
+            None => self.each_key(&KeyRange::all(), |key, _| visit(key))?,
         }
         Ok(())
     }
+
+    /// Sets the names of the buckets of a map of `history`.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub(super) fn name(&self, history: &History, map: &mut Heatmap) -> Result<()> {
+        let ranks = map.first_ranks();
+        let mut names = KeysAt::new(&ranks);
+        self.each_name(history, |key| names.see(key))?;
+        map.buckets = names.into_keys();
+        Ok(())
+    }
+}
+
+/// The least and the greatest of both.
+fn widest(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
+    }
+}
+
+fn in_seconds((first, last): (i64, i64)) -> (i64, i64) {
+    (first.div_euclid(SECOND), last.div_euclid(SECOND))
 }
 
 /// Groups whose records have times.
@@ -108,79 +172,12 @@ pub(super) fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
 }
 
 /// When the rows of a table were written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct History {
-    /// Of all source rows, key after key.
-    seconds: Vec<i64>,
-    /// For each key, the end of its seconds.
-    ends: Vec<usize>,
+    /// The writes.
+    pub(super) log: WriteLog,
     /// `None` if they are too many to be held.
     keys: Option<KeyList>,
-}
-
-impl History {
-    /// The writes, in slices at least `width` seconds wide; `None` without rows.
-    pub(super) fn log(&self, width: Option<i64>) -> Option<WriteLog> {
-        let (first, last) = (self.seconds.iter().min()?, self.seconds.iter().max()?);
-        let mut log = WriteLog::new(Axis::new((*first, *last), width));
-        let (mut start, mut writes) = (0, Vec::new());
-        for end in &self.ends {
-            let own = self.seconds.get(start..*end).unwrap_or_default();
-            writes.clear();
-            writes.extend(own.iter().map(|second| Write { second: *second, rows: 1 }));
-            log.add_key(&writes);
-            start = *end;
-        }
-        Some(log)
-    }
-}
-
-/// Row keys, one after the other.
-#[derive(Debug, Default)]
-struct KeyList {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl KeyList {
-    /// With one more; `None` if it would be too long.
-    fn with(mut self, key: &[u8]) -> Option<Self> {
-        self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
-        (self.bytes.len() + self.ends.len() * size_of::<usize>() <= KEPT_KEYS).then_some(self)
-    }
-
-    fn each(&self, mut visit: impl FnMut(&[u8])) {
-        let mut start = 0;
-        for end in &self.ends {
-            visit(self.bytes.get(start..*end).unwrap_or_default());
-            start = *end;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_held_up_to_a_limit() {
-        let mut keys = KeyList::default();
-        for key in [&b"a"[..], b"", b"bc"] {
-            keys = keys.with(key).unwrap();
-        }
-        let mut seen = Vec::new();
-        keys.each(|key| seen.push(key.to_vec()));
-        assert_eq!(seen, [&b"a"[..], b"", b"bc"]);
-        assert!(keys.with(&vec![0; KEPT_KEYS]).is_none());
-    }
-
-    #[test]
-    fn a_history_is_a_log() {
-        let history = History { seconds: vec![5, 5, 9, 7], ends: vec![3, 4], keys: None };
-        let log = history.log(Some(1)).unwrap();
-        assert_eq!((log.keys, log.axis.start, log.axis.slices, log.total()), (2, 5, 5, 4));
-        assert_eq!((&log.slices[0].rows[..], &log.slices[2].rows[..]), (&[(0, 2)][..], &[(1, 1)][..]));
-        assert!(History::default().log(None).is_none());
-    }
+    /// Key ranges that share no row, ascending, with the rank of the first key of each.
+    pub(super) parts: Vec<(KeyRange, u32)>,
 }

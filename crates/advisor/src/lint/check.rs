@@ -3,6 +3,8 @@
 use tidetable_runner::Job;
 use tidetable_runner::job::Table;
 
+use crate::cost::Prices;
+
 use super::facts::DataFacts;
 use super::finding::Finding;
 use super::found::Found;
@@ -28,14 +30,19 @@ impl Report {
 
 /// Checks tables each by itself, as if it were the only one of the job: alternatives, of which one will be chosen. `text` is
 /// that of the file which declares them.
-pub fn lint_apart(job: &Job, tables: &[Table], text: &str, data: Option<&DataFacts>) -> Vec<Report> {
+pub fn lint_apart(
+    job: &Job,
+    (tables, text): (&[Table], &str),
+    data: Option<&DataFacts>,
+    prices: &Prices,
+) -> Vec<Report> {
     let alone = |table: &Table| Job { tables: vec![table.clone()], text: text.to_owned(), ..job.clone() };
-    tables.iter().map(|table| lint(&alone(table), data)).collect()
+    tables.iter().map(|table| lint(&alone(table), data, prices)).collect()
 }
 
-/// Checks the tables of a job against all rules; those that need data are silent without.
-pub fn lint(job: &Job, data: Option<&DataFacts>) -> Report {
-    let subject = JobSubject::new(job, data, RULES.iter().map(|rule| rule.id).collect());
+/// Checks the tables of a job against all rules; those that need data are silent without. The limits are those of `prices`.
+pub fn lint(job: &Job, data: Option<&DataFacts>, prices: &Prices) -> Report {
+    let subject = JobSubject::new(job, data, prices, RULES.iter().map(|rule| rule.id).collect());
     let mut all: Vec<Finding> = Vec::new();
     for rule in RULES {
         all.extend(found_by(rule, &subject).into_iter().map(|found| Finding::new(rule, found, job)));

@@ -43,6 +43,8 @@ pub struct TableFacts {
     pub longest_row: RowFacts,
     /// What later source rows replaced.
     pub overwritten: Overwritten,
+    /// Source rows that can be repeats, equal to an earlier one in all columns; `None` if that is not known.
+    pub repeated: Option<u64>,
     /// Bytes as cells if the cells of an event were one message in each family.
     pub message_bytes: u64,
     /// Most versions of a column of a row.

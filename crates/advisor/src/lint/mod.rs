@@ -31,3 +31,4 @@ pub use rule::{Needs, Rule, Severity};
 pub use rules::RULES;
 pub use sarif::sarif;
 pub use survey::{survey, survey_compared};
+pub(crate) use visit::Survey;

@@ -9,6 +9,8 @@ use tidetable_runner::Job;
 use tidetable_runner::job::Table;
 use tidetable_store::GcRule;
 
+use crate::cost::Prices;
+
 use super::facts::{DataFacts, TableFacts};
 use super::found::Edit;
 
@@ -22,13 +24,15 @@ pub(crate) struct JobSubject<'a> {
     pub(crate) tables: Vec<TableSubject<'a>>,
     /// Ids of all rules.
     pub(crate) rules: Vec<&'static str>,
+    /// Limits and capacities.
+    pub(crate) prices: &'a Prices,
 }
 
 impl<'a> JobSubject<'a> {
-    pub(crate) fn new(job: &'a Job, data: Option<&'a DataFacts>, rules: Vec<&'static str>) -> Self {
+    pub(crate) fn new(job: &'a Job, data: Option<&'a DataFacts>, prices: &'a Prices, rules: Vec<&'static str>) -> Self {
         let facts = |name: &str| data.and_then(|data| data.table(name));
-        let tables = job.tables.iter().map(|table| TableSubject::new(job, table, facts(&table.spec.name)));
-        Self { job, tables: tables.collect(), rules }
+        let tables = job.tables.iter().map(|table| TableSubject::new((job, prices), table, facts(&table.spec.name)));
+        Self { job, tables: tables.collect(), rules, prices }
     }
 }
 
@@ -36,6 +40,8 @@ impl<'a> JobSubject<'a> {
 #[derive(Debug)]
 pub(crate) struct TableSubject<'a> {
     pub(crate) job: &'a Job,
+    /// Limits and capacities.
+    pub(crate) prices: &'a Prices,
     pub(crate) table: &'a Table,
     /// Its data; `None` without.
     pub(crate) facts: Option<&'a TableFacts>,
@@ -82,7 +88,7 @@ impl KeyField {
 }
 
 impl<'a> TableSubject<'a> {
-    fn new(job: &'a Job, table: &'a Table, facts: Option<&'a TableFacts>) -> Self {
+    fn new((job, prices): (&'a Job, &'a Prices), table: &'a Table, facts: Option<&'a TableFacts>) -> Self {
         let parts = template_parts(&table.spec.row_key);
         let kind_of = |name: &str| {
             let fields = &table.layout.source().fields;
@@ -100,7 +106,7 @@ impl<'a> TableSubject<'a> {
             })
         });
         let fields = fields.collect();
-        Self { job, table, facts, parts, fields }
+        Self { job, prices, table, facts, parts, fields }
     }
 
     pub(crate) fn name(&self) -> &'a str {

@@ -30,21 +30,23 @@ struct KeyColumn {
     is_text: bool,
     /// First second and rows, by value.
     values: HashMap<Vec<u8>, (i64, u64)>,
+    /// The value of the row before, with the rows that are not yet counted: neighbours mostly have the same.
+    last: Option<(Vec<u8>, i64, u64)>,
     complete: bool,
 }
 
 /// What is known so far.
-pub(super) struct Survey<'a> {
+pub(crate) struct Survey<'a> {
     layout: &'a Layout,
     axis: Axis,
     facts: TableFacts,
     columns: Vec<KeyColumn>,
     /// Hashes of the pairs of values of adjacent columns of text: (index of the left one, pairs).
     pairs: Vec<(usize, HashSet<u128>)>,
-    /// Sets of families that a row has.
-    together: BTreeSet<Vec<String>>,
+    /// Sets of families that a row has: for each family of the layout, whether it is there.
+    together: BTreeSet<Vec<bool>>,
     /// Of the row that is being read: its families, and the timestamps of its cells.
-    families: BTreeSet<String>,
+    families: Vec<bool>,
     timestamps: Vec<i64>,
     /// Most source rows in one second of a row.
     most_in_second: u64,
@@ -59,7 +61,7 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn new(encoded: &'a TrialTable, axis: Axis) -> Self {
+    pub(crate) fn new(encoded: &'a TrialTable, axis: Axis) -> Self {
         let layout = &encoded.layout;
         let kind_of = |name: &str| {
             let mut fields = layout.source().fields.iter();
@@ -73,7 +75,8 @@ impl<'a> Survey<'a> {
             let asked = !matches!(kind, FieldType::Timestamp | FieldType::Date)
                 && !matches!(form, FieldForm::Hash | FieldForm::Salt(_) | FieldForm::BigEndian);
             let is_text = kind == FieldType::Text;
-            asked.then(|| KeyColumn { part, name: name.clone(), is_text, values: HashMap::new(), complete: true })
+            let (values, last) = (HashMap::new(), None);
+            asked.then(|| KeyColumn { part, name: name.clone(), is_text, values, last, complete: true })
         });
         let columns: Vec<KeyColumn> = columns.collect();
         let adjacent = columns.windows(2).enumerate().filter_map(|(at, pair)| match pair {
@@ -84,6 +87,7 @@ impl<'a> Survey<'a> {
         let facts = TableFacts {
             name: encoded.name.clone(),
             source_rows: encoded.stats.rows_accepted,
+            repeated: encoded.repeated,
             ..TableFacts::default()
         };
         Self {
@@ -93,7 +97,7 @@ impl<'a> Survey<'a> {
             columns,
             pairs,
             together: BTreeSet::new(),
-            families: BTreeSet::new(),
+            families: vec![false; layout.spec().families.len()],
             timestamps: Vec::new(),
             most_in_second: 0,
             field_bytes: 0,
@@ -110,17 +114,8 @@ impl<'a> Survey<'a> {
         let first = row.writes.first().map_or(0, |write| write.second);
         let rows: u64 = row.writes.iter().map(|write| write.rows).sum();
         for column in &mut self.columns {
-            let Some(value) = parts.get(column.part) else { continue };
-            let has_room = column.values.len() < MOST_VALUES;
-            match column.values.get_mut(*value) {
-                Some((seen, count)) => {
-                    *seen = first.min(*seen);
-                    *count += rows;
-                }
-                None if has_room => {
-                    column.values.insert(value.to_vec(), (first, rows));
-                }
-                None => column.complete = false,
+            if let Some(value) = parts.get(column.part) {
+                column.see(value, first, rows);
             }
         }
         for (at, seen) in &mut self.pairs {
@@ -139,8 +134,10 @@ impl<'a> Survey<'a> {
         if self.times.is_empty() {
             return;
         }
-        self.times.sort_unstable();
-        self.times.dedup();
+        if self.times.len() > 1 {
+            self.times.sort_unstable();
+            self.times.dedup();
+        }
         self.events.push((self.column.0.len(), self.times.len()));
         self.times.clear();
     }
@@ -149,19 +146,26 @@ impl<'a> Survey<'a> {
         let seconds = |write: Option<&Write>| write.map_or(0, |write| write.second);
         let (first, last) = (seconds(row.writes.first()), seconds(row.writes.last()));
         let middle = (first + (last - first) / 2) * SECOND;
-        let slices = row.writes.chunk_by(|one, next| self.axis.slice_of(one.second) == self.axis.slice_of(next.second));
-        let distinct = row.writes.chunk_by(|one, next| one.second == next.second);
+        let (mut distinct, mut slices, mut most) = (0, 0, 0);
+        let (mut second, mut slice) = (None, 0..0);
+        for write in row.writes {
+            if !slice.contains(&write.second) {
+                slice = self.axis.slice_with(write.second).1;
+                slices += 1;
+            }
+            distinct += u64::from(second.replace(write.second) != Some(write.second));
+            most = write.rows.max(most);
+        }
         let seen = RowFacts {
-            key: row.key.to_vec(),
+            key: Vec::new(),
             bytes: row.bytes.total(),
             cells: row.cells,
             later_cells: self.timestamps.iter().filter(|time| **time > middle).count() as u64,
-            seconds: distinct.count() as u64,
-            slices: slices.count() as u64,
+            seconds: distinct,
+            slices,
             span: (last - first) * SECOND,
             last: last * SECOND,
         };
-        let most = row.writes.iter().map(|write| write.rows).max().unwrap_or_default();
         let facts = &mut self.facts;
         if most > self.most_in_second {
             self.most_in_second = most;
@@ -174,21 +178,20 @@ impl<'a> Survey<'a> {
             (&mut facts.fullest_row, |row: &RowFacts| row.cells),
         ] {
             if number(&seen) > number(kept) {
-                *kept = seen.clone();
+                *kept = RowFacts { key: row.key.to_vec(), ..seen.clone() };
             }
         }
     }
 
-    pub(super) fn finish(self) -> TableFacts {
-        let declared: Vec<&String> = self.layout.spec().families.iter().map(|family| &family.name).collect();
-        let meet =
-            |one: &String, other: &String| self.together.iter().any(|row| row.contains(one) && row.contains(other));
-        let filled = |family: &String| self.together.iter().any(|row| row.contains(family));
+    pub(crate) fn finish(self) -> TableFacts {
+        let declared = &self.layout.spec().families;
+        let has = |row: &Vec<bool>, family: usize| row.get(family).copied().unwrap_or_default();
+        let meet = |one, other| self.together.iter().any(|row| has(row, one) && has(row, other));
         let mut apart = Vec::new();
         for (at, one) in declared.iter().enumerate() {
-            for other in declared.iter().skip(at + 1) {
-                if filled(one) && filled(other) && !meet(one, other) {
-                    apart.push(((*one).clone(), (*other).clone()));
+            for (other_at, other) in declared.iter().enumerate().skip(at + 1) {
+                if meet(at, at) && meet(other_at, other_at) && !meet(at, other_at) {
+                    apart.push((one.name.clone(), other.name.clone()));
                 }
             }
         }
@@ -205,7 +208,33 @@ impl<'a> Survey<'a> {
 }
 
 impl KeyColumn {
-    fn finish(self) -> FieldFacts {
+    fn see(&mut self, value: &[u8], first: i64, rows: u64) {
+        match &mut self.last {
+            Some((last, seen, count)) if last == value => {
+                *seen = first.min(*seen);
+                *count += rows;
+            }
+            _ => {
+                self.count_last();
+                self.last = Some((value.to_vec(), first, rows));
+            }
+        }
+    }
+
+    fn count_last(&mut self) {
+        let Some((value, first, rows)) = self.last.take() else { return };
+        if let Some((seen, count)) = self.values.get_mut(&value) {
+            *seen = first.min(*seen);
+            *count += rows;
+        } else if self.values.len() < MOST_VALUES {
+            self.values.insert(value, (first, rows));
+        } else {
+            self.complete = false;
+        }
+    }
+
+    fn finish(mut self) -> FieldFacts {
+        self.count_last();
         let values = self.values.into_iter().map(|(text, (first, rows))| ValueFacts {
             text: String::from_utf8_lossy(&text).into_owned(),
             rows,
@@ -224,19 +253,20 @@ impl Visitor for Survey<'_> {
             let column = format!("{}:{}", cell.family, String::from_utf8_lossy(cell.qualifier));
             self.facts.largest_cell = CellFacts { key: cell.row_key.to_vec(), column, bytes };
         }
-        if !self.families.contains(cell.family) {
-            self.families.insert(cell.family.to_owned());
-        }
         if cell.timestamp > 0 {
             self.timestamps.push(cell.timestamp);
         }
         let same = self.versions > 0 && self.column.0 == cell.family && self.column.1 == cell.qualifier;
         if !same {
-            if self.column.0 != cell.family {
+            if self.column.0 != cell.family || self.times.is_empty() {
                 self.end_family();
+                self.column.0.clear();
+                self.column.0.push_str(cell.family);
+                let at = self.layout.spec().families.iter().position(|family| family.name == cell.family);
+                if let Some(filled) = at.and_then(|at| self.families.get_mut(at)) {
+                    *filled = true;
+                }
             }
-            self.column.0.clear();
-            self.column.0.push_str(cell.family);
             self.column.1.clear();
             self.column.1.extend_from_slice(cell.qualifier);
             self.versions = 0;
@@ -263,13 +293,12 @@ impl Visitor for Survey<'_> {
             if row.key.len() > self.facts.longest_key.len() {
                 self.facts.longest_key = row.key.to_vec();
             }
-            let families: Vec<String> = std::mem::take(&mut self.families).into_iter().collect();
-            if !self.together.contains(&families) {
-                self.together.insert(families);
+            if !self.together.contains(&self.families) {
+                self.together.insert(self.families.clone());
             }
         }
         self.see_row(row);
-        self.families.clear();
+        self.families.fill(false);
         self.timestamps.clear();
         self.events.clear();
         self.times.clear();

@@ -1,12 +1,12 @@
 //! Rows, cells and bytes of a layout.
 
-use tidetable_layout::Group;
+use tidetable_layout::{Block, Group};
 use tidetable_sql::CellRef;
 
 use crate::error::Result;
 use crate::measure::distribution::{Distribution, Quantiles};
 use crate::measure::packed::{PackedSize, Packer};
-use crate::trial::{Overwritten, PartBytes, Row, TrialTable, Visitor};
+use crate::trial::{Overwritten, PartBytes, Replaceable, Row, TrialTable, Visitor};
 
 /// What a layout holds. Of a sample, unless scaled.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,33 +61,14 @@ pub struct LargestRow {
 /// # Errors
 /// If the encoded layout cannot be read.
 pub fn measure(table: &TrialTable, packs: bool) -> Result<Measured> {
-    let packer = if packs { Some(Packer::new()?) } else { None };
-    let rewrites = table.layout.stored().groups.iter().any(Group::keeps_duplicates);
-    let mut counts = Counts { packer, rewrites, ..Counts::default() };
+    let mut counts = Counts::new(table, packs)?;
     table.visit(&mut counts)?;
-    let Counts { packer, rows, cells, bytes, bytes_written, cells_a_row, bytes_a_row, versions, largest, .. } = counts;
-    Ok(Measured {
-        layout: table.name.clone(),
-        factor: table.factor,
-        source_rows: table.stats.rows_accepted,
-        rejected: table.stats.rows_rejected,
-        rows,
-        cells,
-        bytes,
-        bytes_written,
-        packed: packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
-        cells_a_row: cells_a_row.quantiles(),
-        bytes_a_row: bytes_a_row.quantiles(),
-        largest_row: largest,
-        versions_a_column: versions.quantiles(),
-        overwritten: table.overwritten()?,
-        own_bytes: table.own_bytes()?,
-        seconds: table.seconds,
-    })
+    counts.finish()
 }
 
-#[derive(Default)]
-struct Counts {
+/// Counts the cells and rows of a layout.
+pub(crate) struct Counts<'a> {
+    table: &'a TrialTable,
     packer: Option<Packer>,
     rows: u64,
     cells: u64,
@@ -103,9 +84,56 @@ struct Counts {
     family: String,
     qualifier: Vec<u8>,
     held: u64,
+    /// The columns that source rows can replace, and what is held of them.
+    columns: Vec<(usize, Vec<usize>)>,
+    replaceable: Replaceable,
 }
 
-impl Counts {
+impl<'a> Counts<'a> {
+    pub(crate) fn new(table: &'a TrialTable, packs: bool) -> Result<Self> {
+        Ok(Self {
+            table,
+            packer: if packs { Some(Packer::new()?) } else { None },
+            rows: 0,
+            cells: 0,
+            bytes: PartBytes::default(),
+            rewrites: table.layout.stored().groups.iter().any(Group::keeps_duplicates),
+            bytes_written: 0,
+            cells_a_row: Distribution::default(),
+            bytes_a_row: Distribution::default(),
+            versions: Distribution::default(),
+            largest: LargestRow::default(),
+            family: String::new(),
+            qualifier: Vec::new(),
+            held: 0,
+            columns: table.replaceable_columns(),
+            replaceable: Replaceable::default(),
+        })
+    }
+
+    /// What was counted, after the last row.
+    pub(crate) fn finish(self) -> Result<Measured> {
+        let table = self.table;
+        Ok(Measured {
+            layout: table.name.clone(),
+            factor: table.factor,
+            source_rows: table.stats.rows_accepted,
+            rejected: table.stats.rows_rejected,
+            rows: self.rows,
+            cells: self.cells,
+            bytes: self.bytes,
+            bytes_written: self.bytes_written,
+            packed: self.packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
+            cells_a_row: self.cells_a_row.quantiles(),
+            bytes_a_row: self.bytes_a_row.quantiles(),
+            largest_row: self.largest,
+            versions_a_column: self.versions.quantiles(),
+            overwritten: table.overwritten(Some(self.replaceable))?,
+            own_bytes: table.own_bytes()?,
+            seconds: table.seconds,
+        })
+    }
+
     fn end_column(&mut self) {
         if self.held > 0 {
             self.versions.add(self.held);
@@ -114,7 +142,11 @@ impl Counts {
     }
 }
 
-impl Visitor for Counts {
+impl Visitor for Counts<'_> {
+    fn block(&mut self, block: &Block) {
+        self.replaceable.add_block(&self.table.layout, &self.columns, block);
+    }
+
     fn cell(&mut self, cell: &CellRef<'_>) -> Result<()> {
         // Versions of a column come one after the other.
         if self.held > 0 && (self.qualifier != cell.qualifier || self.family != cell.family) {

@@ -5,5 +5,6 @@ mod measured;
 mod packed;
 
 pub use distribution::{Distribution, Quantiles};
+pub(crate) use measured::Counts;
 pub use measured::{LargestRow, Measured, measure};
 pub use packed::PackedSize;

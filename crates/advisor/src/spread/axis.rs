@@ -1,5 +1,7 @@
 //! The time axis: slices of equal width.
 
+use std::ops::Range;
+
 use crate::trial::Trial;
 
 /// Most slices of an axis.
@@ -62,6 +64,13 @@ impl Axis {
     pub fn slice_of(&self, second: i64) -> usize {
         let slice = (second - self.start).div_euclid(self.width);
         usize::try_from(slice).unwrap_or(0).min(self.slices.saturating_sub(1))
+    }
+
+    /// The slice of a second, and the seconds that are in it; beyond the ends only this second.
+    pub fn slice_with(&self, second: i64) -> (usize, Range<i64>) {
+        let slice = self.slice_of(second);
+        let seconds = self.start_of(slice)..self.start_of(slice + 1);
+        (slice, if seconds.contains(&second) { seconds } else { second..second + 1 })
     }
 
     /// Start of a slice, seconds since the epoch.

@@ -21,9 +21,11 @@ pub(super) fn fullest(known: &KnownKeys, ranges: u32, rows: &[(u32, u32)]) -> u6
 /// The same with the cuts that make it least, knowing the rows.
 pub(super) fn fullest_in_hindsight(ranges: u32, rows: &[(u32, u32)]) -> u64 {
     let total: u64 = rows.iter().map(|(_, count)| u64::from(*count)).sum();
-    let mut low = rows.iter().map(|(_, count)| u64::from(*count)).max().unwrap_or(0);
-    low = low.max(total.div_ceil(u64::from(ranges)));
-    let mut high = total;
+    let most = rows.iter().map(|(_, count)| u64::from(*count)).max().unwrap_or(0);
+    let mean = total.div_ceil(u64::from(ranges));
+    let mut low = most.max(mean);
+    // A range that the next key would fill beyond this has a mean share at least: so many ranges suffice.
+    let mut high = total.min(mean + most);
     let fits = |limit: u64| {
         let (mut used, mut here) = (1, 0);
         for (_, count) in rows {

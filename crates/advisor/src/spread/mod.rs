@@ -13,4 +13,5 @@ mod write_log;
 
 pub use axis::{Axis, parse_slice};
 pub use shares::{HotRow, Shares, Spread, spread};
-pub use write_log::{SliceWrites, WriteLog};
+pub use write_log::{SliceWrite, WriteLog};
+pub(crate) use write_log::{put_varint, take_varint};

@@ -1,8 +1,7 @@
 //! The pass over the inputs.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 use tidetable_layout::Layout;
@@ -20,6 +19,7 @@ use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
 use crate::trial::rejects::{Rejects, TrialReject};
+use crate::trial::repeats::RepeatCounter;
 use crate::trial::table::TrialTable;
 
 /// Options of a trial.
@@ -108,14 +108,19 @@ fn load_source(
         return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0)).into());
     }
     let entity = entity(candidates);
+    let repeats = RepeatCounter::default();
+    let takes_all = |candidate: &&Candidate| candidate.filter.is_empty();
+    let first_of_all = candidates.iter().position(takes_all);
     let filters: Vec<SampleFilter<'_>> = candidates
         .iter()
-        .map(|candidate| SampleFilter {
+        .enumerate()
+        .map(|(at, candidate)| SampleFilter {
             inner: &candidate.filter,
             sample: options.sample,
             entity: &entity,
-            seen: AtomicU64::new(0),
-            kept: AtomicU64::new(0),
+            time: &counter.time,
+            counts: Mutex::default(),
+            repeats: (Some(at) == first_of_all).then_some(&repeats),
         })
         .collect();
     let mut prepared = Vec::with_capacity(compiled.len());
@@ -143,16 +148,17 @@ fn load_source(
         return Err(stopped.into());
     }
     let loaded = loaded?;
+    let repeated = first_of_all.map(|_| repeats.finish());
     let mut tables = Vec::with_capacity(loaded.len());
     for (((compiled, (table, base, _)), filter), loaded) in compiled.iter().zip(prepared).zip(&filters).zip(loaded) {
         let version = table.commit(base, &loaded.edit, &ids, 0)?;
         let snapshot = Snapshot::new(table, Arc::new(version))?;
-        let [seen, kept] = [&filter.seen, &filter.kept].map(|count| count.load(Ordering::Relaxed));
-        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, loaded.stats)?.sampled(
-            options.sample,
-            seen,
-            kept,
-        ));
+        let mut counts = *filter.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        // What the rows that a layout does not take repeat is not known.
+        let same_rows = filter.inner.is_empty() && loaded.stats.rows_rejected == 0;
+        counts.repeated = repeated.filter(|_| same_rows);
+        let sample = (options.sample, counts);
+        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, loaded.stats, sample)?);
     }
     Ok(tables)
 }

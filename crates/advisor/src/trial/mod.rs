@@ -10,8 +10,10 @@ mod entity;
 mod load;
 mod prepare;
 mod rejects;
+mod repeats;
 mod stored;
 mod table;
+mod visit;
 
 pub use candidate::Candidate;
 pub use draws::{Draw, DrawSpec};
@@ -20,4 +22,6 @@ pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
 pub use rejects::TrialReject;
 pub use stored::Overwritten;
-pub use table::{PartBytes, Row, TrialTable, Visitor, Write};
+pub(crate) use stored::Replaceable;
+pub use table::{PartBytes, TrialTable};
+pub use visit::{Row, Visitor, Write};

@@ -1,12 +1,11 @@
 //! Preparation of rows for a trial: the columns of the counter, and the sample.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
 };
-use arrow::compute::filter_record_batch;
+use arrow::compute::{filter_record_batch, max, min};
 use arrow::datatypes::{DataType, Field, Schema, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use tidetable_layout::FieldType;
@@ -17,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::trial::counter::Counter;
 use crate::trial::draws::DrawCollector;
+use crate::trial::repeats::RepeatCounter;
 
 /// Separates the fields of an entity.
 const BETWEEN: u8 = 0;
@@ -69,17 +69,45 @@ pub(super) struct SampleFilter<'a> {
     pub(super) sample: Option<Sample>,
     /// Names of the columns that make the entity.
     pub(super) entity: &'a [String],
+    /// Name of the event time.
+    pub(super) time: &'a str,
+    pub(super) counts: Mutex<FilterCounts>,
+    /// Counts repeated rows, in one of the filters that keep the same rows.
+    pub(super) repeats: Option<&'a RepeatCounter>,
+}
+
+/// What a filter saw.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FilterCounts {
     /// Rows before the sample was taken.
-    pub(super) seen: AtomicU64,
+    pub(super) seen: u64,
     /// Rows in the sample.
-    pub(super) kept: AtomicU64,
+    pub(super) kept: u64,
+    /// Their least and greatest event time, microseconds.
+    pub(super) times: Option<(i64, i64)>,
+    /// How many of them can be repeats, if that is known.
+    pub(super) repeated: Option<u64>,
+}
+
+impl SampleFilter<'_> {
+    fn count(&self, seen: usize, kept: &RecordBatch) {
+        let times = kept.column_by_name(self.time).and_then(|times| times.as_primitive_opt());
+        let ends = times.and_then(|times: &PrimitiveArray<TimestampMicrosecondType>| min(times).zip(max(times)));
+        // Counting does not unwind, so poisoned counts are right.
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.seen += seen as u64;
+        counts.kept += kept.num_rows() as u64;
+        counts.times = match (counts.times, ends) {
+            (Some(own), Some(ends)) => Some((own.0.min(ends.0), own.1.max(ends.1))),
+            (own, ends) => own.or(ends),
+        };
+    }
 }
 
 impl Prepare for SampleFilter<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
         let rows = prepared.batch.num_rows();
-        self.seen.fetch_add(rows as u64, Ordering::Relaxed);
         if let Some(sample) = self.sample {
             let keep = chosen(&prepared.batch, self.entity, sample);
             prepared.rows =
@@ -87,7 +115,10 @@ impl Prepare for SampleFilter<'_> {
             prepared.batch = filter_record_batch(&prepared.batch, &keep)?;
             prepared.filtered += (rows - prepared.batch.num_rows()) as u64;
         }
-        self.kept.fetch_add(prepared.batch.num_rows() as u64, Ordering::Relaxed);
+        self.count(rows, &prepared.batch);
+        if let Some(repeats) = self.repeats {
+            repeats.look(&prepared.batch);
+        }
         Ok(prepared)
     }
 }

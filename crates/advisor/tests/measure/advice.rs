@@ -46,7 +46,7 @@ fn best(job: &str, queries: &str) -> (String, f64, f64) {
     let specs = draw_specs(&workload.queries, &first.schema).unwrap();
     let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
     let trial = Trial::load(&whole, &storage, &candidates, &options).unwrap();
-    let comparison = compare(&trial, None).unwrap();
+    let comparison = compare(&trial, None, false).unwrap();
     let economy = economy(&trial, &comparison, &workload, &specs, &prices).unwrap();
     let servable = economy.costs.iter().filter(|cost| cost.unservable.is_none() && !cost.is_sequential);
     let least = servable.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);

@@ -17,6 +17,9 @@ pub struct Lint {
     /// With --data: queries that will be asked, for the rules that need them
     #[arg(long, requires = "data", value_name = "FILE")]
     pub queries: Option<PathBuf>,
+    /// File of prices, capacities and limits instead of those of this release
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// Exit with 3 if a finding is at least as grave
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,

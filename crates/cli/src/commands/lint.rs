@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
+use tidetable_advisor::cost::Prices;
 use tidetable_advisor::lint::{DataFacts, Finding, RULES, Report, Severity, lint as find, sarif, survey};
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
@@ -27,7 +28,8 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
     let project = project(global)?;
     let job = Job::load(&project, name)?;
     let data = if args.data { Some(data_of(&project, &job, args.queries.as_deref())?) } else { None };
-    let report = find(&job, data.as_ref());
+    let prices = Prices::load(args.prices.as_deref())?;
+    let report = find(&job, data.as_ref(), &prices);
     let path = job.shown_path.display().to_string();
     let mut out = stdout();
     match global.output {
@@ -42,7 +44,7 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
         }
     }
     out.flush()?;
-    print_message(global, &summary(&report, &path));
+    print_message(global, &summary(&report, &path, &prices.limits.date));
     let least = match args.deny {
         None => return Ok(()),
         Some(Deny::Warn) => Severity::Warn,
@@ -70,8 +72,8 @@ fn data_of(project: &Project, job: &Job, queries: Option<&Path>) -> Result<DataF
     Ok(survey(job, &trial, workload.as_ref().map(|workload| (workload, draws.as_slice())))?)
 }
 
-/// `2 errors, 1 warning and 3 notes in jobs/x/job.toml; 1 silenced`
-fn summary(report: &Report, path: &str) -> String {
+/// `2 errors, 1 warning and 3 notes in jobs/x/job.toml; 1 silenced; limits of 2026-11-22`
+fn summary(report: &Report, path: &str, limits: &str) -> String {
     let of = |severity: Severity, noun: &str| {
         let number = report.findings.iter().filter(|finding| finding.severity == severity).count();
         count(number as u64, noun)
@@ -82,7 +84,7 @@ fn summary(report: &Report, path: &str) -> String {
         0 => String::new(),
         number => format!("; {} silenced", count(number as u64, "finding")),
     };
-    format!("{errors}, {warnings} and {notes} in {path}{silenced}")
+    format!("{errors}, {warnings} and {notes} in {path}{silenced}; limits of {limits}")
 }
 
 /// A finding for people: the line, what is wrong with it, why, and the changed line.

@@ -94,6 +94,7 @@ const COST: &[Key] = &[
     key("bytes_seen_per_second", Number, "bytes that queries see a second"),
     key("writes_per_second", Number, "source rows written a second"),
     key("kept_rows", Number, "source rows that are kept"),
+    key("scale_factor", Number, "the same, as a multiple of the rows that were measured"),
     key("currency", Text, "of the prices"),
     key("prices_date", Text, "when they were the list prices"),
     key("region", Text, "where"),

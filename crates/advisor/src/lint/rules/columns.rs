@@ -9,8 +9,6 @@ use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, GARBAGE, Needs, QUOTAS, Rule, Severity};
 use crate::lint::subject::TableSubject;
 
-/// Families of a table that the limits page advises at most.
-const FAMILIES_ADVISED: usize = 100;
 /// Bytes of family and qualifier from which on names weigh more than most values.
 const NAME_ADVISED: f64 = 20.0;
 /// Part of the bytes that messages must save.
@@ -29,12 +27,12 @@ pub(super) static FAMILIES: Rule = Rule {
 };
 
 fn families(table: &TableSubject<'_>) -> Vec<Found> {
-    let count = table.table.spec.families.len();
-    if count <= FAMILIES_ADVISED {
+    let (count, advised) = (table.table.spec.families.len() as u64, table.prices.limits.families);
+    if count <= advised {
         return Vec::new();
     }
     let found = Found::new(Severity::Warn, table.at(), format!("{count} families"));
-    vec![found.measure(count as f64, FAMILIES_ADVISED as f64, "families")]
+    vec![found.measure(count as f64, advised as f64, "families")]
 }
 
 pub(super) static LONG_NAMES: Rule = Rule {

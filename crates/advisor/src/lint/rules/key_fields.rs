@@ -11,11 +11,6 @@ use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIE
 use crate::lint::subject::{KeyField, TableSubject};
 use crate::lint::{forms, words};
 
-/// Longest row key that the limits page allows.
-const KEY_LIMIT: usize = 4096;
-/// Longest row key that is advised here: it is stored with every cell.
-const KEY_ADVISED: usize = 100;
-
 pub(super) static HASH: Rule = Rule {
     id: "K3",
     severity: Severity::Warn,
@@ -105,19 +100,16 @@ pub(super) static KEY_LENGTH: Rule = Rule {
 };
 
 fn key_length(table: &TableSubject<'_>) -> Vec<Found> {
-    let least = table.least_key();
+    let (least, bound) = (table.least_key(), table.prices.limits.key);
     let measured = table.facts.map(|facts| facts.longest_key.as_slice()).filter(|key| key.len() > least);
     let rejects = table.facts.iter().flat_map(|facts| &facts.rejects);
     if let Some(reject) = rejects.filter(|reject| reject.kind == RejectKind::Key).max_by_key(|reject| reject.rows) {
-        let message = format!("{} rows are rejected: their key has over {KEY_LIMIT} bytes", reject.rows);
+        let message = format!("{} rows are rejected: their key has over {} bytes", reject.rows, bound.limit);
         return vec![Found::new(Severity::Error, table.whole_key(), message).measure(reject.rows as f64, 0.0, "rows")];
     }
     let length = measured.map_or(least, <[u8]>::len);
-    let limit = if length > KEY_LIMIT { KEY_LIMIT } else { KEY_ADVISED };
-    if length <= limit {
-        return Vec::new();
-    }
-    let severity = if length > KEY_LIMIT { Severity::Error } else { Severity::Warn };
+    let Some(limit) = bound.passed_by(length as u64) else { return Vec::new() };
+    let severity = if limit == bound.limit { Severity::Error } else { Severity::Warn };
     let message = match measured {
         Some(_) => format!("the longest row key has {length} bytes"),
         None => format!("every row key has {length} bytes or more"),

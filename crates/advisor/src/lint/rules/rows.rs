@@ -4,6 +4,7 @@ use chrono::{Datelike, NaiveDate};
 use tidetable_layout::error::Place;
 use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
 
+use crate::cost::Bound;
 use crate::lint::facts::{RejectKind, RowFacts, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
@@ -51,12 +52,6 @@ fn versions(table: &TableSubject<'_>) -> Vec<Found> {
     found.collect()
 }
 
-/// Bytes of a row that the limits page advises at most, and the limit.
-const ROW_BYTES: [u64; 2] = [100_000_000, 256 << 20];
-/// Bytes of a cell that the limits page advises at most.
-const CELL_ADVISED: u64 = 10_000_000;
-/// Cells of a row that its tools read at once at most.
-const ROW_CELLS: u64 = 100_000;
 /// Cells from which on the growth of a row means something.
 const FEWEST_CELLS: u64 = 100;
 /// Days within which the limit of a growing row matters.
@@ -76,18 +71,27 @@ pub(super) static ROW_SIZE: Rule = Rule {
 
 fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(row) = table.facts.map(|facts| &facts.largest_row) else { return Vec::new() };
-    let [advised, limit] = ROW_BYTES;
+    let Bound { advised, limit } = table.prices.limits.row;
     let grows = !table.has_time() && !table.table.spec.upsert && is_growing(row);
     let (severity, passed, next) = match row.bytes {
         bytes if bytes > limit => (Severity::Error, limit, None),
-        bytes if bytes > advised => (Severity::Warn, advised, Some(("256 MiB", limit))),
-        _ if grows && days_until(row, advised) <= SOON => (Severity::Warn, advised, Some(("100 MB", advised))),
+        bytes if bytes > advised => (Severity::Warn, advised, Some(limit)),
+        _ if grows && days_until(row, advised) <= SOON => (Severity::Warn, advised, Some(advised)),
         _ => return Vec::new(),
     };
-    let day = next.filter(|_| grows).and_then(|(name, bytes)| Some((name, day_of(row, bytes)?)));
+    let day = next.filter(|_| grows).and_then(|bytes| Some((bytes_text(bytes), day_of(row, bytes)?)));
     let when = day.map(|(name, day)| format!(", and has {name} on {day} if it goes on")).unwrap_or_default();
     let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes{when}", row.bytes));
     vec![found.measure(row.bytes as f64, passed as f64, "bytes").keys([shown(&row.key)])]
+}
+
+/// `256 MiB` or `100 MB`.
+fn bytes_text(bytes: u64) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1_000_000) => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{bytes} bytes"),
+    }
 }
 
 /// Whether a quarter of the cells of a row, or more, came in the second half of its time.
@@ -128,10 +132,11 @@ fn cell_size(table: &TableSubject<'_>) -> Vec<Found> {
         })
         .collect();
     let cell = &facts.largest_cell;
-    if cell.bytes > CELL_ADVISED {
+    let advised = table.prices.limits.cell.advised;
+    if cell.bytes > advised {
         let message = format!("the largest cell, of {}, has {} bytes", cell.column, cell.bytes);
         let large = Found::new(Severity::Warn, table.at(), message).keys([shown(&cell.key)]);
-        found.push(large.measure(cell.bytes as f64, CELL_ADVISED as f64, "bytes"));
+        found.push(large.measure(cell.bytes as f64, advised as f64, "bytes"));
     }
     found
 }
@@ -151,8 +156,9 @@ fn endless(table: &TableSubject<'_>) -> Vec<Found> {
     if !is_growing(row) || table.has_time() || table.table.spec.upsert {
         return Vec::new();
     }
-    let day = day_of(row, ROW_BYTES[0]);
-    let when = day.map(|day| format!(", and has 100 MB on {day} if it goes on")).unwrap_or_default();
+    let advised = table.prices.limits.row.advised;
+    let day = day_of(row, advised);
+    let when = day.map(|day| format!(", and has {} on {day} if it goes on", bytes_text(advised))).unwrap_or_default();
     let message =
         format!("a row has {} cells, {} of them from the second half of its time{when}", row.cells, row.later_cells);
     let key = &table.table.spec.row_key;
@@ -171,9 +177,10 @@ pub(super) static ROW_CELL_COUNT: Rule = Rule {
 };
 
 fn row_cell_count(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(row) = table.facts.map(|facts| &facts.fullest_row).filter(|row| row.cells > ROW_CELLS) else {
+    let most = table.prices.limits.row_cells;
+    let Some(row) = table.facts.map(|facts| &facts.fullest_row).filter(|row| row.cells > most) else {
         return Vec::new();
     };
     let found = Found::new(Severity::Warn, table.whole_key(), format!("the fullest row has {} cells", row.cells));
-    vec![found.measure(row.cells as f64, ROW_CELLS as f64, "cells").keys([shown(&row.key)])]
+    vec![found.measure(row.cells as f64, most as f64, "cells").keys([shown(&row.key)])]
 }

@@ -6,11 +6,6 @@ use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, GUIDE, Needs, QUOTAS, Rule, Severity};
 use crate::lint::subject::{JobSubject, TableSubject};
 
-/// Tables of a job from which on they are many for one purpose.
-const TABLES_ADVISED: usize = 100;
-/// Tables of an instance at most.
-const TABLES_LIMIT: usize = 1000;
-
 pub(super) static TABLES: Rule = Rule {
     id: "T1",
     severity: Severity::Error,
@@ -24,12 +19,10 @@ pub(super) static TABLES: Rule = Rule {
 
 fn tables(job: &JobSubject<'_>) -> Vec<Found> {
     let count = job.tables.len();
-    let (severity, limit) = match count {
-        _ if count <= TABLES_ADVISED => return Vec::new(),
-        _ if count <= TABLES_LIMIT => (Severity::Warn, TABLES_ADVISED),
-        _ => (Severity::Error, TABLES_LIMIT),
-    };
-    let Some(first) = job.tables.get(limit) else { return Vec::new() };
+    let bound = job.prices.limits.tables;
+    let Some(limit) = bound.passed_by(count as u64) else { return Vec::new() };
+    let severity = if limit == bound.limit { Severity::Error } else { Severity::Warn };
+    let Some(first) = job.tables.get(limit as usize) else { return Vec::new() };
     vec![Found::new(severity, first.at(), format!("{count} tables")).measure(count as f64, limit as f64, "tables")]
 }
 

@@ -14,8 +14,6 @@ const FEWEST_SLICES: u64 = 20;
 const FEWEST_ROWS: u64 = 20;
 /// Share of a slice's writes in one of ten ranges.
 const TOP_SHARE: f64 = 0.5;
-/// Rows a second that a node with SSD is said to write.
-const NODE_RATE: f64 = 14_000.0;
 /// How many times the median a burst is.
 const BURST: u64 = 5;
 
@@ -48,7 +46,7 @@ pub(super) static OVERWRITTEN: Rule = Rule {
     id: "K15",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "source rows that overwrite each other's cells",
+    title: "source rows that overwrite each other's cells; a warning if each is an equal row sent again",
     reason: "A cell is named by row, column and timestamp: of two readings with one name the later stays, and the other is lost",
     source: DESIGN,
     check: Check::Table(overwritten),
@@ -60,8 +58,13 @@ fn overwritten(table: &TableSubject<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let Overwritten { rows, cells } = facts.overwritten;
-    let message = format!("later source rows replaced {cells} cells of {rows}: same row, column and timestamp");
-    let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
+    let is_sent_again = facts.repeated.is_some_and(|repeated| rows <= repeated);
+    let (severity, what) = match is_sent_again {
+        true => (Severity::Warn, "equal rows that were sent again: nothing is lost, and each is written twice"),
+        false => (Severity::Error, "same row, column and timestamp"),
+    };
+    let message = format!("later source rows replaced {cells} cells of {rows}: {what}");
+    let found = Found::new(severity, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
     vec![found.measure(rows as f64, 0.0, "source rows")]
 }
 
@@ -87,9 +90,10 @@ fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
         return vec![found.measure(writes.top_share, TOP_SHARE, "of the writes")];
     };
     let rate = writes.top_share * declared;
-    let severity = if rate > NODE_RATE { Severity::Error } else { Severity::Info };
+    let node = table.prices.node.writes_per_second;
+    let severity = if rate > node { Severity::Error } else { Severity::Info };
     let message = format!("{message}: {rate:.0} a second at the declared rate");
-    vec![Found::new(severity, table.whole_key(), message).measure(rate, NODE_RATE, "writes a second")]
+    vec![Found::new(severity, table.whole_key(), message).measure(rate, node, "writes a second")]
 }
 
 pub(super) static HOT_ROW: Rule = Rule {
@@ -103,12 +107,13 @@ pub(super) static HOT_ROW: Rule = Rule {
 };
 
 fn hot_row(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(writes) = table.facts.map(|facts| &facts.writes).filter(|writes| writes.hottest_rate > NODE_RATE) else {
+    let node = table.prices.node.writes_per_second;
+    let Some(writes) = table.facts.map(|facts| &facts.writes).filter(|writes| writes.hottest_rate > node) else {
         return Vec::new();
     };
     let message = format!("one row takes {:.0} writes a second", writes.hottest_rate);
     let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&writes.hottest_key)]);
-    vec![found.measure(writes.hottest_rate, NODE_RATE, "writes a second")]
+    vec![found.measure(writes.hottest_rate, node, "writes a second")]
 }
 
 pub(super) static BURSTS: Rule = Rule {

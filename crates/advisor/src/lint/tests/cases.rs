@@ -102,12 +102,16 @@ fn two_quotes_of_one_millisecond_overwrite_each_other() {
         let found = of_rule(&report, "K15");
         found
             .iter()
-            .map(|it| (it.table.clone().unwrap(), it.measure.unwrap().measured, it.keys.clone()))
+            .map(|it| (it.table.clone().unwrap(), it.severity, it.measure.unwrap().measured, it.keys.clone()))
             .collect::<Vec<_>>()
     };
     assert_eq!(found(""), []);
     let again = found(&format!("{}\n", quote.replace("600.54", "600.53")));
-    let [(table, rows, keys)] = again.as_slice() else { panic!("{again:?}") };
-    assert_eq!((table.as_str(), *rows), ("QUOTE", 1.0));
+    let [(table, severity, rows, keys)] = again.as_slice() else { panic!("{again:?}") };
+    assert_eq!((table.as_str(), *severity, *rows), ("QUOTE", Severity::Error, 1.0));
     assert!(keys[0].starts_with("NASDAQ#ZXZZT#1426"), "{keys:?}");
+    // The same quote once more loses nothing.
+    let again = found(&format!("{quote}\n"));
+    let [(table, severity, rows, _)] = again.as_slice() else { panic!("{again:?}") };
+    assert_eq!((table.as_str(), *severity, *rows), ("QUOTE", Severity::Warn, 1.0));
 }

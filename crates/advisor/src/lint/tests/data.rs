@@ -5,6 +5,7 @@ use std::path::Path;
 use tidetable_runner::workload::Workload;
 use tidetable_source::Storage;
 
+use super::prices;
 use super::*;
 use crate::queries::draw_specs;
 use crate::trial::{Candidate, Trial, TrialOptions};
@@ -14,7 +15,7 @@ pub(super) fn linted(project: &Path, job: &Job) -> Report {
     let storage = Storage::new(project.to_owned(), None);
     let trial = Trial::load(job, &storage, &Candidate::of_job(job, &[]).unwrap(), &TrialOptions::default()).unwrap();
     let facts = survey(job, &trial, None).unwrap();
-    lint(job, Some(&facts))
+    lint(job, Some(&facts), &prices())
 }
 
 /// The same with a file of queries.
@@ -24,7 +25,7 @@ fn linted_for(project: &Path, job: &Job, queries: &str) -> Report {
     let specs = draw_specs(&workload.queries, &candidates[0].schema).unwrap();
     let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
     let trial = Trial::load(job, &Storage::new(project.to_owned(), None), &candidates, &options).unwrap();
-    lint(job, Some(&survey(job, &trial, Some((&workload, &specs))).unwrap()))
+    lint(job, Some(&survey(job, &trial, Some((&workload, &specs))).unwrap()), &prices())
 }
 
 /// The findings of a table `T` over rows of (second, columns), where absent columns are null.

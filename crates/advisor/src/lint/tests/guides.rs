@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::prices;
 use super::*;
 
 const SOURCE: &str = r#"name = "case"
@@ -40,7 +41,7 @@ fn findings(row_key: &str, more: &str) -> Report {
     let (_dir, job) = load(&format!(
         "{SOURCE}\n[tables.T]\nrow_key = \"{row_key}\"\n{more}\n[tables.T.families.F]\ncolumns = [{{ qualifier = \"V\", value = \"{{value}}\" }}]\n"
     ));
-    lint(&job, None)
+    lint(&job, None, &prices())
 }
 
 /// Keys that the guides reject, with the rule that says so without looking at data.
@@ -114,7 +115,7 @@ fn jobs_of_the_repository_have_no_errors_but_those_they_show() {
     let mut errors = Vec::new();
     for name in project.jobs() {
         let job = Job::load(&project, &name).unwrap();
-        for finding in lint(&job, None).findings {
+        for finding in lint(&job, None, &prices()).findings {
             if finding.severity == Severity::Error {
                 errors.push((name.clone(), finding.table.unwrap_or_default(), finding.rule.id));
             }
@@ -129,7 +130,7 @@ fn jobs_of_the_repository_have_no_errors_but_those_they_show() {
 fn the_point_of_each_sample_is_said() {
     let project = Project::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     let job = Job::load(&project, "schema-patterns").unwrap();
-    let report = lint(&job, None);
+    let report = lint(&job, None, &prices());
     for (table, rule) in [
         ("BATTERY_SALTED", "K9"),
         ("SHARE_PRICE_VERSIONS", "R4"),

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tidetable_runner::{Job, Project};
 
 use super::*;
+use crate::cost::Prices;
 use fixtures::{Case, fixtures};
 
 /// The job of a case in a project of its own.
@@ -26,9 +27,14 @@ pub(crate) fn load(text: &str) -> (TempDir, Job) {
     (dir, job)
 }
 
+/// The limits of this release.
+pub(crate) fn prices() -> Prices {
+    Prices::load(None).unwrap()
+}
+
 fn report(case: &Case) -> Report {
     let (_dir, job) = load(&case.text());
-    lint(&job, case.data.as_ref())
+    lint(&job, case.data.as_ref(), &prices())
 }
 
 /// The findings of a rule.
@@ -80,7 +86,7 @@ fn changed_lines_are_right() {
     let mut changed = 0;
     for fixture in fixtures() {
         let (_dir, job) = load(&fixture.trips.text());
-        let found = lint(&job, fixture.trips.data.as_ref());
+        let found = lint(&job, fixture.trips.data.as_ref(), &prices());
         for finding in of_rule(&found, fixture.rule) {
             let Some(change) = &finding.change else { continue };
             let lines: Vec<&str> = job.text.lines().collect();
@@ -88,7 +94,7 @@ fn changed_lines_are_right() {
             assert_eq!(now.join("\n"), change.before, "{}", fixture.rule);
             let (_dir, mended) = load(&change.applied(&job.text));
             // Facts of the old keys say nothing about the new ones.
-            let left = lint(&mended, None);
+            let left = lint(&mended, None, &prices());
             let left = of_rule(&left, fixture.rule).into_iter().find(|left| left.severity == finding.severity);
             assert!(left.is_none(), "{}: {left:?}\n{}", fixture.rule, mended.text);
             changed += 1;
@@ -105,7 +111,7 @@ fn a_reason_silences_a_rule_for_a_table_or_a_job() {
          families.F.columns = [{ qualifier = \"U\", value = \"{user}\" }]\nlint = { K1 = \"ten rows a day\" }\n\
          [tables.B]\nrow_key = \"{ts:ms}\"\nfamilies.F.columns = [{ qualifier = \"U\", value = \"{user}\" }]\n",
     );
-    let report = lint(&job, None);
+    let report = lint(&job, None, &prices());
     let silenced: Vec<_> = report
         .silenced
         .iter()
@@ -122,7 +128,7 @@ fn findings_stand_at_their_place() {
         "name = \"case\"\n[sources.s]\nfiles = [\"s.csv\"]\ntime = \"ts\"\ncolumns = { ts = \"timestamp\", user = \"text\" }\n\
          [tables.A]\nrow_key = \"é#{ts:ms}#{user}\"\nfamilies.F.columns = [{ qualifier = \"U\", value = \"{user}\" }]\n",
     );
-    let report = lint(&job, None);
+    let report = lint(&job, None, &prices());
     let finding = of_rule(&report, "K1")[0];
     assert_eq!(finding.place, Place { line: 7, column: 14, end_line: 7, end_column: 21 });
     let change = finding.change.as_ref().unwrap();
@@ -145,8 +151,24 @@ fn a_key_with_escapes_has_a_finding_without_a_change() {
         "name = \"case\"\n[sources.s]\nfiles = [\"s.csv\"]\ntime = \"ts\"\ncolumns = { ts = \"timestamp\", user = \"text\" }\n\
          [tables.A]\nrow_key = \"{ts:ms}\\u0023{user}\"\nfamilies.F.columns = [{ qualifier = \"U\", value = \"{user}\" }]\n",
     );
-    let report = lint(&job, None);
+    let report = lint(&job, None, &prices());
     let finding = of_rule(&report, "K1")[0];
     assert_eq!(finding.place, Place { line: 7, column: 11, end_line: 7, end_column: 32 });
     assert!(finding.change.is_none());
+}
+
+#[test]
+fn limits_of_another_file_hold() {
+    let columns = "[tables.T.families.A]\ncolumns = [{ qualifier = \"v\", value = \"{value}\" }]\n\n\
+                   [tables.T.families.B]\ncolumns = [{ qualifier = \"v\", value = \"{value}\" }]\n";
+    let text = format!(
+        "name = \"case\"\n\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n\
+         columns = {{ user = \"text\", ts = \"timestamp\", value = \"float64\" }}\n\n\
+         [tables.T]\nrow_key = \"{{user}}#{{ts:ms}}\"\n\n{columns}"
+    );
+    let (_dir, job) = load(&text);
+    let mut own = prices();
+    assert!(of_rule(&lint(&job, None, &own), "C1").is_empty());
+    own.limits.families = 1;
+    assert_eq!(of_rule(&lint(&job, None, &own), "C1")[0].measure.unwrap().limit, 1.0);
 }

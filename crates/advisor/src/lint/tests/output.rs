@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::prices;
 use super::*;
 
 /// Strings, integers and objects that `log.runs[].results[]` must have, by the SARIF 2.1.0 schema and by what code review tools
@@ -11,7 +12,7 @@ fn sarif_has_the_fields_that_its_schema_requires() {
     let mut seen = 0;
     for fixture in fixtures() {
         let (_dir, job) = load(&fixture.trips.text());
-        let report = lint(&job, fixture.trips.data.as_ref());
+        let report = lint(&job, fixture.trips.data.as_ref(), &prices());
         let log = sarif(&report, "jobs/case/job.toml");
         assert_eq!(log["version"], "2.1.0");
         let run = &log["runs"][0];
@@ -62,7 +63,7 @@ fn silenced_findings_are_suppressions() {
         "name = \"case\"\n[sources.s]\nfiles = [\"s.csv\"]\ntime = \"ts\"\ncolumns = { ts = \"timestamp\", user = \"text\" }\n\
          [tables.A]\nrow_key = \"{ts:ms}\"\nfamilies.F.columns = [{ qualifier = \"U\", value = \"{user}\" }]\nlint.K1 = \"few\"\n",
     );
-    let log = sarif(&lint(&job, None), "job.toml");
+    let log = sarif(&lint(&job, None, &prices()), "job.toml");
     let results = log["runs"][0]["results"].as_array().unwrap();
     let silenced = results.iter().find(|result| result["ruleId"] == "K1").unwrap();
     assert_eq!(silenced["suppressions"][0]["justification"], "few");

@@ -25,7 +25,7 @@ pub struct Advise {
     /// File of queries
     #[arg(long, value_name = "FILE")]
     pub queries: PathBuf,
-    /// File of prices and capacities of nodes instead of those of this release
+    /// File of prices, capacities and limits instead of those of this release
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// Most tables to keep the rows in: 1 or 2

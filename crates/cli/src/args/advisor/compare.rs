@@ -25,8 +25,8 @@ pub struct Compare {
     /// File of queries: what each layout reads for them, and what it costs
     #[arg(long, value_name = "FILE")]
     pub queries: Option<PathBuf>,
-    /// File of prices and capacities of nodes instead of those of this release
-    #[arg(long, value_name = "FILE", requires = "queries")]
+    /// File of prices, capacities and limits instead of those of this release
+    #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// Only a part of the entities, as 1%: all rows of an entity or none. Numbers are then marked ~
     #[arg(long, value_name = "PERCENT", value_parser = parse_sample)]

@@ -16,7 +16,7 @@ use tidetable_runner::{Job, Project, runtime};
 use tidetable_source::Storage;
 use tokio::runtime::Handle;
 
-use super::report::advice_page;
+use super::report::{advice_page, turns};
 use super::sections::Costed;
 use super::{command_line, rounded};
 use crate::args::{Advise, Global, Output};
@@ -255,6 +255,9 @@ fn reasons(advice: &Advice, workload: &Workload, prices: &Prices, out: &mut impl
         "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out, 100 ranges).",
         score.robust * 100.0
     )?;
+    for turn in turns(&advice.comparison, &advice.economy) {
+        writeln!(out, "  {turn}")?;
+    }
     if let Some(pair) = advice.pairs.first() {
         let names = advice.winners().join(" and ");
         writeln!(

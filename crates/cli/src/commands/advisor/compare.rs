@@ -47,11 +47,11 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
     let options = TrialOptions { sample: args.sample, draws: specs.clone(), stop, ..TrialOptions::default() };
     let trial = Trial::load(&job, &storage, &candidates, &options)?;
-    let comparison = compare_trial(&trial, args.slice)?;
+    let comparison = compare_trial(&trial, args.slice, true)?;
     let economy =
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
-    let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()))?;
-    let reports = lint_apart(&job, &declared.measured(&comparison), &declared.text, Some(&facts));
+    let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()));
+    let reports = lint_apart(&job, (&declared.measured(&comparison), &declared.text), Some(&facts), &prices);
     let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
     let economy = economy.map(|economy| economy.with_errors(&errors));
     let sample = args.sample.map(|sample| sample.fraction);

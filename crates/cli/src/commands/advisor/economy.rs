@@ -62,10 +62,16 @@ pub fn cost_of(economy: &Economy, layout: usize, prices: &Prices) -> Value {
         "bytes_seen_per_second": cost.bytes_seen,
         "writes_per_second": economy.demand.writes_per_second,
         "kept_rows": economy.demand.kept_rows,
+        "scale_factor": rounded(economy.demand.factor),
         "currency": prices.currency,
         "prices_date": prices.date,
         "region": prices.region,
     })
+}
+
+/// A factor with as many digits as mean something.
+pub fn factor_text(factor: f64) -> String {
+    if factor < 100.0 { format!("{factor:.2}") } else { format!("{factor:.0}") }
 }
 
 /// Shows both, and how they were computed.
@@ -122,12 +128,12 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
     rows.write(Output::Table, out)?;
     writeln!(
         out,
-        "{money}: {:.1} source rows a second, kept {:.1} days; list prices of {} ({}), without discounts.",
+        "{money}: {:.1} source rows a second, kept {:.1} days: {} times what was measured.",
         economy.demand.writes_per_second,
         economy.demand.days(),
-        prices.region,
-        prices.date
+        factor_text(economy.demand.factor)
     )?;
+    writeln!(out, "list prices of {} ({}), without discounts.", prices.region, prices.date)?;
     writeln!(out, "best of two: no other layout costs less and lets queries see fewer bytes.")?;
     for (name, answers) in names().zip(&economy.answers) {
         for answer in answers {

@@ -66,7 +66,7 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     if let Some(file) = &file {
         // The page holds the matrix in its own form.
         let data = shaped(object.clone(), objects::HEATMAP);
-        let page = heatmap_page((&args.table, name), command_line(), &map, (&spread, &patterns), data);
+        let page = heatmap_page((&args.table, table.layout(), name), command_line(), &map, (&spread, &patterns), data);
         file.write(global, &layouts_page(&page)?)?;
         if file.is_stdout() {
             return Ok(());

@@ -126,7 +126,7 @@ mod tests {
     fn drawn(colours: bool) -> String {
         let mut map = Heatmap::new(Axis { start: 0, width: 3600, slices: 40 }, 48);
         for rank in 0..48 {
-            map.name(rank, format!("key{rank:02}").as_bytes());
+            map.buckets[rank as usize] = format!("key{rank:02}").into_bytes();
             map.add(rank, rank as usize % 40, u64::from(rank) + 1);
         }
         let mut out = Vec::new();

@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 use tidetable_advisor::advice::Advice;
-use tidetable_advisor::comparison::{Compared, Comparison};
-use tidetable_advisor::heatmap::{Heatmap, Pattern};
+use tidetable_advisor::comparison::{Compared, Comparison, Economy};
+use tidetable_advisor::heatmap::{Heatmap, Pattern, key_segments};
 use tidetable_advisor::spread::Spread;
+use tidetable_layout::Layout;
 use tidetable_page::view::{self, LayoutsPage, Matrix, Note, Verdict};
 
+use super::economy::factor_text;
 use super::sections::{Costed, bytes, cost, figures, name, queries};
 use super::{micros, pattern_names, share_text};
 use crate::output::values::count;
@@ -34,7 +36,7 @@ pub fn comparison_page(
         queries: costed.map(|costed| queries(comparison, sampled, costed)),
         findings: Vec::new(),
         cost: costed.map(|costed| cost(comparison, costed)),
-        method: method(),
+        method: costed.map(scale).into_iter().chain(method()).collect(),
         data,
     }
 }
@@ -62,7 +64,7 @@ pub fn advice_page(title: String, command: String, advice: &Advice, costed: Cost
 
 /// The page of a heatmap.
 pub fn heatmap_page(
-    (table, metric): (&str, &str),
+    (table, layout, metric): (&str, &Layout, &str),
     command: String,
     map: &Heatmap,
     (spread, patterns): (&Spread, &[Pattern]),
@@ -79,7 +81,7 @@ pub fn heatmap_page(
         },
         comparison: None,
         bytes: Vec::new(),
-        heatmaps: vec![view_of(table, metric, false, map, spread, seen)],
+        heatmaps: vec![view_of((table, layout), metric, false, map, spread, seen)],
         queries: None,
         findings: Vec::new(),
         cost: None,
@@ -93,8 +95,9 @@ fn verdict(comparison: &Comparison, costed: Option<Costed<'_>>) -> Verdict {
     let layouts = &comparison.layouts;
     let Some(Costed { workload, economy, prices }) = costed else {
         let least = layouts.iter().min_by_key(|layout| layout.measured.bytes.total());
-        let headline =
-            least.map(|layout| format!("{} takes the fewest bytes, {}.", name(layout), layout.measured.bytes.total()));
+        let headline = least.map(|layout| {
+            format!("{} takes the fewest bytes: {}.", name(layout), grouped(layout.measured.bytes.total()))
+        });
         let reasons = layouts.iter().map(|layout| {
             format!(
                 "{}: writes are {}, top share {}.",
@@ -130,13 +133,33 @@ fn verdict(comparison: &Comparison, costed: Option<Costed<'_>>) -> Verdict {
             Some((asked.bytes.p50, name(layout)))
         });
         let (bytes, layout) = seen.min()?;
-        Some(format!("{} sees the fewest bytes in {layout}: {bytes}.", query.name))
+        Some(format!("{} sees the fewest bytes in {layout}: {}.", query.name, grouped(bytes)))
     });
     let robust = format!(
         "It stays the best in {:.0} % of the workloads in which a query or the writes weigh 10 times as much, a query nothing, or keys are cut into 100 ranges.",
         score.robust * 100.0
     );
-    Verdict { headline, reasons: winners.collect(), turns: vec![robust] }
+    let turns = std::iter::once(robust).chain(turns(comparison, economy));
+    Verdict { headline, reasons: winners.collect(), turns: turns.collect() }
+}
+
+/// For each other layout, the changes that make it the best.
+pub fn turns(comparison: &Comparison, economy: &Economy) -> Vec<String> {
+    let turned = economy.turns();
+    let of_layout = |(at, layout): (usize, &Compared)| {
+        let changes: Vec<&str> =
+            turned.iter().filter(|turn| turn.layout == at).map(|turn| turn.change.as_str()).collect();
+        (!changes.is_empty()).then(|| format!("{} would be the best if {}.", name(layout), changes.join(", or if ")))
+    };
+    comparison.layouts.iter().enumerate().filter_map(of_layout).collect()
+}
+
+/// `9,820 bytes`.
+fn grouped(bytes: u64) -> String {
+    let digits = bytes.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    format!("{} bytes", groups.join(","))
 }
 
 /// `475`, or `475 to 512`.
@@ -147,11 +170,18 @@ fn range_text(low: f64, high: f64) -> String {
 
 fn map_of(layout: &Compared, sampled: bool) -> view::Heatmap {
     let seen = seen(&layout.spread, &layout.patterns);
-    view_of(&layout.measured.layout, "source rows written", sampled, &layout.heatmap, &layout.spread, seen)
+    view_of(
+        (&layout.measured.layout, &layout.layout),
+        "source rows written",
+        sampled,
+        &layout.heatmap,
+        &layout.spread,
+        seen,
+    )
 }
 
 fn view_of(
-    layout: &str,
+    (name, layout): (&str, &Layout),
     metric: &str,
     sampled: bool,
     map: &Heatmap,
@@ -162,7 +192,7 @@ fn view_of(
     let first = |bucket: u64| (bucket * u64::from(map.keys)).checked_div(buckets).unwrap_or_default();
     let bucket = |(at, key): (u64, &Vec<u8>)| view::Bucket {
         key: key.escape_ascii().to_string(),
-        segments: key.escape_ascii().to_string().split('#').map(str::to_owned).collect(),
+        segments: key_segments(layout, key),
         keys: first(at + 1) - first(at),
     };
     let mut top_share = vec![None; map.axis.slices];
@@ -172,7 +202,7 @@ fn view_of(
         }
     }
     view::Heatmap {
-        layout: layout.to_owned(),
+        layout: name.to_owned(),
         metric: metric.to_owned(),
         sampled,
         buckets: (0..).zip(&map.buckets).map(bucket).collect(),
@@ -205,6 +235,18 @@ fn seen(spread: &Spread, patterns: &[Pattern]) -> Vec<String> {
         Pattern::Even => format!("Even: the fullest of 10 ranges takes {share}."),
     };
     patterns.iter().map(sentence).collect()
+}
+
+/// What the costs are of.
+fn scale(costed: Costed<'_>) -> Note {
+    let demand = costed.economy.demand;
+    let text = format!(
+        "{:.1} source rows a second, kept {:.1} days: {} times the rows that were measured. Sizes and rates grow in proportion.",
+        demand.writes_per_second,
+        demand.days(),
+        factor_text(demand.factor)
+    );
+    Note { title: "Scale".to_owned(), text }
 }
 
 /// How it was measured, and what is not known.
