@@ -3,6 +3,7 @@
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::{GroupBlock, GroupProjection};
+use tidetable_layout::error::ShapeError;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sql::{CellRef, SqlError, cells_of_block};
 
@@ -83,7 +84,7 @@ impl TrialTable {
                 seen.map_err(|error| {
                     failed = Some(error);
                     // Only ends the block; the error itself is returned below.
-                    SqlError::Shape { what: "a visitor" }
+                    SqlError::Shape(ShapeError { what: "a visitor" })
                 })
             });
             match failed {
