@@ -4,16 +4,13 @@
 //! - a table of microseconds: the emulator refuses timestamps that are no whole milliseconds, and so deletes of one;
 //! - aggregate families other than sums: it keeps what was written last, which one push does not show;
 //! - an idempotency token: it is ignored, so cells are read back before they are merged again.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::emulator::Emulator;
-use support::faults::{Fault, Faults};
-use support::{client, diff, push_of, push_until_done, runtime};
+use crate::support::emulator::Emulator;
+use crate::support::faults::{Fault, Faults};
+use crate::support::{client, diff, push_of, push_until_done, runtime};
 use tidetable_proof::event::{Inputs, START};
 use tidetable_proof::random::Random;
 use tidetable_proof::shape::small;
