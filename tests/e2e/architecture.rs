@@ -6,7 +6,7 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 12] = [
+const FLOORS: [&str; 13] = [
     "layout",
     "source",
     "sstable",
@@ -18,6 +18,7 @@ const FLOORS: [&str; 12] = [
     "runner",
     "page",
     "advisor",
+    "bigtable",
     "cli",
 ];
 /// Crates that only tests may use.

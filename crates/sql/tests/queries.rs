@@ -370,3 +370,58 @@ async fn errors_do_not_name_rules_of_datafusion() {
     }
     assert!(named.iter().any(|said| said.contains("\ncaused by\n")), "none came through a rule: {named:?}");
 }
+
+#[tokio::test]
+async fn parameters_of_google_sql_have_their_types() {
+    let world = World::with_days(1);
+    let session = world.session().with_rows();
+    let bytes = |text: &str| ScalarValue::Binary(Some(text.as_bytes().to_vec()));
+    let answer = async |query: &str, params: &[(&str, ScalarValue)]| -> Result<String, SqlError> {
+        let batches = session.sql_with_parameters(query, params).await?.collect().await?;
+        Ok(pretty_format_batches(&batches).unwrap().to_string())
+    };
+    let cell = |text: &str| text.lines().nth(3).unwrap().trim_matches(['|', ' ']).to_owned();
+    let time = ScalarValue::TimestampMicrosecond(Some(1_514_764_800_000_001), Some("UTC".into()));
+    for (value, expected) in [
+        (ScalarValue::Int64(Some(i64::MIN)), "-9223372036854775808"),
+        (ScalarValue::Float64(Some(0.1)), "0.1"),
+        (ScalarValue::Float64(Some(f64::INFINITY)), "inf"),
+        (ScalarValue::Utf8(Some("it's @b".to_owned())), "it's @b"),
+        (ScalarValue::Boolean(Some(false)), "false"),
+        (bytes("\0k"), "006b"),
+        (ScalarValue::Date32(Some(0)), "1970-01-01"),
+        (time, "2018-01-01T00:00:00.000001Z"),
+        (ScalarValue::Int64(None), ""),
+        (
+            ScalarValue::List(ScalarValue::new_list(
+                &[ScalarValue::Int64(Some(1))],
+                &arrow::datatypes::DataType::Int64,
+                true,
+            )),
+            "[1]",
+        ),
+    ] {
+        let kind = value.data_type();
+        let found = answer("SELECT @a AS a", &[("a", value)]).await.unwrap();
+        assert_eq!(cell(&found), expected, "{kind}");
+    }
+    assert_eq!(cell(&answer("SELECT @n + 1", &[("n", ScalarValue::Int64(Some(41)))]).await.unwrap()), "42");
+
+    // Rows by their keys: the whole table, a prefix, a list.
+    let keys = answer("SELECT _key FROM SENSOR ORDER BY _key", &[]).await.unwrap();
+    let count = async |filter: &str, params: &[(&str, ScalarValue)]| -> String {
+        cell(&answer(&format!("SELECT count(*) FROM SENSOR WHERE {filter}"), params).await.unwrap())
+    };
+    let rows = keys.lines().count() - 4;
+    assert_eq!(count("STARTS_WITH(_key, @p)", &[("p", bytes(""))]).await, rows.to_string());
+    assert_eq!(count("STARTS_WITH(_key, @p)", &[("p", bytes("no such"))]).await, "0");
+    let list = |items: &[ScalarValue]| {
+        ScalarValue::List(ScalarValue::new_list(items, &arrow::datatypes::DataType::Binary, true))
+    };
+    assert_eq!(count("_key IN UNNEST(@l)", &[("l", list(&[]))]).await, "0");
+    assert_eq!(count("_key NOT IN UNNEST(@l)", &[("l", list(&[]))]).await, rows.to_string());
+    assert_eq!(count("_key IN UNNEST(@l)", &[("l", list(&[bytes("no such")]))]).await, "0");
+
+    let told = answer("SELECT @other", &[]).await.unwrap_err().to_string();
+    assert!(told.contains("@other"), "{told}");
+}

@@ -15,7 +15,8 @@ from google.cloud.bigtable.data.execute_query import SqlType
 from google.cloud.bigtable.data.mutations import SetCell
 from google.cloud.bigtable_admin_v2 import BaseBigtableTableAdminClient
 from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports import BigtableTableAdminGrpcTransport
-from google.cloud.bigtable_v2 import BigtableClient, ReadRowsRequest, RowFilter
+from google.cloud.bigtable_v2 import (BigtableClient, ExecuteQueryRequest, ProtoRows, ReadRowsRequest, RowFilter, Type,
+                                      Value)
 from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
 
 import grpc
@@ -132,6 +133,33 @@ def main():
     assert len(many) == len(keys)
     refuses(exceptions.InvalidArgument, lambda: sql("SELECT nothing FROM T"), "nothing")
     refuses(exceptions.InvalidArgument, lambda: sql("DELETE FROM T"))
+
+    # A result can be resumed at each of its places.
+    asked = {"instance_name": "projects/p/instances/i", "query": "SELECT unnest(generate_series(1, @n)) AS n",
+             "params": {"n": Value(int_value=100_000, type_=Type(int64_type=Type.Int64()))}}
+    responses = list(raw.execute_query(ExecuteQueryRequest(**asked)))
+    assert "metadata" in responses[0] and responses[0].metadata.proto_schema.columns[0].name == "n"
+    places, batch, whole = [], b"", []
+    for response in responses[1:]:
+        batch += response.results.proto_rows_batch.batch_data
+        if response.results.resume_token:
+            whole += [value.int_value for value in ProtoRows.deserialize(batch).values]
+            places.append((response.results.resume_token, len(whole)))
+            batch = b""
+    assert whole == list(range(1, 100_001)) and len(places) > 2, places
+    for token, before in (places[0], places[-2], places[-1]):
+        again = list(raw.execute_query(ExecuteQueryRequest(resume_token=token, **asked)))
+        assert not any("metadata" in response for response in again)
+        data = b"".join(response.results.proto_rows_batch.batch_data for response in again)
+        assert [value.int_value for value in ProtoRows.deserialize(data).values] == whole[before:]
+    other = {**asked, "query": asked["query"] + " LIMIT 5"}
+    refuses(exceptions.InvalidArgument, lambda: list(raw.execute_query(ExecuteQueryRequest(resume_token=places[0][0], **other))),
+            "another query")
+
+    # A client that goes away in the middle leaves a server that answers.
+    stream = raw.read_rows(ReadRowsRequest(table_name=TABLE))
+    stream.cancel()
+    assert [key for key, _ in read(limit=1)] == keys[:1]
     channel.close()
     client.close()
 

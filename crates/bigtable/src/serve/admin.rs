@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 use crate::proto::admin::table::{TimestampGranularity, View};
 use crate::proto::admin::{GetTableRequest, ListTablesRequest, ListTablesResponse, Table};
 use crate::proto::admin_server::BigtableTableAdmin;
-use crate::serve::families::families;
+use crate::push::TableSchema;
 use crate::serve::names::Address;
 use crate::serve::refusal::Refusal;
 use crate::serve::tables::{Tables, blocking};
@@ -28,12 +28,14 @@ fn has_schema(view: i32, default: View) -> Result<bool, Refusal> {
 }
 
 fn table(tables: &Tables, name: String, id: &str, has_schema: bool) -> Result<Table, Status> {
-    let table = Table { name, ..Table::default() };
     if !has_schema {
-        return Ok(table);
+        return Ok(Table { name, ..Table::default() });
     }
-    let column_families = families(&tables.snapshot(id)?);
-    Ok(Table { column_families, granularity: TimestampGranularity::Millis.into(), ..table })
+    let table = TableSchema::of(&tables.snapshot(id)?)?.table();
+    // Requests leave milliseconds out, answers do not.
+    let unspecified = i32::from(TimestampGranularity::Unspecified);
+    let granularity = Some(table.granularity).filter(|granularity| *granularity != unspecified);
+    Ok(Table { name, granularity: granularity.unwrap_or(TimestampGranularity::Millis.into()), ..table })
 }
 
 #[tonic::async_trait]

@@ -214,3 +214,42 @@ impl Bigtable for DataService {
         refused("ReadModifyWriteRow")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_read_in_all_units() {
+        let of = |text: &str| {
+            let mut metadata = MetadataMap::new();
+            metadata.insert(TIMEOUT, text.parse().unwrap());
+            deadline(&metadata).map(|deadline| deadline - Instant::now())
+        };
+        for (text, seconds) in
+            [("2H", 7_200), ("3M", 180), ("40S", 40), ("5000m", 5), ("6000000u", 6), ("7000000000n", 7)]
+        {
+            let left = of(text).unwrap();
+            assert!(
+                left <= Duration::from_secs(seconds) && left > Duration::from_secs(seconds - 1),
+                "{text}: {left:?}"
+            );
+        }
+        for wrong in ["", "S", "12", "x1S", "1d", "99999999999999999999H"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+        assert_eq!(deadline(&MetadataMap::new()), None);
+    }
+
+    #[test]
+    fn features_are_read_with_padding_and_without() {
+        let sent = FeatureFlags { last_scanned_row_responses: true, reverse_scans: true, ..FeatureFlags::default() };
+        let text = BASE64.encode(sent.encode_to_vec());
+        for text in [text.trim_end_matches('=').to_owned(), text] {
+            let mut metadata = MetadataMap::new();
+            metadata.insert(FEATURES, text.parse().unwrap());
+            assert_eq!(features(&metadata), sent);
+        }
+        assert_eq!(features(&MetadataMap::new()), FeatureFlags::default());
+    }
+}

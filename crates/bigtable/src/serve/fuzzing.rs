@@ -55,3 +55,45 @@ pub fn request(bytes: &[u8]) -> bool {
     }
     writer.take().is_none_or(read) && is_readable
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seeds() -> Vec<Vec<u8>> {
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/request");
+        std::fs::read_dir(seeds).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
+    }
+
+    #[test]
+    fn seeds_are_answered() {
+        let seeds = seeds();
+        assert!(seeds.len() > 20);
+        assert!(seeds.iter().all(|seed| request(seed)));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_requests_are_refused_or_answered(
+            seed in 0..26_usize,
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let seeds = seeds();
+            let mut bytes = seeds[seed % seeds.len()].clone();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            prop_assert!(request(&bytes));
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_refused_or_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(request(&bytes));
+        }
+    }
+}

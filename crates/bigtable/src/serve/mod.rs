@@ -2,7 +2,6 @@
 
 mod admin;
 mod data;
-mod families;
 mod filter;
 #[doc(hidden)]
 pub mod fuzzing;

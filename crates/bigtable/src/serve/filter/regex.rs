@@ -186,7 +186,7 @@ mod tests {
             (b"(?s).", b"\n", true),
             (b"a{2,3}", b"aaa", true),
             (b"(?P<name>x)+", b"xx", true),
-            (br"\0\101[\0-\7]\377", b"\x00A\x07\xff", true),
+            (br"\0\101[\0-\07]\377", b"\x00A\x07\xff", true),
         ];
         for (pattern, text, expected) in cases {
             let shown = String::from_utf8_lossy(pattern);

@@ -4,6 +4,8 @@ mod chunks;
 mod codec;
 mod plan;
 mod read;
+#[cfg(test)]
+mod vectors;
 
 pub(crate) use chunks::ChunkWriter;
 pub use codec::{EncodedRows, RowsCodec};

@@ -75,11 +75,13 @@ pub(crate) fn read(plan: &RowsPlan, snapshot: Snapshot, reading: &mut dyn Readin
         if !writer.take().is_none_or(|rows| reading.send(rows)) {
             return false;
         }
-        if plan.last_scanned && silent >= SILENT_ROWS {
-            silent = 0;
-            return reading.send(chunks::last_scanned(batch.key(batch.rows().saturating_sub(1))));
+        match batch.rows().checked_sub(1) {
+            Some(last) if plan.last_scanned && silent >= SILENT_ROWS => {
+                silent = 0;
+                reading.send(chunks::last_scanned(batch.key(last)))
+            }
+            _ => true,
         }
-        true
     })?;
     if let Some(status) = stopped {
         return Err(status);
