@@ -76,6 +76,10 @@ test:
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace --no-default-features {{ without }}
 
+# Kill a push N times, and compare what is in the emulator: `just prove-pushes 200`.
+prove-pushes N="200": _venv
+    TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::transfer::many_kills --ignored
+
 # Run the tests of what is behind cargo features, in a build of its own.
 test-features: _venv
     INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable

@@ -105,6 +105,7 @@ mod interop {
 #[cfg(feature = "bigtable")]
 mod bigtable {
     mod serve;
+    mod transfer;
 }
 
 /// Pages, help, JSON and snapshots of output.

@@ -208,7 +208,7 @@ pub enum BigtableError {
         /// Its path.
         path: PathBuf,
         /// The error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Records could not be built.
     #[error("records cannot be built: {0}")]

@@ -112,6 +112,7 @@ pub enum Command {
     #[cfg(feature = "bigtable")]
     Pull(Pull),
     /// Compare a table with one in Bigtable, cell by cell
+    #[command(disable_version_flag = true)]
     #[cfg(feature = "bigtable")]
     Diff(Diff),
     /// Check a job file, its SQL and its layouts

@@ -169,7 +169,7 @@ fn after(ranges: Vec<KeyRange>, last: &[u8]) -> Vec<KeyRange> {
 }
 
 /// A range as the API has it: without an end it goes to the last row.
-pub(crate) fn row_range(range: &KeyRange) -> RowRange {
+fn row_range(range: &KeyRange) -> RowRange {
     let end = range.end.as_ref().map(|end| row_range::EndKey::EndKeyOpen(Bytes::copy_from_slice(end)));
     let start =
         (!range.start.is_empty()).then(|| row_range::StartKey::StartKeyClosed(Bytes::copy_from_slice(&range.start)));

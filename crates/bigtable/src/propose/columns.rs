@@ -23,14 +23,30 @@ pub(super) enum ValueShape {
     Blob,
 }
 
-/// The columns of a family.
+/// A constant column of a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FamilyShape {
-    /// Constant ones: qualifier, values, and whether all cells have timestamp 0.
-    Constant(Vec<(String, ValueShape, bool)>),
+pub(super) struct ConstantColumn {
+    pub(super) qualifier: String,
+    pub(super) value: ValueShape,
+    /// Whether all its cells have timestamp 0.
+    pub(super) is_zero: bool,
+}
+
+/// The columns of a family: constant ones, and others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FamilyShape {
+    pub(super) constants: Vec<ConstantColumn>,
+    pub(super) others: Others,
+}
+
+/// Columns whose qualifiers hold data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Others {
+    /// There are none.
+    None,
     /// Qualifiers of the event's time, in this form.
     Times(String, ValueShape),
-    /// Other qualifiers, that hold data.
+    /// Other text; whether all cells have timestamp 0.
     Names(ValueShape, bool),
     /// Qualifiers that are no text.
     Bytes,
@@ -46,26 +62,36 @@ pub(super) fn family_shapes(rows: &[Row]) -> BTreeMap<String, FamilyShape> {
 }
 
 fn family_shape(columns: &BTreeMap<Vec<u8>, Vec<&Cell>>) -> FamilyShape {
-    let names: Option<Vec<&str>> = columns.keys().map(|name| std::str::from_utf8(name).ok()).collect();
-    let Some(names) = names.filter(|names| names.iter().all(|name| !name.chars().any(char::is_control))) else {
-        return FamilyShape::Bytes;
+    let text = |name: &Vec<u8>| {
+        let name = String::from_utf8(name.clone()).ok()?;
+        (!name.chars().any(char::is_control)).then_some(name)
     };
-    let all: Vec<&Cell> = columns.values().flatten().copied().collect();
-    let zero = |cells: &[&Cell]| cells.iter().all(|cell| cell.timestamp == 0);
-    let times: Vec<(&str, Option<i64>)> = names
-        .iter()
-        .zip(columns.values())
-        .flat_map(|(name, cells)| cells.iter().map(|cell| (*name, Some(cell.timestamp))))
-        .collect();
-    if let Some(form) = time_form(&times).filter(|_| names.len() > 1) {
-        return FamilyShape::Times(form, value_shape(&all));
+    let named: Option<Vec<(String, &Vec<&Cell>)>> =
+        columns.iter().map(|(name, cells)| Some((text(name)?, cells))).collect();
+    let Some(named) = named else { return FamilyShape { constants: Vec::new(), others: Others::Bytes } };
+    let is_zero = |cells: &[&Cell]| cells.iter().all(|cell| cell.timestamp == 0);
+    let is_name = |(name, _): &(String, &Vec<&Cell>)| name.starts_with(char::is_alphabetic);
+    let (mut names, mut data): (Vec<_>, Vec<_>) = named.into_iter().partition(is_name);
+    if names.len() > MOST_COLUMNS {
+        data.append(&mut names);
     }
-    let is_name = |name: &&str| name.chars().next().is_some_and(char::is_alphabetic);
-    if names.len() <= MOST_COLUMNS && names.iter().all(is_name) {
-        let column = |(name, cells): (&&str, &Vec<&Cell>)| ((*name).to_owned(), value_shape(cells), zero(cells));
-        return FamilyShape::Constant(names.iter().zip(columns.values()).map(column).collect());
+    let constants = names.into_iter().map(|(qualifier, cells)| ConstantColumn {
+        qualifier,
+        value: value_shape(cells),
+        is_zero: is_zero(cells),
+    });
+    let constants = constants.collect();
+    if data.is_empty() {
+        return FamilyShape { constants, others: Others::None };
     }
-    FamilyShape::Names(value_shape(&all), zero(&all))
+    let all: Vec<&Cell> = data.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let times: Vec<(&str, Option<i64>)> =
+        data.iter().flat_map(|(name, cells)| cells.iter().map(|cell| (name.as_str(), Some(cell.timestamp)))).collect();
+    let others = match time_form(&times).filter(|_| data.len() > 1) {
+        Some(form) => Others::Times(form, value_shape(&all)),
+        None => Others::Names(value_shape(&all), is_zero(&all)),
+    };
+    FamilyShape { constants, others }
 }
 
 fn value_shape(cells: &[&Cell]) -> ValueShape {
@@ -99,24 +125,23 @@ mod tests {
         family_shapes(&[row(cells)]).remove("f").unwrap()
     }
 
+    fn constant(qualifier: &str, value: ValueShape, is_zero: bool) -> ConstantColumn {
+        ConstantColumn { qualifier: qualifier.to_owned(), value, is_zero }
+    }
+
     #[test]
     fn qualifiers_are_names_times_or_data() {
         let at = 1_515_110_400_000_000;
         let float = ValueShape::Text(FieldType::Float64);
         let found = shape_of(&[("kwh", at, b"1.5"), ("state", 0, b"on")]);
-        let state = ValueShape::Text(FieldType::Text);
-        assert_eq!(
-            found,
-            FamilyShape::Constant(vec![("kwh".to_owned(), float, false), ("state".to_owned(), state, true)])
-        );
-        let found = shape_of(&[("0000", at, b"1.5"), ("0015", at + 900_000_000, b"2.5")]);
-        assert_eq!(found, FamilyShape::Times("%H%M".to_owned(), float));
+        let columns = vec![constant("kwh", float, false), constant("state", ValueShape::Text(FieldType::Text), true)];
+        assert_eq!(found, FamilyShape { constants: columns, others: Others::None });
+        let found = shape_of(&[("0000", at, b"1.5"), ("0015", at + 900_000_000, b"2.5"), ("ID", 0, b"7")]);
+        let id = vec![constant("ID", ValueShape::Text(FieldType::Int64), true)];
+        assert_eq!(found, FamilyShape { constants: id, others: Others::Times("%H%M".to_owned(), float) });
         let found = shape_of(&[("0000", 0, &[0, 0, 0, 0, 0, 0, 0, 9]), ("1", 0, &[0, 0, 0, 0, 0, 0, 1, 0xff])]);
-        assert_eq!(found, FamilyShape::Names(ValueShape::Integer, true));
-        assert_eq!(
-            shape_of(&[("a", 0, &[0xff, 1])]),
-            FamilyShape::Constant(vec![("a".to_owned(), ValueShape::Blob, true)])
-        );
-        assert_eq!(shape_of(&[("a", 0, b"")]), FamilyShape::Constant(vec![("a".to_owned(), ValueShape::Empty, true)]));
+        assert_eq!(found.others, Others::Names(ValueShape::Integer, true));
+        assert_eq!(shape_of(&[("a", 0, &[0xff, 1])]).constants, [constant("a", ValueShape::Blob, true)]);
+        assert_eq!(shape_of(&[("a", 0, b"")]).constants, [constant("a", ValueShape::Empty, true)]);
     }
 }

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use crate::client::{Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
-use crate::propose::columns::{FamilyShape, ValueShape, family_shapes};
+use crate::propose::columns::{ConstantColumn, FamilyShape, Others, ValueShape, family_shapes};
 use crate::propose::key::{KeyShape, key_shape};
 use crate::propose::shape::Shape;
 use crate::push::thinned;
@@ -67,9 +67,12 @@ pub fn propose(
     families: &[(String, Option<String>)],
 ) -> Result<TableProposal> {
     let refused = |reason: &'static str| BigtableError::NoProposal { source_table: table.to_string(), reason };
-    let key = key_shape(rows).ok_or_else(|| refused("row keys hold bytes that are no text"))?;
+    let mut key = key_shape(rows).ok_or_else(|| refused("row keys hold bytes that are no text"))?;
     let shapes = family_shapes(rows);
-    if shapes.values().any(|shape| *shape == FamilyShape::Bytes) {
+    // A record at timestamp 0 would print its own time into the key.
+    let of_zero = |shape: &FamilyShape| matches!(shape.others, Others::Names(_, true));
+    key.has_cell_time &= !shapes.values().any(of_zero);
+    if shapes.values().any(|shape| shape.others == Others::Bytes) {
         return Err(refused("qualifiers hold bytes that are no text"));
     }
     if !rows.iter().flat_map(|row| &row.cells).any(|cell| cell.timestamp > 0) {
@@ -156,29 +159,22 @@ impl Draft {
 
     fn family(&mut self, name: &str, shape: &FamilyShape, rule: Option<&str>) {
         let mut lines = Vec::new();
-        match shape {
-            FamilyShape::Constant(columns) => {
-                for (qualifier, value, is_zero) in columns {
-                    let time = if *is_zero { ", timestamp = 0" } else { "" };
-                    lines.push(format!(
-                        "{{ qualifier = {}, {}{time} }}",
-                        quoted(&braces(qualifier)),
-                        self.value(qualifier, *value)
-                    ));
-                }
-            }
-            FamilyShape::Times(form, value) => {
+        for ConstantColumn { qualifier, value, is_zero } in &shape.constants {
+            let value = self.value(qualifier, *value);
+            lines.push(format!("{{ qualifier = {}, {value}{} }}", quoted(&braces(qualifier)), timestamp(*is_zero)));
+        }
+        match &shape.others {
+            Others::Times(form, value) => {
                 let value = self.value(&format!("{name}_value"), *value);
                 lines.push(format!("{{ qualifier = \"{{ts:{form}}}\", {value} }}"));
             }
-            FamilyShape::Names(value, is_zero) => {
+            Others::Names(value, is_zero) => {
                 let qualifier = self.field(&format!("{name}_name"), "text", "the qualifier");
                 let value = self.value(&format!("{name}_value"), *value);
-                let time = if *is_zero { ", timestamp = 0" } else { "" };
-                lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{time} }}"));
+                lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{} }}", timestamp(*is_zero)));
                 self.notes.push(format!("qualifiers of family {name} hold data: they become the column {qualifier}"));
             }
-            FamilyShape::Bytes => {}
+            Others::None | Others::Bytes => {}
         }
         self.families.push_str(&format!("\n[tables.TABLE.families.{}]\n", quoted(name)));
         if let Some(rule) = rule {
@@ -235,6 +231,11 @@ impl Draft {
     }
 }
 
+/// The timestamp of a column, if it is not that of the event.
+fn timestamp(is_zero: bool) -> &'static str {
+    if is_zero { ", timestamp = 0" } else { "" }
+}
+
 /// A literal of a template.
 fn braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
@@ -273,7 +274,7 @@ mod tests {
         };
         let row = |meter: &str| Row {
             key: format!("{meter}#20180105").into(),
-            cells: vec![cell("0000", day, "34.18"), cell("0015", day + 900_000_000, "34.20")],
+            cells: vec![cell("0000", day, "34.18"), cell("0015", day + 900_000_000, "34.20"), cell("ID", 0, "42")],
         };
         let target: Target = "projects/p/instances/i/tables/SENSOR".parse().unwrap();
         let rows = [row("0000000042"), row("0000000043")];
@@ -281,6 +282,7 @@ mod tests {
         let found = propose("meters", &target.table().unwrap(), &rows, &families).unwrap();
         assert_eq!(found.row_key, "{key1:010}#{ts:%Y%m%d}");
         assert!(found.text.contains("qualifier = \"{ts:%H%M}\", value = \"{meter_value}\""), "{}", found.text);
+        assert!(found.text.contains("{ qualifier = \"ID\", value = \"{id}\", timestamp = 0 }"), "{}", found.text);
         assert!(found.text.contains("meter_value = \"decimal(38,2)\""), "{}", found.text);
         assert!(found.text.contains("gc = \"maxversions=1\""), "{}", found.text);
     }

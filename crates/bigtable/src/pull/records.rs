@@ -6,7 +6,6 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_
 use arrow::compute::take;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use tidetable_layout::Layout;
-use tidetable_layout::decode::record_counts;
 use tidetable_layout::error::LostReason;
 use tidetable_layout::parse::{BlockParser, ParsedCell};
 
@@ -79,7 +78,7 @@ impl RecordDecoder {
         let block = parser.finish()?;
         let all: Vec<usize> = (0..self.layout.records_schema().fields().len()).collect();
         let decoded =
-            record_counts(&self.layout, &block).and_then(|counts| Ok((counts, self.layout.decode(block, &all)?)));
+            self.layout.decode_rows(&block, &[]).and_then(|rows| Ok((rows.ends, self.layout.decode(block, &all)?)));
         match decoded {
             Ok((ends, batch)) => {
                 let mut before = 0;

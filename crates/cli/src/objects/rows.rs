@@ -41,10 +41,20 @@ pub const STATUS: &[Key] = &[
     key("sealed", List(&Object(DAYS)), "changed days that stay as published, because cells of them have expired"),
     key("rejected", Integer, "rejected rows of the inputs that its tables hold"),
     key("rejected_by_last_run", OrNull(&Integer), "rows that the last run rejected"),
+    key("pushed", List(&Object(PUSHED_TABLE)), "what was pushed of its tables into Bigtable"),
 ];
 
 const DAYS: &[Key] =
     &[key("of", Text, "the export or table"), key("days", List(&Text), "labels of its parts, such as `2018-01-31`")];
+
+const PUSHED_TABLE: &[Key] = &[
+    key("table", Text, "the table"),
+    key("target", Text, "the table in Bigtable"),
+    key("version", Integer, "the version that is there; 0 if none is yet"),
+    key("newest", Integer, "the newest version here"),
+    key("finished", OrNull(&Time), "when that was pushed"),
+    key("unfinished", Truth, "whether a push has begun since and not ended"),
+];
 
 /// `report`.
 pub const REPORT: &[Key] = &[

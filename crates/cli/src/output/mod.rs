@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::args::Output;
 use crate::error::CliError;
 use crate::objects::key::Key;
-use cell_text::{CellText, Length};
+use cell_text::CellText;
 pub use cell_text::{Length, write_bytes};
 use csv::write_csv;
 pub use destination::Destination;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::job::keys::{
-    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
-    SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
+    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH, QUERY,
+    SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
 };
 
 /// What a key holds, where its [`ValueShape`] does not say it all.
@@ -34,6 +34,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("job", "messages") => Named(&MESSAGE),
         ("job", "exports") => Named(&EXPORT),
         ("job", "checks") => Named(&CHECK),
+        ("job", "push") => Named(&PUSH),
         ("job", "hooks") => One(&HOOKS),
         ("job", "metrics") => One(&METRICS),
         ("job", "stages") => One(&STAGES),
@@ -89,6 +90,7 @@ fn required(section: &Section) -> &'static [&'static str] {
         "column" => &["qualifier"],
         "export" => &["per", "name", "query"],
         "check" => &["on"],
+        "push" => &["table", "to"],
         "`metrics`" => &["file"],
         _ => &[],
     }

@@ -6,7 +6,9 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
 use tidetable_layout::time::HOUR;
-use tidetable_record::{Failures, Holder, Outcome, PartState, RunRecord, Runs, holder, state_of, unrecorded};
+use tidetable_record::{
+    Failures, Holder, Outcome, PartState, PushState, RunRecord, Runs, holder, state_of, unrecorded,
+};
 use tidetable_store::published::Published;
 use tidetable_store::{Blobs, Store, Version};
 
@@ -59,6 +61,42 @@ pub struct Status {
     pub sealed: Vec<DaysOf>,
     /// Rejected rows of the current inputs.
     pub rejected: u64,
+    /// What was pushed of its tables into Bigtable.
+    pub pushed: Vec<PushedTable>,
+}
+
+/// What was pushed of a table into a target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PushedTable {
+    /// The table.
+    pub table: String,
+    /// The table of Bigtable.
+    pub target: String,
+    /// The version that is there; 0 if none is yet.
+    pub version: u64,
+    /// The newest version here.
+    pub newest: u64,
+    /// When that was pushed, microseconds.
+    pub finished: Option<i64>,
+    /// Whether a push has begun since and not ended.
+    pub unfinished: bool,
+}
+
+fn pushed(blobs: &dyn Blobs, tables: &[(String, Version)]) -> Result<Vec<PushedTable>, RunError> {
+    let mut out = Vec::new();
+    for (table, version) in tables {
+        for state in PushState::of_table(blobs, table)? {
+            out.push(PushedTable {
+                table: table.clone(),
+                target: state.target,
+                version: state.version,
+                newest: version.number,
+                finished: state.finished,
+                unfinished: state.running.is_some(),
+            });
+        }
+    }
+    Ok(out)
 }
 
 /// The status of all jobs.
@@ -243,6 +281,7 @@ impl JobFacts {
         let state = self.last.as_ref().map(|record| state_of(blobs, record, clock)).transpose()?;
         let runs = state == Some(RUNNING);
         Ok(Status {
+            pushed: pushed(blobs, &self.tables)?,
             holder: if runs { holder(blobs, &job)? } else { None },
             job,
             state,

@@ -114,11 +114,10 @@ fn difference(found: &Difference, out: &mut dyn Write) -> Result<(), CliError> {
         write_bytes(bytes, Length::Short, &mut text);
         String::from_utf8_lossy(&text).into_owned()
     };
-    let value =
-        |value: &Option<bytes::Bytes>| value.as_ref().map_or_else(|| "no cell".to_owned(), |value| shown(value));
+    let value = |value: Option<&[u8]>| value.map_or_else(|| "no cell".to_owned(), shown);
     let at = time(found.timestamp).unwrap_or_else(|| found.timestamp.to_string());
     let column = format!("{}:{}", found.family, shown(&found.qualifier));
     writeln!(out, "{} {column} @ {at}", shown(&found.key))?;
-    writeln!(out, "  here   {}\n  there  {}", value(&found.here), value(&found.there))?;
+    writeln!(out, "  here   {}\n  there  {}", value(found.here.as_deref()), value(found.there.as_deref()))?;
     Ok(())
 }

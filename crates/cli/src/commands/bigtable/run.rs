@@ -14,9 +14,8 @@ use crate::args::Service;
 use crate::commands::clock;
 use crate::error::CliError;
 
-/// Ranges of keys at a time, and how long a failing request is repeated, microseconds.
+/// Ranges of keys at a time.
 const PARALLEL: u16 = 4;
-const PATIENCE: i64 = 300_000_000;
 
 /// Pushes tables in runs.
 #[derive(Debug)]
@@ -40,7 +39,8 @@ impl Pusher for RunPusher {
 
 fn pushed(project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop) -> Result<PushRecord, CliError> {
     let runtime = runtime()?;
-    let service = Service { app_profile: None, parallel: PARALLEL, patience: PATIENCE };
+    let patience = i64::try_from(push.patience.as_micros()).unwrap_or(i64::MAX);
+    let service = Service { app_profile: None, parallel: PARALLEL, patience };
     let work = BigtablePush {
         store: store.clone(),
         table: push.table.clone(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
 use tidetable_runner::plan::ranges;
-use tidetable_runner::report::{DaysOf, Status, statuses};
+use tidetable_runner::report::{DaysOf, PushedTable, Status, statuses};
 
 use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
@@ -115,6 +115,12 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     line("failed days", json!(days(&status.failed)));
     line("sealed days", json!(days(&status.sealed)));
     line("rejected rows of its inputs", json!(status.rejected));
+    for pushed in &status.pushed {
+        let finished = pushed.finished.and_then(time).map(|at| format!(", pushed {at}")).unwrap_or_default();
+        let unfinished = if pushed.unfinished { ", a later push did not end" } else { "" };
+        let text = format!("version {} of {}{finished}{unfinished}", pushed.version, pushed.newest);
+        line(&format!("{} in {}", pushed.table, pushed.target), json!(text));
+    }
     if let Some(limit) = args.fresh {
         line("fresh", json!(if status.is_stale(now, limit) { "no" } else { "yes" }));
     }
@@ -147,10 +153,30 @@ fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) ->
             list(&status.failed),
             list(&status.sealed),
             status.rejected,
-            last.map(|last| last.all_rejected())
+            last.map(|last| last.all_rejected()),
+            pushes(&status.pushed, output)
         ]);
     }
     rows
+}
+
+/// What was pushed into Bigtable; as text in a table.
+fn pushes(pushed: &[PushedTable], output: args::Output) -> Value {
+    if output != args::Output::Json {
+        let text = |one: &PushedTable| format!("{} in {}: {} of {}", one.table, one.target, one.version, one.newest);
+        return json!(pushed.iter().map(text).collect::<Vec<_>>().join("; "));
+    }
+    let object = |one: &PushedTable| {
+        json!({
+            "table": one.table,
+            "target": one.target,
+            "version": one.version,
+            "newest": one.newest,
+            "finished": one.finished.and_then(time),
+            "unfinished": one.unfinished,
+        })
+    };
+    pushed.iter().map(object).collect()
 }
 
 fn newest(status: &Status) -> Option<i64> {

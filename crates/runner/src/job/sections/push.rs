@@ -1,15 +1,21 @@
 //! Reads `[push.NAME]`.
 
+use std::time::Duration;
+
 use crate::job::fields::{Fields, Named, Reader};
 use crate::job::keys::PUSH;
 use crate::job::names::Id;
 use crate::job::problem::Mistake;
+use crate::job::sections::hooks::seconds;
 use crate::job::words::nearest;
 
 /// What `to` is to look like.
 const TARGET: &str = "\"projects/PROJECT/instances/INSTANCE\", with \"/tables/TABLE\" for a table of another name";
 /// What `rate` is to look like.
 const RATE: &str = "rows a second, as \"5000/s\"";
+
+/// How long a failing request is repeated by default.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A table that a run pushes into Bigtable.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +32,8 @@ pub struct Push {
     pub create: bool,
     /// At most this many rows a second.
     pub rate: Option<f64>,
+    /// How long a failing request is repeated without any progress.
+    pub patience: Duration,
 }
 
 /// Reads one push; `tables` are those of the job. `None` if it is invalid.
@@ -52,6 +60,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, tables: &[&str]) 
     {
         reader.refuse(rate.at.clone(), Mistake::Wanted { key: "rate", wanted: RATE });
     }
+    let patience = fields.text(reader, "patience");
+    let repeated = patience.as_ref().map(|text| seconds(text.value));
+    if let (Some(text), Some(None)) = (&patience, repeated) {
+        reader.refuse(text.at.clone(), Mistake::Wanted { key: "patience", wanted: "a time, as \"5m\"" });
+    }
     if reader.count() > before {
         return None;
     }
@@ -62,6 +75,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, tables: &[&str]) 
         prefix: fields.text(reader, "prefix").map(|prefix| prefix.owned()).unwrap_or_default(),
         create: fields.flag("create").unwrap_or(false),
         rate: rows.flatten(),
+        patience: repeated.flatten().unwrap_or(PATIENCE),
     })
 }
 

@@ -4,16 +4,14 @@
 //! - a table of microseconds: the emulator refuses timestamps that are no whole milliseconds, and so deletes of one;
 //! - aggregate families other than sums: it keeps what was written last, which one push does not show;
 //! - an idempotency token: it is ignored, so cells are read back before they are merged again.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod support;
-
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::emulator::Emulator;
-use support::faults::{Fault, Faults};
-use support::{client, diff, push_of, push_until_done, runtime};
+use crate::support::emulator::Emulator;
+use crate::support::faults::{Fault, Faults};
+use crate::support::{client, diff, push_of, push_until_done, runtime};
 use tidetable_proof::event::{Inputs, START};
 use tidetable_proof::random::Random;
 use tidetable_proof::shape::small;
@@ -38,6 +36,10 @@ fn tables_of_every_shape_go_there() {
         assert!(state.counts.cells > 0, "{}", shape.name);
         let found = diff(&store, &client, &table, &runtime);
         assert!(found.is_equal() && found.cells_equal == state.counts.cells, "{}: {found:?}", shape.name);
+        if shape.name.starts_with("every type") {
+            // It is of microseconds, which the emulator forgets of a table.
+            continue;
+        }
         // A second push has nothing to do.
         let plan = push.plan(runtime.handle()).unwrap();
         assert!(plan.is_done && !plan.creates(), "{}", shape.name);
@@ -61,13 +63,14 @@ fn every_fault_at_every_request_loses_and_doubles_nothing() {
     // Of cells that replace each other, and of sums, which must not be added twice.
     for (at, shape) in shapes.iter().enumerate().filter(|(_, shape)| matches!(shape.name, "compacted" | "aggregates")) {
         for (number, fault) in faults.into_iter().enumerate() {
-            // Each request fails once; its repetition is another request.
-            let proxy = Faults::start(
-                &emulator.address(),
-                move |_, request| {
-                    if request % 2 == 0 { fault } else { Fault::None }
-                },
-            );
+            // Every second request of a method fails, so each of them does once.
+            let seen: Mutex<HashMap<String, u64>> = Mutex::default();
+            let proxy = Faults::start(&emulator.address(), move |path, _| {
+                let mut seen = seen.lock().unwrap();
+                let number = seen.entry(path.to_owned()).or_default();
+                *number += 1;
+                if *number % 2 == 1 { fault } else { Fault::None }
+            });
             let through = client(&proxy.address(), PATIENCE, &runtime);
             let store = Store::new(Arc::new(shape.shelf.clone()));
             let table = format!("F{at}x{number}");

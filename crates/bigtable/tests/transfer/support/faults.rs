@@ -124,7 +124,7 @@ async fn answer(channel: Channel, request: Request<Incoming>, fault: Fault) -> R
     }
 }
 
-type Answer = (hyper::http::response::Parts, Vec<Frame<Bytes>>);
+type Answer = (http::response::Parts, Vec<Frame<Bytes>>);
 
 /// Passes a request on, and collects the pieces of its answer.
 async fn call(mut channel: Channel, request: Request<tonic::body::Body>) -> Result<Answer, Error> {
