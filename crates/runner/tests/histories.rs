@@ -104,6 +104,7 @@ fn options(ids: &UlidIds) -> RunOptions {
         if_locked: IfLocked::Fail,
         stop: Stop::default(),
         plan_only: false,
+        carrier: None,
     }
 }
 

@@ -7,6 +7,8 @@ use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
+use crate::units::{CarryError, UnitFailure};
+
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -252,6 +254,21 @@ pub enum RunError {
     /// An error of publishing.
     #[error(transparent)]
     Export(Box<ExportError>),
+    /// A unit failed in another process.
+    #[error(transparent)]
+    Unit(#[from] UnitFailure),
+    /// Units could not be carried to other processes.
+    #[error(transparent)]
+    Carry(CarryError),
+    /// This program cannot be told from others, so that no other process may run its units.
+    #[error("cannot read the program itself: {0}; run it from a place where it can be read")]
+    Build(std::io::Error),
+    /// The answer of a unit is of another kind than the unit.
+    #[error("executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere")]
+    OtherAnswer {
+        /// Who answered.
+        executor: String,
+    },
 }
 
 /// Why a referenced value could not be read. No message shows a value.
@@ -313,6 +330,15 @@ impl RunError {
             | Self::NameConflict { .. }
             | Self::UnknownKey { .. } => 2,
             _ => 1,
+        }
+    }
+}
+
+impl From<CarryError> for RunError {
+    fn from(error: CarryError) -> Self {
+        match error {
+            CarryError::Stopped { signal } => Self::Interrupted { signal },
+            error => Self::Carry(error),
         }
     }
 }

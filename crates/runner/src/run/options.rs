@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
 use crate::run::lock::IfLocked;
 use crate::run::stop::Stop;
+use crate::units::UnitCarrier;
 use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
@@ -51,6 +53,8 @@ pub struct RunOptions {
     pub stop: Stop,
     /// Plan only: write nothing.
     pub plan_only: bool,
+    /// Brings the units of the run to other processes; `None` runs them in this one.
+    pub carrier: Option<Arc<dyn UnitCarrier>>,
 }
 
 /// States of parts that a run may be limited to.

@@ -91,6 +91,7 @@ impl World {
             if_locked: IfLocked::Fail,
             stop: Stop::default(),
             plan_only: false,
+            carrier: None,
         }
     }
 

@@ -81,6 +81,7 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         if_locked: execution.if_locked,
         stop: execution.stop.clone(),
         plan_only: false,
+        carrier: None,
     })
 }
 
