@@ -70,12 +70,17 @@ test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs are skipped: it could not be installed" >&2
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
-    INSTA_UPDATE=no cargo test --workspace --no-default-features
+    INSTA_UPDATE=no cargo test --workspace --exclude tidetable-cluster --no-default-features
+
+# Run the tests of features that are off by default: they compile DataFusion with all its features.
+test-features:
+    INSTA_UPDATE=no cargo test -p tidetable-cluster
+    INSTA_UPDATE=no cargo test -p e2e --features cluster --no-default-features --test e2e -- cluster::
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
-    INSTA_UPDATE=always cargo test --workspace --no-default-features --lib objects::
-    INSTA_UPDATE=always cargo test --workspace --no-default-features --test e2e -- snapshots:: documents:: json_output::
+    INSTA_UPDATE=always cargo test --workspace --exclude tidetable-cluster --no-default-features --lib objects::
+    INSTA_UPDATE=always cargo test --workspace --exclude tidetable-cluster --no-default-features --test e2e -- snapshots:: documents:: json_output::
 
 # Build the documentation as a site, docs/ read by mdBook.
 docs:
@@ -94,20 +99,25 @@ page-picture: _build _venv
 lint:
     python3 -B tests/house.py --circles
     cargo fmt --all --check
-    cargo clippy --workspace --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    cargo clippy --workspace --exclude tidetable-cluster --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude tidetable-cluster --no-deps
     python3 sample-data/smart-meters/make.py --check
     python3 sample-data/server-metrics/record.py --check
     python3 sample-data/market-data/make.py --check
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
 
+# Lints of features that are off by default.
+lint-features:
+    cargo clippy -p tidetable-cluster --all-targets -- -D warnings
+    cargo clippy -p tidetable-cli -p e2e --all-targets --no-default-features --features tidetable-cli/cluster,e2e/cluster -- -D warnings
+
 # List crates, directories, sizes, and circles between files; fails while there are any.
 house:
     python3 -B tests/house.py
 
 # What CI runs: lints, tests, the first command of the README in an empty root, then the packages, of the binary that is there.
-ci: lint _venv test
+ci: lint _venv test lint-features test-features
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
     "{{ just_executable() }}" package-test "{{ tidetable }}"
 
@@ -137,6 +147,14 @@ bench-bucket *ARGS: _release _httpfs
     cargo build --release --package tidetable-bucket-server
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/bucket.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" "{{ httpfs }}/bin/python" data/bench "$@"
+
+# Runs on executors of one core each against runs in one process: `just bench-cluster --days 10 --meters 20000`.
+bench-cluster *ARGS:
+    cargo build --release --package tidetable-cli --features cluster
+    cargo build --release --package tidetable-cluster --example units
+    cargo build --release --package tidetable-bucket-server
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/cluster.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" data/bench --units "{{ target }}/release/examples/units" "$@"
 
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
@@ -196,6 +214,10 @@ prove-buckets:
 
 # The store in a bucket of our own server, by the real S3 client: the model, 100,000 commits of one writer and of two, a kill at every request.
 prove-server: (prove "server-model" "--seeds" "200" "--size" "500") (prove "server-steps" "--seeds" "500" "--size" "20") (prove "server-replies" "--seeds" "5000" "--size" "20") (prove "server-writers" "--seeds" "5000" "--size" "10") (prove "server-kills" "--seeds" "4" "--size" "8")
+
+# Kills of executors, of the scheduler and of the driver while runs go on: `just prove-cluster 100`.
+prove-cluster KILLS="100":
+    TIDETABLE_KILLS="$1" cargo test -p e2e --features cluster --no-default-features --test e2e -- cluster::failures --nocapture
 
 # A bucket server for people: `just bucket-server --port 9000 --delay 30ms`; `just bucket-server --help` lists its options.
 bucket-server *ARGS:

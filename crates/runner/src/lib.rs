@@ -38,7 +38,7 @@ pub mod template;
 pub mod units;
 pub mod workload;
 
-pub use compact::compact;
+pub use compact::{compact, compact_elsewhere};
 pub use ids::UlidIds;
 pub use job::{Job, JobError};
 pub use observe::Observer;

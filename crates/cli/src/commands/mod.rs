@@ -2,6 +2,7 @@
 
 pub(crate) mod advisor;
 pub mod check;
+pub(crate) mod cluster;
 pub mod completions;
 pub mod export;
 pub mod lint;

@@ -263,6 +263,51 @@ pub enum RunError {
     /// This program cannot be told from others, so that no other process may run its units.
     #[error("cannot read the program itself: {0}; run it from a place where it can be read")]
     Build(std::io::Error),
+    /// A unit is of another root than this process works in.
+    #[error("the run is in root {theirs}, this executor works in {own}: start it with --root {theirs}")]
+    OtherRoot {
+        /// The root of the run.
+        theirs: String,
+        /// The root of this process.
+        own: String,
+    },
+    /// The root of this process has the name of that of the run, and is another.
+    #[error("{run} is not in {root} as this machine sees it: mount the same directory on all machines; or the run has ended")]
+    NotHere {
+        /// The run, or what it refers to.
+        run: String,
+        /// The root of this process.
+        root: String,
+    },
+    /// A unit names what the job does not have.
+    #[error("\"{job}\" is not in the job as {} has it: copy the project directory of the run to this machine", dir.display())]
+    UnknownJob {
+        /// What it names.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+    },
+    /// This machine cannot read the job of a unit.
+    #[error(
+        "job {job} cannot be read in {}: {reason}; copy the project directory of the run to this machine",
+        dir.display()
+    )]
+    JobElsewhere {
+        /// The job.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+        /// The cause.
+        reason: String,
+    },
+    /// This machine has another job of the name.
+    #[error("job {job} in {} is not that of the run: copy the project directory of the run to this machine", dir.display())]
+    OtherJob {
+        /// The job.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+    },
     /// The answer of a unit is of another kind than the unit.
     #[error("executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere")]
     OtherAnswer {

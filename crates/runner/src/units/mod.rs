@@ -18,7 +18,9 @@ pub(crate) mod compact;
 pub(crate) mod failure;
 pub(crate) mod load;
 pub(crate) mod publish;
+pub(crate) mod reference;
 pub(crate) mod rejects;
+pub(crate) mod tally;
 pub(crate) mod wire;
 pub(crate) mod worker;
 
