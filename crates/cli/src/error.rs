@@ -4,6 +4,8 @@ use std::io;
 
 use miette::Diagnostic;
 use tidetable_advisor::AdvisorError;
+#[cfg(feature = "cluster")]
+use tidetable_cluster::ClusterError;
 use tidetable_export::ExportError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
@@ -11,8 +13,6 @@ use tidetable_runner::scaffold::ProposeError;
 use tidetable_runner::{JobError, RunError};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
-#[cfg(feature = "cluster")]
-use tidetable_cluster::ClusterError;
 use tidetable_store::StoreError;
 use tidetable_store::load::MIN_LOAD_MEMORY;
 
@@ -358,7 +358,9 @@ pub enum CliError {
     MemoryTooSmall,
     /// A build without the feature `cluster`.
     #[cfg(not(feature = "cluster"))]
-    #[error("this tidetable is built without clusters: install one with `cargo install --path crates/cli --features cluster`")]
+    #[error(
+        "this tidetable is built without clusters: install one with `cargo install --path crates/cli --features cluster`"
+    )]
     NoCluster,
     /// A scheduler or an executor failed.
     #[cfg(feature = "cluster")]

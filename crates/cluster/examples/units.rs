@@ -18,9 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (servers, queries) = (runtime()?, runtime()?);
     let (told, heard) = std::sync::mpsc::channel();
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-    servers.spawn(async move {
-        run_scheduler(bind, None, move |address| drop(told.send(address))).await
-    });
+    servers.spawn(async move { run_scheduler(bind, None, move |address| drop(told.send(address))).await });
     let address = format!("ballista://{}", heard.recv()?);
     for at in 0..executors {
         let name = format!("executor-{at}");
@@ -48,6 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     carry(&units)?;
     let took = clock.elapsed().as_secs_f64();
     let least = (count * millis) as f64 / 1000.0 / executors as f64;
-    writeln!(std::io::stdout(), "{count} units of {millis} ms on {executors} executors: {took:.2} s, {least:.2} s of waiting")?;
+    writeln!(
+        std::io::stdout(),
+        "{count} units of {millis} ms on {executors} executors: {took:.2} s, {least:.2} s of waiting"
+    )?;
     Ok(())
 }

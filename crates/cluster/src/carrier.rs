@@ -146,8 +146,14 @@ mod tests {
         assert_eq!(place("ballista://node-1.local:1/"), Some(("node-1.local".to_owned(), 1)));
         assert_eq!(place("ballista://[::1]:7"), Some(("[::1]".to_owned(), 7)));
         for wrong in [
-            "127.0.0.1:50050", "http://a:1", "ballista://a", "ballista://:1", "ballista://a:b", "ballista://a:1/x",
-            "ballista://user@a:1", "",
+            "127.0.0.1:50050",
+            "http://a:1",
+            "ballista://a",
+            "ballista://:1",
+            "ballista://a:b",
+            "ballista://a:1/x",
+            "ballista://user@a:1",
+            "",
         ] {
             assert_eq!(place(wrong), None, "{wrong}");
         }

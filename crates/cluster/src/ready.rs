@@ -11,7 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whether at least one executor is connected; `None` if the scheduler does not say.
 pub(crate) async fn has_executors(host: &str, port: u16) -> Option<bool> {
     let asked = async {
-        let mut stream = TcpStream::connect((host, port)).await.ok()?;
+        // Brackets are of URLs.
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let mut stream = TcpStream::connect((bare, port)).await.ok()?;
         let request = format!("GET /readyz HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut answer = [0; 12];

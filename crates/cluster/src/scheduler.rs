@@ -50,8 +50,7 @@ pub async fn run_scheduler(
     });
     config.validate().map_err(ended)?;
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(ended)?;
-    let scheduler =
-        create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await.map_err(ended)?;
+    let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await.map_err(ended)?;
     ready(address);
     start_grpc_service_with_listener(listener, scheduler).await.map_err(ended)
 }

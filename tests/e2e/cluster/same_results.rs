@@ -93,7 +93,8 @@ fn all_sample_jobs_give_the_same_bytes() {
     assert_same(&project, "local", "far");
     let records = project.json(&["history", "--root", "far"]);
     assert!(!records.is_empty());
-    let run = project.json(&["run", "smart-meters", "--force", "--root", "far", "--now", NOW, "--on", &cluster.address]);
+    let run =
+        project.json(&["run", "smart-meters", "--force", "--root", "far", "--now", NOW, "--on", &cluster.address]);
     let executors = run[0]["executors"].as_array().unwrap();
     assert!(executors.iter().all(|executor| ["one", "two"].contains(&executor["executor"].as_str().unwrap())));
     let units: u64 = executors.iter().map(|executor| executor["units"]["publish"].as_u64().unwrap_or(0)).sum();

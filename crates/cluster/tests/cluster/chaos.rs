@@ -64,7 +64,10 @@ fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> B
         if part.is_dir() {
             for file in std::fs::read_dir(&part).unwrap() {
                 let file = file.unwrap().path();
-                files.insert(file.strip_prefix(dir.join(root)).unwrap().display().to_string(), std::fs::read(&file).unwrap());
+                files.insert(
+                    file.strip_prefix(dir.join(root)).unwrap().display().to_string(),
+                    std::fs::read(&file).unwrap(),
+                );
             }
         }
     }

@@ -24,7 +24,8 @@ fn each_unit_is_answered_also_under_faults() {
     let units: Vec<Unit> = (0..150).map(|_| Unit::waiting(&root, 1)).collect();
     for chaos in [None, Some(Chaos { probability: 0.2, seed: 7 }), Some(Chaos { probability: 0.4, seed: 8 })] {
         let ballista = Ballista::new(&cluster.address, "waiting").unwrap();
-        let ballista = chaos.map_or_else(|| Ballista::new(&cluster.address, "waiting").unwrap(), |chaos| ballista.with_chaos(chaos));
+        let ballista = chaos
+            .map_or_else(|| Ballista::new(&cluster.address, "waiting").unwrap(), |chaos| ballista.with_chaos(chaos));
         let answers: Mutex<BTreeMap<usize, String>> = Mutex::default();
         let take = |unit: usize, answer: tidetable_runner::units::Answer| {
             answers.lock().unwrap().insert(unit, answer.executor);

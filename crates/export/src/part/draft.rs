@@ -11,7 +11,8 @@ use crate::part::request::{Outcome, PublishRequest, PublishedPart};
 use crate::part::settle::settle;
 use crate::part::stamped;
 
-/// A part that is written and not settled. Dropped, its files are removed.
+/// A part that is written and not settled. Dropped, it removes what is under temporary names; files under names of their own
+/// stay, and no list names them.
 pub struct PartDraft {
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) rows: u64,

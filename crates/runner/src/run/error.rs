@@ -272,7 +272,9 @@ pub enum RunError {
         own: String,
     },
     /// The root of this process has the name of that of the run, and is another.
-    #[error("{run} is not in {root} as this machine sees it: mount the same directory on all machines; or the run has ended")]
+    #[error(
+        "{run} is not in {root} as this machine sees it: mount the same directory on all machines; or the run has ended"
+    )]
     NotHere {
         /// The run, or what it refers to.
         run: String,
@@ -309,7 +311,9 @@ pub enum RunError {
         dir: PathBuf,
     },
     /// The answer of a unit is of another kind than the unit.
-    #[error("executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere")]
+    #[error(
+        "executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere"
+    )]
     OtherAnswer {
         /// Who answered.
         executor: String,

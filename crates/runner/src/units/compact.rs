@@ -8,10 +8,10 @@ use tidetable_store::compaction::{CompactionPlan, MergeFailed, MergePlan, Merged
 use tidetable_store::{Ids, Snapshot, Store, StoreError};
 
 use crate::run::{RunError, Stop};
+use crate::units::UnitCarrier;
 use crate::units::failure::UnitFailure;
 use crate::units::tally::Tally;
 use crate::units::wire::{Done, Unit, Work};
-use crate::units::UnitCarrier;
 
 /// Bytes of SSTs from which a unit of merges is full.
 const UNIT_BYTES: u64 = 64 << 20;
@@ -31,12 +31,7 @@ pub(crate) struct CompactWork {
 pub(crate) type CompactAnswer = Vec<Result<Merged, (String, bool)>>;
 
 /// Runs the merges of a unit. The output of others is removed if one fails for another reason than a limit.
-pub(crate) fn run(
-    store: &Store,
-    work: &CompactWork,
-    ids: &dyn Ids,
-    stop: &Stop,
-) -> Result<CompactAnswer, RunError> {
+pub(crate) fn run(store: &Store, work: &CompactWork, ids: &dyn Ids, stop: &Stop) -> Result<CompactAnswer, RunError> {
     let table = store.table(&work.table);
     let version = table.version(work.version.0)?;
     if version.commit != work.version.1 {
@@ -109,10 +104,8 @@ impl RunMerges for CarriedMerges<'_> {
         for (at, group) in groups.iter().enumerate() {
             match (answers.remove(&at), &carried) {
                 (Some(Ok(answer)), _) if answer.len() == group.len() => {
-                    let failed = |(message, exceeds): (String, bool)| MergeFailed {
-                        exceeds,
-                        ..elsewhere(message.into())
-                    };
+                    let failed =
+                        |(message, exceeds): (String, bool)| MergeFailed { exceeds, ..elsewhere(message.into()) };
                     done.extend(answer.into_iter().map(|done| done.map_err(failed)));
                 }
                 (Some(Err(failure)), _) => {

@@ -1,6 +1,6 @@
 //! Units of loads: some inputs of a source, or some windows of the tables that a derived table reads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -112,8 +112,8 @@ impl CarriedLoad<'_> {
         let work = match work.from {
             // Only the times of its own inputs.
             LoadFrom::Query { versions, mut times } => {
-                let own: Vec<&str> = unit.paths().collect();
-                times.retain(|path, _| own.contains(&path.as_str()));
+                let own: HashSet<&str> = unit.paths().collect();
+                times.retain(|path, _| own.contains(path.as_str()));
                 LoadWork { from: LoadFrom::Query { versions, times }, ..work }
             }
             LoadFrom::Source(_) => work,

@@ -28,4 +28,3 @@ fn fingerprint(job: &Job) -> String {
     parts.extend(job.checks.iter().flat_map(|check| &check.rules).map(ToString::to_string));
     format!("{:032x}", xxh3_128(parts.join("\0").as_bytes()))
 }
-

@@ -140,7 +140,9 @@ pub(crate) enum UnreadableUnit {
     #[error("what was sent is no unit of tidetable: use one scheduler for tidetable alone")]
     NoUnit,
     /// Another build planned it.
-    #[error("the run is of build {driver}, this executor of build {executor}: install the same tidetable on all machines")]
+    #[error(
+        "the run is of build {driver}, this executor of build {executor}: install the same tidetable on all machines"
+    )]
     OtherBuild { driver: String, executor: String },
     /// It does not decode.
     #[error("the unit cannot be read: {reason}")]

@@ -178,7 +178,10 @@ impl Worker {
         let numbers = versions.iter().map(|(table, (number, _))| (table.clone(), *number)).collect();
         for (table, (number, commit)) in versions {
             if store.table(table).version(*number)?.commit != *commit {
-                return Err(RunError::NotHere { run: format!("version {number} of {table}"), root: self.project.root.clone() });
+                return Err(RunError::NotHere {
+                    run: format!("version {number} of {table}"),
+                    root: self.project.root.clone(),
+                });
             }
         }
         let versions = TableVersions { numbers, as_of: None };
@@ -218,10 +221,8 @@ impl Worker {
                     TableInput::Query { sql, shape } => Some((sql.as_str(), shape)),
                     TableInput::Source(_) => None,
                 });
-                let query = query.ok_or_else(|| RunError::UnknownJob {
-                    job: unit.run.clone(),
-                    dir: self.project.dir.clone(),
-                })?;
+                let query = query
+                    .ok_or_else(|| RunError::UnknownJob { job: unit.run.clone(), dir: self.project.dir.clone() })?;
                 let session = self.session(store, versions)?;
                 let times: HashMap<String, Range<i64>> =
                     times.iter().map(|(path, (start, end))| (path.clone(), *start..*end)).collect();

@@ -73,7 +73,9 @@ enum Location {
     /// Rows that do not come from a file.
     Elsewhere,
     /// A file that another process found. It cannot be opened before it is resolved.
-    Named { etag: Option<String> },
+    Named {
+        etag: Option<String>,
+    },
 }
 
 impl InputFile {

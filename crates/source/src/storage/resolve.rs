@@ -121,7 +121,8 @@ mod tests {
         std::fs::write(dir.path().join("a/b/x.csv"), "t\n").unwrap();
         let storage = Storage::new(dir.path().to_owned(), None);
         let absolute = format!("{}/a/**/*.csv", dir.path().display());
-        for pattern in ["a/b/x.csv", "a/**/x.csv", "**/*.csv", "./a/?/x.csv", &absolute, &format!("file://{absolute}")] {
+        for pattern in ["a/b/x.csv", "a/**/x.csv", "**/*.csv", "./a/?/x.csv", &absolute, &format!("file://{absolute}")]
+        {
             let spec = spec(&[pattern]);
             let found = storage.discover(&spec).unwrap();
             assert_eq!(found.len(), 1, "{pattern}");
@@ -133,19 +134,22 @@ mod tests {
     #[test]
     fn a_path_outside_the_patterns_is_refused() {
         let storage = Storage::new("/project".into(), None);
-        let file = |path: &str| InputFile {
-            location: Location::Named { etag: None },
-            ..InputFile::of_rows(path, "1")
-        };
+        let file = |path: &str| InputFile { location: Location::Named { etag: None }, ..InputFile::of_rows(path, "1") };
         let spec = spec(&["a/*.csv", "/data/**", "s3://bucket/in/*.csv"]);
         for path in [
-            "a/../b.csv", "../a/x.csv", "a/b/x.csv", "a/.hidden.csv", "/etc/passwd", "/data/../etc/passwd", "a//x.csv",
-            "s3://bucket/out/x.csv", "s3://other/in/x.csv", "s3://bucket/in/../out/x.csv", "",
+            "a/../b.csv",
+            "../a/x.csv",
+            "a/b/x.csv",
+            "a/.hidden.csv",
+            "/etc/passwd",
+            "/data/../etc/passwd",
+            "a//x.csv",
+            "s3://bucket/out/x.csv",
+            "s3://other/in/x.csv",
+            "s3://bucket/in/../out/x.csv",
+            "",
         ] {
-            assert!(
-                matches!(storage.resolve(&spec, file(path)), Err(SourceError::NotOfSource { .. })),
-                "{path}"
-            );
+            assert!(matches!(storage.resolve(&spec, file(path)), Err(SourceError::NotOfSource { .. })), "{path}");
         }
         assert!(storage.resolve(&spec, file("a/x.csv")).is_ok());
         let remote = storage.resolve(&spec, file("s3://bucket/in/x.csv")).unwrap();

@@ -152,8 +152,9 @@ fn encode_for_table(
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
-    let windows =
-        split_by_window(&encoded.time, target.layout.spec().window, |start| to_read.wants(start, offset, &work.rebuilt));
+    let windows = split_by_window(&encoded.time, target.layout.spec().window, |start| {
+        to_read.wants(start, offset, &work.rebuilt)
+    });
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&encoded.time, runs))).collect();
     // Event time was needed only for windows; cells have their own timestamps.

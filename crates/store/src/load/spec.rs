@@ -66,9 +66,8 @@ pub struct TableTarget<'a> {
 impl<'a> Loader<'a> {
     /// The same, without what only planning needs.
     pub(crate) fn worker(&self) -> UnitLoader<'a> {
-        let table = |LoadTarget { table, layout, filter, .. }: &LoadTarget<'a>| {
-            TableTarget { table, layout, filter: *filter }
-        };
+        let table =
+            |LoadTarget { table, layout, filter, .. }: &LoadTarget<'a>| TableTarget { table, layout, filter: *filter };
         UnitLoader {
             feed: self.feed,
             derive: self.derive,

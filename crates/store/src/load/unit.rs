@@ -215,10 +215,7 @@ mod tests {
         assert_eq!(whole, [LoadUnit { works: works.clone() }]);
         assert_eq!(whole[0].bytes(), 110);
         let units = split(works.clone(), Some(8));
-        assert_eq!(
-            paths(&units),
-            [[vec!["a", "b"], vec!["b"]], [vec!["c"], vec![]], [vec!["d"], vec!["d", "e"]]]
-        );
+        assert_eq!(paths(&units), [[vec!["a", "b"], vec!["b"]], [vec!["c"], vec![]], [vec!["d"], vec!["d", "e"]]]);
         assert!(units.iter().flat_map(|unit| &unit.works).all(|work| work.rebuilt == [7]));
         for limit in [1, 2, 5, 9, 1000] {
             let units = split(works.clone(), Some(limit));

@@ -25,7 +25,10 @@ pub fn carrier(address: &str, run: &str) -> Result<Arc<dyn UnitCarrier>, CliErro
 /// Runs a scheduler until it is stopped. Its address is written to standard output.
 pub fn scheduler(global: &Global, args: &Scheduler) -> Result<(), CliError> {
     if !args.bind.ip().is_loopback() {
-        print_message(global, "warning: anyone who reaches this address can have work done: use a network that you trust");
+        print_message(
+            global,
+            "warning: anyone who reaches this address can have work done: use a network that you trust",
+        );
     }
     let host = args.host.clone();
     let ready = move |address: SocketAddr| {

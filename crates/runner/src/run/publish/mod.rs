@@ -26,11 +26,11 @@ use crate::run::error::RunError;
 use crate::run::parts::StalePart;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
+use crate::units::publish::PartContext;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_keys, tables_read};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
-use crate::units::publish::PartContext;
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
 
