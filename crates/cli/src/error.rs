@@ -365,7 +365,7 @@ pub enum CliError {
     /// A scheduler or an executor failed.
     #[cfg(feature = "cluster")]
     #[error(transparent)]
-    Cluster(#[from] tidetable_cluster::ClusterError),
+    Cluster(#[from] ClusterError),
     /// Findings that `--deny` does not accept.
     #[error(
         "{findings} of severity {severity} or above: change the job file, or give a reason there, as in `lint = {{ K1 = \"..\" }}`"

@@ -70,7 +70,8 @@ impl<'a> RejectBuffer<'a> {
         if let Some(error) = state.error {
             return Err(error);
         }
-        let rest = state.file.map(|(file, rows)| Ok((file.park()?, rows)));
+        let parked = |(file, rows): (Box<dyn BlobWriter>, u64)| -> Result<_, StoreError> { Ok((file.park()?, rows)) };
+        let rest = state.file.map(parked);
         Ok(CarriedRejects { rows: state.rows, rest: rest.transpose()? })
     }
 }

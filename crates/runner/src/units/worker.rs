@@ -47,7 +47,12 @@ pub struct Worker {
     memory: u64,
     clock: fn() -> i64,
     jobs: Mutex<HashMap<JobReference, Arc<Job>>>,
+    /// The session of the export that was published last: its parts share it, as in one process.
+    last: Mutex<Option<(SessionKey, Session)>>,
 }
+
+/// What a session depends on: the run, the export, and the versions that it reads.
+type SessionKey = (String, String, Versions);
 
 /// Why a unit gave no answer. It may be run again.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +94,8 @@ impl Worker {
     ) -> Result<Self, RunError> {
         build().map_err(RunError::Build)?;
         let blobs = open_root(&project)?;
-        Ok(Self { project, blobs, runtime, ids: UlidIds::default(), name, memory, clock, jobs: Mutex::default() })
+        let (ids, jobs, last) = (UlidIds::default(), Mutex::default(), Mutex::default());
+        Ok(Self { project, blobs, runtime, ids, name, memory, clock, jobs, last })
     }
 
     /// The root, as units must name it.
@@ -189,6 +195,17 @@ impl Worker {
         Session::open(store, &SessionOptions { versions, ..SessionOptions::default() }).map_err(failed)
     }
 
+    /// The session of an export in a run, opened once.
+    fn shared_session(&self, store: &Store, key: SessionKey) -> Result<Session, RunError> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, session)) = last().as_ref().filter(|(known, _)| *known == key) {
+            return Ok(session.clone());
+        }
+        let session = self.session(store, &key.2)?;
+        *last() = Some((key, session.clone()));
+        Ok(session)
+    }
+
     fn load(
         &self,
         unit: &Unit,
@@ -270,7 +287,8 @@ impl Worker {
         let export = job.export(&work.export).ok_or_else(unknown)?;
         let period = work.period(export).ok_or_else(unknown)?;
         let tables: Vec<String> = work.versions.keys().cloned().collect();
-        let session = self.session(store, &work.versions)?.restricted(period.bounds(job.timezone));
+        let key = (unit.run.clone(), work.export.clone(), work.versions.clone());
+        let session = self.shared_session(store, key)?.restricted(period.bounds(job.timezone));
         let params = work.params(&period, job, unit.now);
         let token = ulid_text(self.ids.next());
         let checker = Checker::new(job, &unit.run);
