@@ -18,7 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (servers, queries) = (runtime()?, runtime()?);
     let (told, heard) = std::sync::mpsc::channel();
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-    servers.spawn(async move { run_scheduler(bind, None, move |address| drop(told.send(address))).await });
+    servers.spawn(async move {
+        run_scheduler(bind, None, move |address| {
+            let _ = told.send(address);
+        })
+        .await
+    });
     let address = format!("ballista://{}", heard.recv()?);
     for at in 0..executors {
         let name = format!("executor-{at}");
