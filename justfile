@@ -31,8 +31,8 @@ azurite := target / "azurite"
 export TIDETABLE_AZURITE := azurite / "node_modules/.bin/azurite-blob"
 
 # What is shipped but not in the build of `just run` and `just test`, and the crates behind it.
-features := "bigtable"
-without := "--exclude tidetable-bigtable"
+features := "bigtable,cluster"
+without := "--exclude tidetable-bigtable --exclude tidetable-cluster"
 
 # List the recipes.
 default:
@@ -80,15 +80,15 @@ test:
 prove-pushes N="200": _venv
     TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::transfer::many_kills --ignored
 
-# Run the tests of what is behind cargo features, in a build of its own.
+# Run the tests of what is behind cargo features, in a build of its own: they compile DataFusion with all its features.
 test-features: _venv
-    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable
-    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package e2e -- bigtable:: cluster::
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
-    INSTA_UPDATE=always cargo test --workspace --no-default-features --lib objects::
-    INSTA_UPDATE=always cargo test --workspace --no-default-features --test e2e -- snapshots:: documents:: json_output::
+    INSTA_UPDATE=always cargo test --workspace --no-default-features {{ without }} --lib objects::
+    INSTA_UPDATE=always cargo test --workspace --no-default-features {{ without }} --test e2e -- snapshots:: documents:: json_output::
 
 # Build the documentation as a site, docs/ read by mdBook.
 docs:
@@ -115,12 +115,16 @@ lint:
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
 
+# Lints of features that are off by default.
+lint-features:
+    cargo clippy --all-targets --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package e2e -- -D warnings
+
 # List crates, directories, sizes, and circles between files; fails while there are any.
 house:
     python3 -B tests/house.py
 
 # What CI runs: lints, tests, the first command of the README in an empty root, then the packages, of the binary that is there.
-ci: lint _venv test
+ci: lint _venv test lint-features test-features
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
     "{{ just_executable() }}" package-test "{{ tidetable }}"
 
@@ -157,6 +161,14 @@ bench-bigtable *ARGS: _venv
     cargo build --release --package tidetable-bigtable --example read_load --example write_sink
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/bigtable.py "{{ release }}" "{{ target }}/release/examples/read_load" "{{ target }}/release/examples" data/bench --python "$TIDETABLE_PYTHON" "$@"
+
+# Runs on executors of one core each against runs in one process: `just bench-cluster --days 10 --meters 20000`.
+bench-cluster *ARGS:
+    cargo build --release --package tidetable-cli --features {{ features }}
+    cargo build --release --package tidetable-cluster --example units
+    cargo build --release --package tidetable-bucket-server
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/cluster.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" data/bench --units "{{ target }}/release/examples/units" "$@"
 
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
@@ -216,6 +228,10 @@ prove-buckets:
 
 # The store in a bucket of our own server, by the real S3 client: the model, 100,000 commits of one writer and of two, a kill at every request.
 prove-server: (prove "server-model" "--seeds" "200" "--size" "500") (prove "server-steps" "--seeds" "500" "--size" "20") (prove "server-replies" "--seeds" "5000" "--size" "20") (prove "server-writers" "--seeds" "5000" "--size" "10") (prove "server-kills" "--seeds" "4" "--size" "8")
+
+# Kills of executors, of the scheduler and of the driver while runs go on: `just prove-cluster 100`.
+prove-cluster KILLS="100":
+    TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e --test e2e -- cluster::failures --nocapture
 
 # A bucket server for people: `just bucket-server --port 9000 --delay 30ms`; `just bucket-server --help` lists its options.
 bucket-server *ARGS:

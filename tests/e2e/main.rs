@@ -74,6 +74,15 @@ mod bucket {
     mod two_machines;
 }
 
+/// Runs whose work other processes do.
+#[cfg(feature = "cluster")]
+mod cluster {
+    mod failures;
+    mod refusals;
+    mod same_results;
+    mod servers;
+}
+
 /// Layouts judged before a cluster exists.
 mod advisor {
     mod advise;

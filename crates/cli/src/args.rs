@@ -4,6 +4,7 @@ pub(crate) mod advisor;
 #[cfg(feature = "bigtable")]
 pub(crate) mod bigtable;
 pub(crate) mod check;
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod global;
@@ -25,6 +26,7 @@ pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
 #[cfg(feature = "bigtable")]
 pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
+pub use cluster::{Executor, Scheduler};
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
@@ -144,6 +146,10 @@ pub enum Command {
     DropRows(DropRows),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
+    /// Take in the work of runs, and hand it to executors; listens until it is stopped
+    Scheduler(Scheduler),
+    /// Do the work of runs that a scheduler hands out; goes on until it is stopped
+    Executor(Executor),
     /// Remove damaged SSTs from a table, so that inputs are loaded again; a dry run without --yes or --drop
     Repair(Repair),
     /// Remove old versions and leftovers of killed runs; a dry run unless --yes is given

@@ -4,6 +4,8 @@ use std::io;
 
 use miette::Diagnostic;
 use tidetable_advisor::AdvisorError;
+#[cfg(feature = "cluster")]
+use tidetable_cluster::ClusterError;
 use tidetable_export::ExportError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
@@ -381,6 +383,16 @@ pub enum CliError {
     /// A memory budget that is too small to load with.
     #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
     MemoryTooSmall,
+    /// A build without the feature `cluster`.
+    #[cfg(not(feature = "cluster"))]
+    #[error(
+        "this tidetable is built without clusters: install one with `cargo install --path crates/cli --features cluster`"
+    )]
+    NoCluster,
+    /// A scheduler or an executor failed.
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     /// Findings that `--deny` does not accept.
     #[error(
         "{findings} of severity {severity} or above: change the job file, or give a reason there, as in `lint = {{ K1 = \"..\" }}`"
@@ -405,6 +417,12 @@ impl CliError {
             Self::Checks { .. } | Self::DataChecks { .. } | Self::Denied { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
+            #[cfg(not(feature = "cluster"))]
+            Self::NoCluster => 2,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(ClusterError::Address { .. }) => 2,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(ClusterError::Run(error)) => error.exit_code(),
             Self::Run(error) => error.exit_code(),
             #[cfg(feature = "bigtable")]
             Self::Bigtable(error) => error.exit_code(),

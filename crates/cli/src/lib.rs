@@ -93,6 +93,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Restore(_)
             | Command::Copy(_)
             | Command::Cache(_)
+            | Command::Scheduler(_)
+            | Command::Executor(_)
             | Command::Inspect(_)
             | Command::Schema(_)
             | Command::Lint(_)
@@ -143,6 +145,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Delete(args) => commands::maintenance::delete::delete(global, args),
         Command::DropRows(args) => commands::maintenance::delete::drop_rows(global, args),
         Command::Compact(args) => commands::maintenance::compact::compact(global, args),
+        Command::Scheduler(args) => commands::cluster::scheduler(global, args),
+        Command::Executor(args) => commands::cluster::executor(global, args),
         Command::Repair(args) => commands::maintenance::repair::repair(global, args),
         Command::Vacuum(args) => commands::maintenance::vacuum::vacuum(global, args),
         Command::Backup(args) => commands::maintenance::backup::backup(global, args),

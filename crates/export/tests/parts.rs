@@ -48,6 +48,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         file_size: u64::MAX,
         mode: FileMode::Replace,
         keep_old: false,
+        apart: None,
     };
     publish(&request).await.unwrap()
 }

@@ -27,6 +27,7 @@
 
 mod attempt;
 mod compaction;
+mod executor;
 mod failing;
 mod failures;
 mod holder;
@@ -42,12 +43,13 @@ mod seen;
 
 pub use attempt::AttemptRecord;
 pub use compaction::CompactionRecord;
+pub use executor::ExecutorRecord;
 pub use failing::{FailingRow, failing_path, failing_rows, keep_failing_rows, runs_with_failing_rows};
 pub use failures::{Failure, Failures};
 pub use holder::{FailedRun, Holder, lock_name, lock_path, read_holder};
 pub use lease::Lease;
 pub use load::{Added, InputRecord, InputState, LoadRecord};
-pub use lock::{holder, state_of, unrecorded};
+pub use lock::{holder, last_holder, state_of, unrecorded};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use push::{PushBase, PushCounts, PushProgress, PushRange, PushRecord, PushState};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};

@@ -38,6 +38,22 @@ pub fn all_unrecorded(blobs: &dyn Blobs) -> Vec<RunRecord> {
     found
 }
 
+/// The run that took the lock of `job` last, dead or alive; `None` if none ever did. The lock itself is not touched.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn last_holder(blobs: &dyn Blobs, job: &str) -> Result<Option<Holder>, StoreError> {
+    let Some(root) = blobs.directory() else {
+        return Ok(Lease::load(blobs, job)?.map(|(lease, _)| lease.holder));
+    };
+    let path = lock_path(root, job);
+    match File::open(&path) {
+        Ok(mut file) => Ok(read_holder(&mut file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Io { action: "read", path: path.display().to_string(), source }),
+    }
+}
+
 /// The holder of the lock of `job`; `None` if it is free. In a bucket that is whoever took it last and did not give it
 /// back, dead or alive: see [`state_of`].
 ///

@@ -10,6 +10,7 @@ use tidetable_store::{Blobs, StoreError};
 
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
+use crate::executor::ExecutorRecord;
 use crate::load::LoadRecord;
 use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
 use crate::push::PushRecord;
@@ -58,6 +59,9 @@ pub struct RunRecord {
     /// Attempts that failed with a transient error and were retried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptRecord>,
+    /// Who did the units of the run, by name, if that were other processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executors: Vec<ExecutorRecord>,
     /// Path of the rejected rows of its sources, if there are any.
     pub rejected: Option<String>,
     /// Number of those rows. A row that two tables rejected counts twice.

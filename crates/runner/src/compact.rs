@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use tidetable_record::CompactionRecord;
-use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan, Merger, RunMerges};
 use tidetable_store::{Ids, Result, Snapshot, Sst, Store, Version};
 
 use crate::run::Stop;
+use crate::units::UnitCarrier;
+use crate::units::compact::CarriedMerges;
+use crate::units::tally::Tally;
 
 /// Most rounds of one call; the rest waits for the next. One usually suffices, two always should.
 const ROUNDS: usize = 8;
@@ -25,6 +28,34 @@ pub fn compact(
     ids: &dyn Ids,
     stop: &Stop,
 ) -> Result<CompactionRecord> {
+    let table = first.snapshot().table().name().to_owned();
+    compact_by(store, first, extent, ids, &Merger { ids, go_on: &|| stop.go_on(&table) })
+}
+
+/// As [`compact`], by other processes, to which `carrier` brings the merges; they work in `root`, as the project names it.
+///
+/// # Errors
+/// As [`compact`], and those of carrying.
+pub fn compact_elsewhere(
+    store: &Store,
+    first: CompactionPlan,
+    extent: CompactionExtent,
+    ids: &dyn Ids,
+    (carrier, root, stop): (&dyn UnitCarrier, &str, &Stop),
+    note: &(dyn Fn(String) + Sync),
+) -> Result<CompactionRecord> {
+    let tally = Tally::default();
+    compact_by(store, first, extent, ids, &CarriedMerges { carrier, root, stop, tally: &tally, note })
+}
+
+/// As [`compact`]; `runner` runs the merges.
+pub(crate) fn compact_by(
+    store: &Store,
+    first: CompactionPlan,
+    extent: CompactionExtent,
+    ids: &dyn Ids,
+    runner: &dyn RunMerges,
+) -> Result<CompactionRecord> {
     let (mut snapshot, mut plan) = (first.snapshot().clone(), first);
     let (table, now) = (snapshot.table().clone(), plan.asked);
     let mut record = CompactionRecord { table: table.name().to_owned(), ..CompactionRecord::default() };
@@ -34,7 +65,7 @@ pub fn compact(
         if plan.is_empty() {
             break;
         }
-        let done = Compaction::run_while(&plan, ids, &|| stop.go_on(table.name()))?;
+        let done = Compaction::run_by(&plan, runner)?;
         record.version = commit(&snapshot, &done, &plan, ids)?.number;
         record.cells_removed += done.removed;
         note(&mut windows, &plan, &done);

@@ -15,6 +15,7 @@
 //! | [`backup`] | copies of a store |
 //! | [`workload`] | files of queries: what a table will be asked |
 //! | [`observe`] | events and progress of a run |
+//! | [`units`] | the parts of a run that other processes may do |
 
 pub mod backup;
 mod compact;
@@ -34,9 +35,10 @@ pub mod scaffold;
 pub mod schedule;
 mod size;
 pub mod template;
+pub mod units;
 pub mod workload;
 
-pub use compact::compact;
+pub use compact::{compact, compact_elsewhere};
 pub use ids::UlidIds;
 pub use job::{Job, JobError};
 pub use observe::Observer;

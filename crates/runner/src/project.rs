@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{
     CacheSettings, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting, nearest,
-    read_root,
+    read_cluster, read_root,
 };
 
 /// The file that marks the project directory.
@@ -24,6 +24,8 @@ pub struct Project {
     pub lease: Option<Duration>,
     /// The cache of a root in a bucket.
     pub cache: CacheSettings,
+    /// The scheduler that runs send their work to; `None` for runs in their own process.
+    pub cluster: Option<String>,
     /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
 }
@@ -50,23 +52,23 @@ impl Project {
         let table = reader.parse();
         let root = table.as_ref().map(|table| {
             let fields = Fields::of_table(&mut reader, &PROJECT, table, 0..0);
-            read_root(&mut reader, &fields)
+            (read_root(&mut reader, &fields), read_cluster(&mut reader, &fields))
         });
         let problems = reader.into_problems();
         if !problems.is_empty() {
             let shown = shown(&path, &start);
             return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
         }
-        let Root { place, storage, lease, cache } = root.unwrap_or_default();
+        let (Root { place, storage, lease, cache }, cluster) = root.unwrap_or_default();
         let root = resolve(place.as_deref().unwrap_or("data"), &dir);
-        Ok(Self { dir, root, storage, lease, cache, start })
+        Ok(Self { dir, root, storage, lease, cache, cluster, start })
     }
 
     /// A project with a store only, for commands that need no job: `root` is relative to the absolute path `start`.
     pub fn of_store(start: &Path, root: &str) -> Self {
         let (dir, start) = (start.to_owned(), start.to_owned());
         let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
-        let bare = Self { dir, root: empty, storage, lease: None, cache, start };
+        let bare = Self { dir, root: empty, storage, lease: None, cache, cluster: None, start };
         bare.with_root(Some(root), None)
     }
 
@@ -233,6 +235,9 @@ mod tests {
             "root = { storage = { secret_access_key = \"x\" } }",
             "root = { cache = { size = \"big\" } }",
             "root = { cache = { folder = \"x\" } }",
+            "cluster = { url = \"\" }",
+            "cluster = { url = \"http://a:1\" }",
+            "cluster = { place = \"x\" }",
         ] {
             fs::write(dir.path().join(MARK), wrong).unwrap();
             let Err(ProjectError::File(error)) = Project::find(dir.path()) else { panic!("{wrong}") };

@@ -105,6 +105,7 @@ fn options(ids: &UlidIds) -> RunOptions {
         stop: Stop::default(),
         plan_only: false,
         pusher: None,
+        carrier: None,
     }
 }
 

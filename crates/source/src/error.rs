@@ -78,6 +78,14 @@ pub enum SourceError {
         /// The input.
         path: String,
     },
+    /// Another process named a file that no pattern of the source matches.
+    #[error("{path} matches no pattern of source \"{name}\": use the same job file on every machine")]
+    NotOfSource {
+        /// The source.
+        name: String,
+        /// The file.
+        path: String,
+    },
     /// The object store refused.
     #[error(
         "{path}: {source}; check the address, the credentials (`storage` of the source, or the environment), and the network"

@@ -8,7 +8,7 @@ use tidetable_layout::{Field, FieldType, SourceSchema};
 use crate::error::SourceError;
 
 /// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Format {
     /// Delimited text, possibly gzip or zstd.
     Csv,

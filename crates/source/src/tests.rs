@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-fn spec() -> SourceSpec {
+pub(crate) fn spec() -> SourceSpec {
     SourceSpec {
         name: "readings".to_owned(),
         files: vec!["*".to_owned()],

@@ -280,6 +280,15 @@ pub enum StoreError {
         /// Rows rejected.
         rejected: u64,
     },
+    /// Whoever ran the units of a load left one out: a fault of this program.
+    #[error("unit {unit} of the load was not answered; nothing was committed: run it again")]
+    Unanswered {
+        /// Its index.
+        unit: usize,
+    },
+    /// Whoever ran units of a load failed.
+    #[error(transparent)]
+    Runner(Box<dyn std::error::Error + Send + Sync>),
     /// A sum exceeds the 64 bits of its cell.
     #[error(
         "the sum of {column} in row {row} of {table} exceeds int64; nothing was changed: put more \

@@ -70,6 +70,10 @@ pub struct Compact {
     /// Only show what would be done
     #[arg(long)]
     pub dry_run: bool,
+    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, or `local` for this process [default:
+    /// `url` of `cluster` in tidetable.toml, or `local`]
+    #[arg(long, value_name = "URL")]
+    pub on: Option<String>,
 }
 
 /// `tidetable repair`

@@ -11,7 +11,7 @@ use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_tim
 pub const DEFAULT_MEMORY: u64 = 384 << 20;
 
 /// [`DEFAULT_MEMORY`] as help shows it and the command line parses it.
-static DEFAULT_MEMORY_TEXT: LazyLock<String> = LazyLock::new(|| format!("{}MiB", DEFAULT_MEMORY >> 20));
+pub(crate) static DEFAULT_MEMORY_TEXT: LazyLock<String> = LazyLock::new(|| format!("{}MiB", DEFAULT_MEMORY >> 20));
 
 /// `tidetable run`
 #[derive(Debug, Args)]
@@ -90,6 +90,10 @@ pub struct RunHow {
     /// Approximate memory budget of a load, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
+    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, or `local` for this process [default:
+    /// `url` of `cluster` in tidetable.toml, or `local`]
+    #[arg(long, value_name = "URL")]
+    pub on: Option<String>,
 }
 
 /// States of days.

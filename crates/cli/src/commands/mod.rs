@@ -4,6 +4,7 @@ pub(crate) mod advisor;
 #[cfg(feature = "bigtable")]
 pub(crate) mod bigtable;
 pub mod check;
+pub(crate) mod cluster;
 pub mod completions;
 pub mod export;
 pub mod lint;

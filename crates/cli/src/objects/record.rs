@@ -22,6 +22,7 @@ pub const RUN: &[Key] = &[
     key("checks", List(&Object(CHECK)), "results of checks"),
     key("pushes", List(&Object(PUSH)), "tables that were pushed into Bigtable"),
     key("attempts", List(&Object(ATTEMPT)), "failed attempts that were retried"),
+    key("executors", List(&Object(EXECUTOR)), "who did the work of a run on other machines"),
     key("rejected", OrNull(&Text), "path of the rejected rows of its sources, inside the root"),
     key("rows_rejected", Integer, "rejected rows of its sources; a row that two tables rejected counts twice"),
     key("seconds", Named(&Number), "seconds of each stage, such as `load`"),
@@ -141,4 +142,12 @@ const ATTEMPT: &[Key] = &[
     key("failed", Time, "when it failed"),
     key("error", Text, "why"),
     key("wait_seconds", Integer, "how long the run waited then").stored_as("wait"),
+];
+
+const EXECUTOR: &[Key] = &[
+    key("executor", Text, "its name"),
+    key("units", Named(&Integer), "units of work by kind: `load`, `publish`, `compact`"),
+    key("rows", Integer, "rows that it read or published"),
+    key("bytes", Integer, "bytes of inputs that it read"),
+    key("seconds", Number, "how long its units took, summed over those at the same time"),
 ];

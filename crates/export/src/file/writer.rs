@@ -43,7 +43,7 @@ enum Inner {
 
 /// A complete file that is not visible yet.
 pub(crate) struct WrittenFile {
-    blob: Box<dyn BlobWriter>,
+    pub(crate) blob: Box<dyn BlobWriter>,
     pub(crate) bytes: u64,
     /// xxh3-128, hexadecimal.
     pub(crate) checksum: String,

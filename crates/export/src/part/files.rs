@@ -71,6 +71,7 @@ impl<'a> PartFiles<'a> {
     fn begin(&self) -> Result<FileWriter> {
         let path = match (&self.aside, self.done.len()) {
             // Its name is known at the end, and an object has one from the beginning.
+            (_, 0) if self.in_bucket() && self.request.apart.is_some() => self.temporary(),
             (_, 0) if self.in_bucket() && !self.single && !self.request.keep_old => self.temporary(),
             (_, 0) => part_path(self.request.folder, &self.first),
             (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
@@ -85,7 +86,7 @@ impl<'a> PartFiles<'a> {
         if at == 0 && self.request.keep_old {
             return self.first.clone();
         }
-        self.request.format.file_of_several(self.request.run, at)
+        self.request.format.file_of_several(self.request.stem(), at)
     }
 
     /// Completes one of several files.
@@ -113,7 +114,7 @@ impl<'a> PartFiles<'a> {
 
     /// Path of the first file in a bucket, until its name is known.
     fn temporary(&self) -> String {
-        format!("exports/{TEMPORARY}{}-{}", self.request.run, self.request.folder.replace('/', "-"))
+        format!("exports/{TEMPORARY}{}-{}", self.request.stem(), self.request.folder.replace('/', "-"))
     }
 
     fn in_bucket(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Publishes one part of an export, and updates the list.
 
 pub(crate) mod adopt;
+pub(crate) mod draft;
 pub(crate) mod files;
 pub(crate) mod mode;
 pub(crate) mod request;
@@ -23,22 +24,30 @@ use crate::file::rows::Planned;
 use crate::file::shape::columns;
 use crate::file::spec::FileSpec;
 use crate::part::adopt::{MADE, already_made};
+use crate::part::draft::{DraftContent, PartDraft};
 use crate::part::files::{PartFiles, part_path};
 use crate::part::mode::{cell_columns, cells_in_order, combined};
-use crate::part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
-use crate::part::settle::settle;
+use crate::part::request::{FileMode, PublishRequest, PublishedPart};
 use crate::part::withdraw::EmptyPart;
 
 /// How long files stay in a bucket after the list has named others, microseconds: readers of the list before may still open
 /// them.
 const GRACE: i64 = 60 * 60 * 1_000_000;
 
-/// Runs the query and writes its rows to the files of the part. The query runs in one partition, so that the same
-/// data gives the same bytes; publish several parts at a time to use all cores.
+/// Runs the query and publishes its rows as the files of the part: [`write_part`], then [`PartDraft::settle`].
 ///
 /// # Errors
 /// [`ExportError`]; the published part is unchanged.
 pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
+    write_part(request).await?.settle(request)
+}
+
+/// Runs the query and writes its rows to files that no reader sees yet. The query runs in one partition, so that the same
+/// data gives the same bytes; write several parts at a time to use all cores.
+///
+/// # Errors
+/// [`ExportError`]; the published part is unchanged.
+pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
     let failed = |source: SqlError| ExportError::Query {
         export: request.export.to_owned(),
         label: request.label.to_owned(),
@@ -46,25 +55,16 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     };
     let engine = |source: DataFusionError| failed(source.into());
     let file_name = match request.keep_old {
-        true => request.format.file_name().replacen('0', request.run, 1),
+        true => request.format.file_name().replacen('0', request.stem(), 1),
         false => request.format.file_name().to_owned(),
     };
     let path = part_path(request.folder, &file_name);
-    let made_from = request.made_from();
-    let made = made_fingerprint(&made_from);
+    let made = made_fingerprint(&request.made_from());
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
         // An interrupted run may have appended the rows without listing them, and `force` must not append them twice.
         if let Some(found) = already_made(request.store, request.folder, request.format, &made)? {
-            let part = Part {
-                query: made_from.query.clone(),
-                sources: made_from.sources.clone(),
-                now: request.now,
-                run: request.run.to_owned(),
-                ..stamped(request.store, found.part)?
-            };
-            let (outcome, columns) = (Outcome::Unchanged, found.columns);
-            let (label, obsolete) = (request.label.to_owned(), Vec::new());
-            return Ok(PublishedPart { label, outcome, part: Some(part), made_from, columns, obsolete });
+            let rows = found.part.rows;
+            return Ok(PartDraft { columns: found.columns, rows, file_name, content: DraftContent::Made(found.part) });
         }
     }
     let frame = rows(request).await.map_err(failed)?;
@@ -89,37 +89,13 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     };
     let to = PartFiles::new(request, &spec, &file_name);
     let (files, rows) = planned.write(to, (engine, write)).await?;
-    if files.is_empty() {
-        let columns = columns(&planned.schema);
-        return Ok(PublishedPart { columns, ..request.as_empty().withdraw()? });
-    }
-    let written = files.finish()?;
-    let mut published = PublishedPart {
-        label: request.label.to_owned(),
-        outcome: Outcome::Skipped,
-        part: None,
-        made_from,
-        columns: columns(&planned.schema),
-        obsolete: Vec::new(),
-    };
-    let Some(settled) = settle(request, written, &file_name)? else { return Ok(published) };
-    let part = Part {
-        folder: settled.folder,
-        rows,
-        query: request.query.to_owned(),
-        sources: request.sources.clone(),
-        now: request.now,
-        run: request.run.to_owned(),
-        ..Part::default()
-    };
-    published.outcome = settled.outcome;
-    published.part = Some(stamped(request.store, part.with_files(&settled.files))?);
-    published.obsolete = settled.obsolete;
-    Ok(published)
+    let columns = columns(&planned.schema);
+    let content = if files.is_empty() { DraftContent::NoRows } else { DraftContent::Files(files.finish()?) };
+    Ok(PartDraft { columns, rows, file_name, content })
 }
 
 /// The part with the current stamps of its files.
-fn stamped(store: &Store, part: Part) -> Result<Part> {
+pub(crate) fn stamped(store: &Store, part: Part) -> Result<Part> {
     // Objects have no stamps.
     if store.blobs().bucket().is_some() {
         return Ok(part);
@@ -133,12 +109,12 @@ fn stamped(store: &Store, part: Part) -> Result<Part> {
 }
 
 impl PublishRequest<'_> {
-    fn made_from(&self) -> MadeFrom {
+    pub(crate) fn made_from(&self) -> MadeFrom {
         let folder = self.folder.to_owned();
         MadeFrom { query: self.query.to_owned(), sources: self.sources.clone(), folder }
     }
 
-    fn as_empty(&self) -> EmptyPart<'_> {
+    pub(crate) fn as_empty(&self) -> EmptyPart<'_> {
         let Self { store, export, label, previous, keep_old, .. } = *self;
         EmptyPart { store, export, label, made_from: self.made_from(), previous, keep_old }
     }

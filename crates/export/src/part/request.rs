@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use datafusion::scalar::ScalarValue;
+use serde::{Deserialize, Serialize};
 use tidetable_sql::Session;
 use tidetable_store::Store;
 use tidetable_store::published::{MadeFrom, Part};
@@ -46,10 +47,20 @@ pub struct PublishRequest<'a> {
     pub mode: FileMode<'a>,
     /// Whether changed files get new names, and old ones stay for readers of older snapshots.
     pub keep_old: bool,
+    /// For a unit that another process may run at the same time: a name of its own, which the names of its files get
+    /// instead of that of the run, and no file is begun under its final name.
+    pub apart: Option<&'a str>,
+}
+
+impl PublishRequest<'_> {
+    /// What the names of new files contain, so that no other list names them.
+    pub(crate) fn stem(&self) -> &str {
+        self.apart.unwrap_or(self.run)
+    }
 }
 
 /// The result of publishing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The part is new.
     Created,
@@ -64,7 +75,7 @@ pub enum Outcome {
 }
 
 /// A part after publishing. [`record`](crate::record) lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedPart {
     /// Label of the part.
     pub label: String,

@@ -78,6 +78,7 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
         file_size: how.file_size,
         mode: how.mode,
         keep_old: how.keep_old,
+        apart: None,
     };
     publish(&request).await.unwrap()
 }

@@ -86,8 +86,17 @@ pub(crate) const fn key(name: &'static str, shape: ValueShape) -> Key {
 
 pub(crate) static PROJECT: Section = Section {
     noun: "project",
-    keys: &[key("root", ValueShape::TextOrTable)
-        .says("Folder or bucket URL of the store, relative to this file; or a table with it and its settings.")],
+    keys: &[
+        key("root", ValueShape::TextOrTable)
+            .says("Folder or bucket URL of the store, relative to this file; or a table with it and its settings."),
+        key("cluster", ValueShape::Table).says("Other machines, which do the work of runs."),
+    ],
+};
+
+pub(crate) static CLUSTER: Section = Section {
+    noun: "`cluster`",
+    keys: &[key("url", ValueShape::Text)
+        .says("The scheduler, `ballista://HOST:PORT`; without it runs work in their own process.")],
 };
 
 pub(crate) static ROOT: Section = Section {

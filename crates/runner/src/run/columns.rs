@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
 use tidetable_store::Result;
 use tidetable_store::load::{Feed, FeedEnd, FeedPiece, FileFeed};
@@ -13,26 +14,29 @@ pub(crate) struct OtherColumns {
     seen: Mutex<BTreeMap<(String, String), DifferingFiles>>,
 }
 
-#[derive(Debug)]
-struct DifferingFiles {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DifferingFiles {
+    /// The source.
+    source: String,
+    /// The difference, in words.
+    diff: String,
     first: String,
     last: String,
     count: usize,
-    what_follows: &'static str,
+    /// Whether every row is rejected.
+    rejects: bool,
 }
 
 impl OtherColumns {
     fn add(&self, source: &SourceSpec, input: &InputFile, diff: String) {
-        let what_follows = match source.mode {
-            SchemaMode::Reject => "every row is rejected",
-            SchemaMode::Evolve | SchemaMode::Freeze => "what is missing is null, what is not declared is not read",
-        };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| DifferingFiles {
+        let files = seen.entry((source.name.clone(), diff.clone())).or_insert_with(|| DifferingFiles {
+            source: source.name.clone(),
+            diff,
             first: input.path.clone(),
             last: String::new(),
             count: 0,
-            what_follows,
+            rejects: source.mode == SchemaMode::Reject,
         });
         // Chunks of a file arrive one after the other.
         if files.last != input.path {
@@ -44,8 +48,12 @@ impl OtherColumns {
     /// A note for each difference.
     pub(crate) fn notes(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = |((_, diff), files): (&(String, String), &DifferingFiles)| {
-            let DifferingFiles { first, count, what_follows, .. } = files;
+        let note = |files: &DifferingFiles| {
+            let DifferingFiles { diff, first, count, rejects, .. } = files;
+            let what_follows = match rejects {
+                true => "every row is rejected",
+                false => "what is missing is null, what is not declared is not read",
+            };
             let others = match count {
                 1 => String::new(),
                 2 => " (and 1 other file)".to_owned(),
@@ -53,7 +61,23 @@ impl OtherColumns {
             };
             format!("{first}{others} has other columns than declared: it {diff}; {what_follows}")
         };
-        seen.iter().map(note).collect()
+        seen.values().map(note).collect()
+    }
+
+    /// The differences, for another process.
+    pub(crate) fn into_files(self) -> Vec<DifferingFiles> {
+        self.seen.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    }
+
+    /// Adds those that another process saw, of other files than those before.
+    pub(crate) fn merge(&self, others: Vec<DifferingFiles>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for files in others {
+            match seen.get_mut(&(files.source.clone(), files.diff.clone())) {
+                Some(known) => known.count += files.count,
+                None => drop(seen.insert((files.source.clone(), files.diff.clone()), files)),
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
 use crate::run::push_failure::PushFailure;
+use crate::units::{CarryError, UnitFailure};
 
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]
@@ -268,6 +269,70 @@ pub enum RunError {
     /// An error of publishing.
     #[error(transparent)]
     Export(Box<ExportError>),
+    /// A unit failed in another process.
+    #[error(transparent)]
+    Unit(#[from] UnitFailure),
+    /// Units could not be carried to other processes.
+    #[error(transparent)]
+    Carry(CarryError),
+    /// This program cannot be told from others, so that no other process may run its units.
+    #[error("cannot read the program itself: {0}; run it from a place where it can be read")]
+    Build(std::io::Error),
+    /// A unit is of another root than this process works in.
+    #[error("the run is in root {theirs}, this executor works in {own}: start it with --root {theirs}")]
+    OtherRoot {
+        /// The root of the run.
+        theirs: String,
+        /// The root of this process.
+        own: String,
+    },
+    /// The root of this process has the name of that of the run, and is another.
+    #[error(
+        "{run} is not in {root} as this machine sees it: mount the same directory on all machines; or the run has ended"
+    )]
+    NotHere {
+        /// The run, or what it refers to.
+        run: String,
+        /// The root of this process.
+        root: String,
+    },
+    /// A unit names what the job does not have.
+    #[error("\"{job}\" is not in the job as {} has it: copy the project directory of the run to this machine", dir.display())]
+    UnknownJob {
+        /// What it names.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+    },
+    /// This machine cannot read the job of a unit.
+    #[error(
+        "job {job} cannot be read in {}: {reason}; copy the project directory of the run to this machine",
+        dir.display()
+    )]
+    JobElsewhere {
+        /// The job.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+        /// The cause.
+        reason: String,
+    },
+    /// This machine has another job of the name.
+    #[error("job {job} in {} is not that of the run: copy the project directory of the run to this machine", dir.display())]
+    OtherJob {
+        /// The job.
+        job: String,
+        /// The project directory of this process.
+        dir: PathBuf,
+    },
+    /// The answer of a unit is of another kind than the unit.
+    #[error(
+        "executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere"
+    )]
+    OtherAnswer {
+        /// Who answered.
+        executor: String,
+    },
 }
 
 /// Why a referenced value could not be read. No message shows a value.
@@ -329,6 +394,15 @@ impl RunError {
             | Self::NameConflict { .. }
             | Self::UnknownKey { .. } => 2,
             _ => 1,
+        }
+    }
+}
+
+impl From<CarryError> for RunError {
+    fn from(error: CarryError) -> Self {
+        match error {
+            CarryError::Stopped { signal } => Self::Interrupted { signal },
+            error => Self::Carry(error),
         }
     }
 }

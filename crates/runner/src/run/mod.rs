@@ -38,7 +38,7 @@ pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub(crate) use lock::lease::LeaseTimes;
 pub(crate) use lock::take_all;
-pub use lock::{IfLocked, NamedLock, lock_named};
+pub use lock::{IfLocked, NamedLock, lock_named, machine};
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
@@ -54,6 +54,8 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::report::check_bucket;
 use crate::root::open_root;
+use crate::units::tally::Tally;
+use crate::units::wire::JobReference;
 use ahead::Ahead;
 use columns::OtherColumns;
 use lock::Lock;
@@ -106,7 +108,11 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
     let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
-    let whole = Run { project, job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
+    let (root, reference, tally) = (project.root.as_str(), None, Tally::default());
+    let store = &store;
+    let whole = Run {
+        project, job, options, ids, observer, store, storage, runtime, seen, reads, failures, root, reference, tally,
+    };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     let sources = run.stage(&|_| {}).plan()?;
@@ -155,15 +161,21 @@ pub fn run(
     let blobs = store.blobs().as_ref();
     let seen = &first.seen;
     let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(first.failures));
-    let storage = &storage;
-    let whole = Run { project, job, options, ids, observer, store: &store, storage, runtime, seen, reads, failures };
+    let reference = options.carrier.as_ref().map(|_| JobReference::of(project, job));
+    let (root, reference, tally) = (project.root.as_str(), reference.as_ref(), Tally::default());
+    let (storage, store) = (&storage, &store);
+    let whole = Run {
+        project, job, options, ids, observer, store, storage, runtime, seen, reads, failures, root, reference, tally,
+    };
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
         whole.note(&mut record, note);
     }
     let done = whole.selected().and_then(|selected| {
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
-        stages.run(&mut record)
+        let done = stages.run(&mut record);
+        record.executors = stages.tally.records();
+        done
     });
     match &done {
         Ok(_) => {
@@ -341,6 +353,12 @@ struct Run<'a> {
     reads: Mutex<HashMap<String, Vec<String>>>,
     /// What is still to be done for the job as it was read; `None` before.
     failures: Mutex<Option<Failures>>,
+    /// The root as the project names it.
+    root: &'a str,
+    /// The job as other processes find it; `None` without a carrier.
+    reference: Option<&'a JobReference>,
+    /// What other processes did.
+    tally: Tally,
 }
 
 impl Run<'_> {
@@ -413,6 +431,9 @@ impl Run<'_> {
             on_reject,
             seen: self.seen,
             others: OtherColumns::default(),
+            root: self.root,
+            reference: self.reference,
+            tally: &self.tally,
         }
     }
 }

@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use crate::run::lock::IfLocked;
 use crate::run::pusher::Pusher;
 use crate::run::stop::Stop;
+use crate::units::UnitCarrier;
 use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
@@ -55,6 +56,8 @@ pub struct RunOptions {
     pub plan_only: bool,
     /// Writes tables into Bigtable; `None` where this is not built in.
     pub pusher: Option<Arc<dyn Pusher>>,
+    /// Brings the units of the run to other processes; `None` runs them in this one.
+    pub carrier: Option<Arc<dyn UnitCarrier>>,
 }
 
 /// States of parts that a run may be limited to.

@@ -92,6 +92,7 @@ impl World {
             stop: Stop::default(),
             plan_only: false,
             pusher: None,
+            carrier: None,
         }
     }
 

@@ -5,6 +5,7 @@ mod discover;
 mod fingerprint;
 mod pattern;
 mod remote;
+mod resolve;
 mod secret;
 mod transient;
 
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chrono::NaiveDate;
 use object_store::ObjectStore;
 use object_store::path::Path as Key;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all_by};
@@ -39,8 +41,9 @@ pub use transient::is_transient;
 const CHUNK_BYTES: usize = 2 << 20;
 /// The largest chunk: offsets are 32-bit, with room for one more long record.
 const LARGEST_CHUNK: usize = 256 << 20;
-/// A file of a source.
-#[derive(Debug, Clone, PartialEq, Eq)]
+
+/// A file of a source. Serialised, it is only named: [`Storage::resolve`] gives it its place again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
     /// Path relative to the project root with `/`, absolute path, or URL.
     pub path: String,
@@ -53,6 +56,7 @@ pub struct InputFile {
     pub day: Option<NaiveDate>,
     /// Its format.
     pub format: Format,
+    #[serde(with = "resolve::named")]
     location: Location,
 }
 
@@ -68,6 +72,10 @@ enum Location {
     },
     /// Rows that do not come from a file.
     Elsewhere,
+    /// A file that another process found. It cannot be opened before it is resolved.
+    Named {
+        etag: Option<String>,
+    },
 }
 
 impl InputFile {
@@ -234,7 +242,7 @@ impl Storage {
                 let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
                 ParquetFile::open_memory(&input.path, bytes)
             }
-            Location::Elsewhere => Err(SourceError::NoFile { path: input.path.clone() }),
+            Location::Elsewhere | Location::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 
@@ -249,7 +257,7 @@ impl Storage {
                 let (store, handle) = self.store(base, source)?;
                 Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
             }
-            Location::Elsewhere => Err(SourceError::NoFile { path: input.path.clone() }),
+            Location::Elsewhere | Location::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Extent of and reason for a compaction.
 
 /// Reason for a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum CompactionReason {
     /// Every read of their window must merge them.
     SeveralSsts,

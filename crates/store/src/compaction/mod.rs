@@ -33,4 +33,4 @@ pub(crate) mod tests;
 
 pub use extent::{CompactionExtent, CompactionReason};
 pub use plan::{CompactionPlan, MergePlan};
-pub use run::Compaction;
+pub use run::{Compaction, MergeFailed, Merged, Merger, RunMerges};

@@ -1,6 +1,7 @@
 //! Compaction plan: the merges that a compaction will do.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tidetable_layout::{KeyRange, Projection};
 
 use crate::compaction::extent::{CompactionExtent, CompactionReason};
@@ -26,7 +27,7 @@ pub struct CompactionPlan {
 }
 
 /// SSTs of a window to merge into one sorted run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MergePlan {
     /// Start of the window, microseconds since the epoch; of the first window of a join.
     pub window: i64,
@@ -87,6 +88,11 @@ impl CompactionPlan {
         Ok(Self { snapshot: snapshot.clone(), now, asked, merges: merges.into_iter().flatten().collect() })
     }
 
+    /// Some merges of a plan that another process made, of `snapshot` at `now`.
+    pub fn of_merges(snapshot: Snapshot, now: i64, merges: Vec<MergePlan>) -> Self {
+        Self { snapshot, now, asked: now, merges }
+    }
+
     /// The snapshot to compact.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
@@ -109,6 +115,11 @@ impl CompactionPlan {
 }
 
 impl MergePlan {
+    /// Bytes of the SSTs to replace.
+    pub fn bytes(&self) -> u64 {
+        self.ssts.iter().map(|sst| sst.bytes).sum()
+    }
+
     /// The merge of all SSTs of a window, without multi-window files.
     pub(crate) fn of_window(version: &Version, start: i64) -> Option<Self> {
         let window = version.windows.iter().find(|window| window.start == start)?;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::input::MergeInputs;
@@ -37,10 +38,60 @@ pub struct Compaction {
 }
 
 /// Result of a merge.
-struct Rewritten {
-    ssts: Vec<Sst>,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Merged {
+    pub(crate) ssts: Vec<Sst>,
     /// Whether a read at the plan's time returns fewer cells than one at the version's.
-    expired: bool,
+    pub(crate) expired: bool,
+}
+
+/// Why a merge failed.
+#[derive(Debug)]
+pub struct MergeFailed {
+    /// The error.
+    pub error: StoreError,
+    /// Whether its rows exceed a limit, which a merge of the whole window may keep to.
+    pub exceeds: bool,
+}
+
+impl From<StoreError> for MergeFailed {
+    fn from(error: StoreError) -> Self {
+        let exceeds = matches!(error, StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. });
+        Self { error, exceeds }
+    }
+}
+
+/// Runs merges, in this process or elsewhere.
+pub trait RunMerges {
+    /// Runs `merges` of `plan`, and returns the result of each.
+    fn run(&self, plan: &CompactionPlan, merges: &[MergePlan]) -> Vec<std::result::Result<Merged, MergeFailed>>;
+}
+
+/// Runs merges on all cores of this process.
+pub struct Merger<'a> {
+    /// Ids of new SSTs.
+    pub ids: &'a dyn Ids,
+    /// Called repeatedly; an error cancels the merges.
+    pub go_on: &'a (dyn Fn() -> Result<()> + Sync),
+}
+
+impl RunMerges for Merger<'_> {
+    fn run(&self, plan: &CompactionPlan, merges: &[MergePlan]) -> Vec<std::result::Result<Merged, MergeFailed>> {
+        let snapshot = &plan.snapshot;
+        let filter = match CompactionFilter::new(snapshot, plan.now) {
+            Ok(filter) => filter,
+            Err(error) => return vec![Err(error.into())],
+        };
+        let run = CompactionRun { snapshot, filter: &filter, ids: self.ids, go_on: self.go_on };
+        run.rewrite_all(merges).into_iter().map(|done| done.map_err(MergeFailed::from)).collect()
+    }
+}
+
+impl Merged {
+    /// Removes the output of `merge`, which is not used.
+    pub fn discard(self, snapshot: &Snapshot, merge: &MergePlan) {
+        discard(snapshot, merge, self.ssts);
+    }
 }
 
 impl Compaction {
@@ -57,15 +108,24 @@ impl Compaction {
     /// # Errors
     /// That of `go_on`, and those of [`Self::run`].
     pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
+        Self::run_by(plan, &Merger { ids, go_on })
+    }
+
+    /// As [`Self::run`]; `runner` runs the merges.
+    ///
+    /// # Errors
+    /// Those of the runner, and [`StoreError::Unanswered`] if it left a merge out.
+    pub fn run_by(plan: &CompactionPlan, runner: &dyn RunMerges) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
-        let filter = CompactionFilter::new(snapshot, plan.now)?;
-        let run = CompactionRun { snapshot, filter: &filter, ids, go_on };
         let mut merges = plan.merges.clone();
-        let mut done = run.rewrite_all(&merges);
-        for at in run.widen(&mut merges, &mut done) {
-            done[at] = run.rewrite(&merges[at]);
+        let mut done = answered(runner, plan, &merges);
+        let again = widen(snapshot, &mut merges, &mut done);
+        let whole: Vec<MergePlan> = again.iter().map(|at| merges[*at].clone()).collect();
+        for (at, wide) in again.into_iter().zip(answered(runner, plan, &whole)) {
+            done[at] = wide;
         }
+        let done = done.into_iter().map(|done| done.map_err(|failed| failed.error));
         let mut compacted = Compacted { now: plan.now, gc: version.table.gc.clone(), ..Compacted::default() };
         let (mut failed, mut expired) = (None, BTreeSet::new());
         for (merge, done) in merges.iter().zip(done) {
@@ -108,10 +168,6 @@ fn changed_days(snapshot: &Snapshot, expired: &BTreeSet<i64>) -> BTreeMap<i64, B
     windows.map(|window| (window.start, window.days.keys().copied().collect())).collect()
 }
 
-fn bytes(ssts: &[Sst]) -> u64 {
-    ssts.iter().map(|sst| sst.bytes).sum()
-}
-
 /// Context of all merges of a plan.
 struct CompactionRun<'a> {
     snapshot: &'a Snapshot,
@@ -121,60 +177,79 @@ struct CompactionRun<'a> {
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
+/// The result of each of `merges`.
+fn answered(
+    runner: &dyn RunMerges,
+    plan: &CompactionPlan,
+    merges: &[MergePlan],
+) -> Vec<std::result::Result<Merged, MergeFailed>> {
+    if merges.is_empty() {
+        return Vec::new();
+    }
+    let mut done = runner.run(plan, merges);
+    for unit in done.len()..merges.len() {
+        done.push(Err(StoreError::Unanswered { unit }.into()));
+    }
+    done.truncate(merges.len());
+    done
+}
+
+/// A part of a window may exceed a limit that the whole keeps to: later cells may lower a sum, or rules may
+/// remove versions only where all are seen. Replaces such partial merges by a merge of the whole window, and
+/// discards the window's outputs. Returns the indexes of the merges to run.
+fn widen(
+    snapshot: &Snapshot,
+    merges: &mut Vec<MergePlan>,
+    done: &mut Vec<std::result::Result<Merged, MergeFailed>>,
+) -> Vec<usize> {
+    let over = |done: &std::result::Result<Merged, MergeFailed>| matches!(done, Err(failed) if failed.exceeds);
+    let failed = merges.iter().zip(&*done).filter(|(_, done)| over(done)).map(|(merge, _)| merge.window);
+    let windows: BTreeSet<i64> = failed.collect();
+    let mut places = Vec::new();
+    for window in windows {
+        let Some(whole) = MergePlan::of_window(snapshot.version(), window) else { continue };
+        let parts: Vec<usize> = (0..merges.len()).filter(|at| merges[*at].window == window).collect();
+        if parts.iter().any(|at| !merges[*at].joins.is_empty() || merges[*at].ssts.len() >= whole.ssts.len()) {
+            continue;
+        }
+        for at in parts.iter().rev() {
+            let merge = merges.remove(*at);
+            if let Ok(written) = done.remove(*at) {
+                discard(snapshot, &merge, written.ssts);
+            }
+        }
+        let at = merges.partition_point(|merge| merge.window < window);
+        merges.insert(at, whole);
+        done.insert(at, Ok(Merged { ssts: Vec::new(), expired: false }));
+        places.push(at);
+    }
+    places
+}
+
+/// Removes the output of a merge that is not committed.
+pub(crate) fn discard(snapshot: &Snapshot, merge: &MergePlan, ssts: Vec<Sst>) {
+    let replacements = vec![merge.replacement(ssts)];
+    let compacted = Some(Compacted { replacements, ..Compacted::default() });
+    snapshot.table().discard(&VersionEdit { compacted, ..VersionEdit::default() });
+}
+
 impl CompactionRun<'_> {
     /// Runs small merges in parallel, and large ones by parallel subcompactions.
-    fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
+    fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Merged>> {
         let (large, small): (Vec<usize>, Vec<usize>) =
-            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * MIN_SUBCOMPACTION);
+            (0..merges.len()).partition(|at| merges[*at].bytes() >= 2 * MIN_SUBCOMPACTION);
         let small = small.into_par_iter().map(|at| (at, self.rewrite(&merges[at])));
-        let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
+        let mut done: BTreeMap<usize, Result<Merged>> = small.collect();
         done.extend(large.into_iter().map(|at| (at, self.rewrite(&merges[at]))));
         done.into_values().collect()
     }
 
-    /// A part of a window may exceed a limit that the whole keeps to: later cells may lower a sum, or rules may
-    /// remove versions only where all are seen. Replaces such partial merges by a merge of the whole window, and
-    /// discards the window's outputs. Returns the indexes of the merges to run.
-    fn widen(&self, merges: &mut Vec<MergePlan>, done: &mut Vec<Result<Rewritten>>) -> Vec<usize> {
-        let over = |done: &Result<Rewritten>| {
-            matches!(done, Err(StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }))
-        };
-        let failed = merges.iter().zip(&*done).filter(|(_, done)| over(done)).map(|(merge, _)| merge.window);
-        let windows: BTreeSet<i64> = failed.collect();
-        let mut places = Vec::new();
-        for window in windows {
-            let Some(whole) = MergePlan::of_window(self.snapshot.version(), window) else { continue };
-            let parts: Vec<usize> = (0..merges.len()).filter(|at| merges[*at].window == window).collect();
-            if parts.iter().any(|at| !merges[*at].joins.is_empty() || merges[*at].ssts.len() >= whole.ssts.len()) {
-                continue;
-            }
-            for at in parts.iter().rev() {
-                let merge = merges.remove(*at);
-                if let Ok(written) = done.remove(*at) {
-                    self.discard(&merge, written.ssts);
-                }
-            }
-            let at = merges.partition_point(|merge| merge.window < window);
-            merges.insert(at, whole);
-            done.insert(at, Ok(Rewritten { ssts: Vec::new(), expired: false }));
-            places.push(at);
-        }
-        places
-    }
-
-    /// Removes the output of a merge that is not committed.
-    fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
-        let replacements = vec![merge.replacement(ssts)];
-        let compacted = Some(Compacted { replacements, ..Compacted::default() });
-        self.snapshot.table().discard(&VersionEdit { compacted, ..VersionEdit::default() });
-    }
-
-    fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
+    fn rewrite(&self, merge: &MergePlan) -> Result<Merged> {
         let table = self.snapshot.table();
         let filter = Some(self.filter).filter(|_| merge.collects_garbage);
         let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
-        let limit = (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(MIN_SUBCOMPACTION, MAX_SUBCOMPACTION);
+        let limit = (merge.bytes() / (cores * SUBCOMPACTIONS_A_CORE)).clamp(MIN_SUBCOMPACTION, MAX_SUBCOMPACTION);
         let pieces = subcompactions(inputs.parts(), limit);
         let gc_stamp = filter.and_then(CompactionFilter::stamp);
         let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));
@@ -217,9 +292,9 @@ impl CompactionRun<'_> {
         let place = |sst: Sst| Sst { seqno: merge.seqno, level, multi_window: multi_window.clone(), ..sst };
         let ssts = output.into_ssts().into_iter().map(place).collect();
         match done {
-            Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
+            Ok(()) => Ok(Merged { ssts, expired: state.expired.into_inner() }),
             Err(error) => {
-                self.discard(merge, ssts);
+                discard(self.snapshot, merge, ssts);
                 Err(error)
             }
         }

@@ -9,7 +9,7 @@ use crate::load::encode::PieceOutcome;
 use crate::load::encoders::Encoders;
 use crate::load::input::read::ReadMessage;
 use crate::load::pass::Pass;
-use crate::load::spec::{Loader, Progress};
+use crate::load::spec::{Progress, UnitLoader};
 use crate::load::state::TargetState;
 use crate::load::work::Work;
 
@@ -18,7 +18,7 @@ const WORKING_MEMORY: u64 = 128 << 20;
 
 /// State that the cores share while they encode.
 pub(crate) struct Batcher<'a, 'l, M> {
-    pub(crate) loader: &'a Loader<'l>,
+    pub(crate) loader: &'a UnitLoader<'l>,
     pub(crate) pass: &'a Pass,
     pub(crate) works: &'a [Work],
     pub(crate) encoders: &'a [Encoders<'l>],

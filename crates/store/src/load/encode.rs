@@ -13,7 +13,7 @@ use crate::load::input::prepare::Prepared;
 use crate::load::input::read::{ReadMessage, RejectedRows};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::{Chunk, split_by_window};
-use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
+use crate::load::spec::{MICROS_PER_DAY, TableTarget, UnitLoader};
 use crate::load::stats::EmptyRow;
 use crate::load::work::{Counts, ToRead, Work};
 use crate::tombstone::{HiddenEvents, TombstoneLoadFilter};
@@ -56,7 +56,7 @@ struct ParsedPiece {
     times: TimeCounts,
 }
 
-impl Loader<'_> {
+impl UnitLoader<'_> {
     /// Parses one piece and encodes it for all tables that read it.
     pub(crate) fn encode_piece(
         &self,
@@ -81,8 +81,7 @@ impl Loader<'_> {
             reject.report_rows(&rows.rejected, &rows.derived);
         }
         let part = |(at, to_read): (usize, &ToRead)| {
-            let (target, encoders, rebuilt) = (&self.targets[at], &encoders[at], works[at].edit.rebuilt.as_slice());
-            encode_for_table(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
+            encode_for_table(&self.tables[at], &encoders[at], &works[at], (to_read, index, offset), &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
         Ok(PieceOutcome::Encoded { input, offset, parts })
@@ -111,10 +110,10 @@ impl Loader<'_> {
 
 /// Encodes the rows of a piece that one table accepts.
 fn encode_for_table(
-    target: &LoadTarget<'_>,
+    target: &TableTarget<'_>,
     encoders: &Encoders<'_>,
+    work: &Work,
     (to_read, index, offset): (&ToRead, u64, u64),
-    rebuilt: &[i64],
     rows: &ParsedPiece,
     reject: &RejectedRows<'_>,
 ) -> Result<EncodedChunk> {
@@ -129,7 +128,7 @@ fn encode_for_table(
     let unpivots = !target.layout.spec().unpivot.is_empty();
     // Before tombstones hide any of them.
     let cells = encoded.as_ref().ok().map(|encoded| rows_with_cells(encoded, prepared.batch.num_rows(), unpivots));
-    let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &target.base.tombstones, to_read.input_seqno);
+    let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &work.tombstones, to_read.input_seqno);
     let hidden = match &mut encoded {
         Ok(encoded) => tombstones.apply(encoded, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
         Err(_) => Ok(HiddenEvents::default()),
@@ -153,8 +152,9 @@ fn encode_for_table(
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
-    let windows =
-        split_by_window(&encoded.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
+    let windows = split_by_window(&encoded.time, target.layout.spec().window, |start| {
+        to_read.wants(start, offset, &work.rebuilt)
+    });
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&encoded.time, runs))).collect();
     // Event time was needed only for windows; cells have their own timestamps.

@@ -94,12 +94,11 @@ impl Pass {
 mod tests {
     use super::*;
     use crate::load::work::ToRead;
-    use crate::version::VersionEdit;
 
     fn work(paths: &[&str]) -> Work {
         let input =
             |(input_seqno, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), input_seqno as u64);
-        Work { edit: VersionEdit::default(), inputs: paths.iter().enumerate().map(input).collect() }
+        Work { inputs: paths.iter().enumerate().map(input).collect(), ..Work::default() }
     }
 
     fn read(lists: &[&[&str]]) -> Vec<Vec<(String, usize)>> {

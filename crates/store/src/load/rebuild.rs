@@ -20,14 +20,14 @@ use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
 use crate::load::work::{HeldInput, ToRead, Work};
 use crate::version::{Input, VersionEdit};
 
-/// Plans the work of each table.
-pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
+/// Plans the work of each table, with its edit as far as that is known before reading.
+pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<(VersionEdit, Work)>> {
     let surveys = survey(loader)?;
     loader.targets.iter().zip(&surveys).map(|(target, windows)| plan_target(target, windows)).collect()
 }
 
 /// `now_in`: the windows that each surveyed input touches now.
-fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
+fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<(VersionEdit, Work)> {
     let LoadTarget { base, plan, .. } = target;
     let window = target.layout.spec().window;
     let mut edit = VersionEdit { base: base.number, ..VersionEdit::default() };
@@ -74,7 +74,8 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work
     none_is_gone(target, &rebuilt)?;
     inputs.sort_by_key(|input| input.input_seqno);
     edit.rebuilt = rebuilt.into_iter().collect();
-    Ok(Work { edit, inputs })
+    let work = Work { rebuilt: edit.rebuilt.clone(), tombstones: base.tombstones.clone(), inputs };
+    Ok((edit, work))
 }
 
 /// A vanished input cannot be read again to rebuild windows: the load fails, unless the input is removed. Removing it
@@ -116,8 +117,10 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     let of_target = |target: &LoadTarget<'_>| {
         let changed = target.plan.changed.iter().map(|(file, old)| (old.input_seqno, file));
         let resumed = target.plan.resumed.iter().map(|(input_seqno, file)| (*input_seqno, file));
-        Work { edit: VersionEdit::default(), inputs: changed.chain(resumed).map(look).collect() }
+        let inputs = changed.chain(resumed).map(look).collect();
+        Work { rebuilt: Vec::new(), tombstones: target.base.tombstones.clone(), inputs }
     };
+    let worker = loader.worker();
     let works: Vec<Work> = loader.targets.iter().map(of_target).collect();
     let encoders: Vec<Encoders<'_>> = loader.targets.iter().map(|target| Encoders::new(target.layout)).collect();
     let mut found: Vec<Vec<BTreeSet<i64>>> =
@@ -125,7 +128,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     for pass in passes(&works) {
         read_ahead(loader.feed, &pass.files(&works), 2, &|_| {}, |messages| {
             for message in messages {
-                let outcome = loader.encode_piece(message?, &pass.readings, &works, &encoders)?;
+                let outcome = worker.encode_piece(message?, &pass.readings, &works, &encoders)?;
                 let PieceOutcome::Encoded { input, parts, .. } = outcome else { continue };
                 for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
                     found[*target][*index].extend(part.chunk.windows.into_keys());

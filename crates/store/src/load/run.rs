@@ -1,4 +1,4 @@
-//! Runs a load, pass by pass.
+//! Runs a unit of a load, pass by pass.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -10,17 +10,15 @@ use crate::error::Result;
 use crate::load::batcher::{Batcher, are_too_many, names_of};
 use crate::load::encoders::Encoders;
 use crate::load::finish::{Finished, Finisher, files_at_once};
-use crate::load::input::plan::{Grown, InputPlan};
 use crate::load::input::read::read_ahead;
 use crate::load::pass::{Pass, passes};
-use crate::load::rebuild;
 use crate::load::sort::chunk::{events_by_window, held_back, keep_window};
-use crate::load::spec::{LoadTarget, Loaded, Loader, Progress};
+use crate::load::spec::{Progress, TableTarget, UnitLoader};
 use crate::load::state::TargetState;
 use crate::load::stats::LoadStats;
+use crate::load::unit::{LoadUnit, LoadUnitDone, TableDone};
 use crate::load::work::Work;
 use crate::load::write::SstWriter;
-use crate::version::VersionEdit;
 
 /// Pieces of inputs that may wait to be parsed.
 const READ_AHEAD: usize = 4;
@@ -28,62 +26,22 @@ const READ_AHEAD: usize = 4;
 /// Events from which a window is sorted and encoded by all cores together.
 const LARGE_WINDOW: usize = 1 << 20;
 
-impl<'a> Loader<'a> {
-    /// Loads the new and changed inputs of each target's plan. Returns an edit for each target.
-    ///
-    /// Rows of a grown input are appended to its windows, unless they would hide cells of later inputs: then the load
-    /// starts over and rebuilds those windows.
+impl<'a> UnitLoader<'a> {
+    /// Reads the inputs of a unit, and writes SSTs.
     ///
     /// # Errors
-    /// Those of reading, encoding and writing; [`crate::StoreError::InputsGone`] if a window must be rebuilt and one
-    /// of its inputs is gone. The SSTs written so far are removed.
-    pub fn load(&self) -> Result<Vec<Loaded>> {
-        let loaded = self.load_once(&[])?;
-        let discard =
-            || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
-        let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
-        let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
-        if overtaken.iter().all(Vec::is_empty) {
-            return Ok(loaded);
-        }
-        discard();
-        let plans = self.targets.iter().zip(&overtaken).map(|(target, paths)| {
-            let mut plan = target.plan.clone();
-            plan.rebuild_grown(paths);
-            plan
-        });
-        let plans: Vec<InputPlan> = plans.collect();
-        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
-        let again = Loader { targets, ..*self };
-        let reported: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
-        let loaded = again.load_once(&reported)?;
-        Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
-    }
-
-    /// As [`Self::load`], for inputs that are not overtaken. On a second try, `reported` are the inputs of each target
-    /// that had grown at the first: all rejected rows except those of their old content were reported then.
-    fn load_once(&self, reported: &[&[Grown]]) -> Result<Vec<Loaded>> {
-        let mut works = rebuild::plan(self)?;
-        for (work, grown) in works.iter_mut().zip(reported) {
-            work.report_only_held(grown);
-        }
-        let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
+    /// Those of reading, encoding and writing. The SSTs written so far are removed.
+    pub fn run(&self, unit: &LoadUnit) -> Result<LoadUnitDone> {
+        let works = unit.works.as_slice();
+        let encoders: Vec<Encoders<'a>> = self.tables.iter().map(|target| Encoders::new(target.layout)).collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
-        let passes = passes(&works);
-        let bytes = passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum();
-        (self.on_progress)(Progress::ToRead { bytes });
-        let mut passes = passes.into_iter();
-        let done = passes.try_for_each(|pass| self.run_pass(&pass, &works, &encoders, &mut states));
-        let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
-        let loaded = works.into_iter().zip(states).map(|(work, state)| {
-            let (ssts, stats) = state.into_written();
-            Loaded { edit: VersionEdit { ssts, ..work.edit }, stats, overtaken: Vec::new() }
-        });
-        let loaded: Vec<Loaded> = loaded.collect();
+        let mut passes = passes(works).into_iter();
+        let done = passes.try_for_each(|pass| self.run_pass(&pass, works, &encoders, &mut states));
+        let tables: Vec<TableDone> = states.into_iter().map(TargetState::into_done).collect();
         if done.is_err() {
-            self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+            self.tables.iter().zip(&tables).for_each(|(target, done)| done.discard(target.table));
         }
-        done.map(|()| loaded)
+        done.map(|()| LoadUnitDone { tables })
     }
 
     fn run_pass(
@@ -123,7 +81,7 @@ impl<'a> Loader<'a> {
         let forget = more && are_too_many(self.memory, names_of(encoders));
         let may_hold = more && !forget;
         let mut targets = targets.iter();
-        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at], may_hold))?;
+        targets.try_for_each(|at| self.flush_target(&self.tables[*at], &encoders[*at], &mut states[*at], may_hold))?;
         if forget {
             encoders.iter().for_each(Encoders::forget);
         }
@@ -132,7 +90,7 @@ impl<'a> Loader<'a> {
 
     fn flush_target(
         &self,
-        target: &LoadTarget<'_>,
+        target: &TableTarget<'_>,
         encoders: &Encoders<'_>,
         state: &mut TargetState,
         may_hold: bool,

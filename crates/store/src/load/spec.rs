@@ -34,6 +34,52 @@ pub struct Loader<'a> {
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
+/// What a unit of a load is run with: the rows, the tables, and where rejected rows and progress go. It commits nothing.
+pub struct UnitLoader<'a> {
+    /// The rows.
+    pub feed: &'a dyn Feed,
+    /// Derived columns, computed once for all tables.
+    pub derive: Option<&'a dyn Prepare>,
+    /// The tables, in the order of the targets of the load.
+    pub tables: Vec<TableTarget<'a>>,
+    /// Ids of new SSTs.
+    pub ids: &'a dyn Ids,
+    /// As [`Loader::memory`].
+    pub memory: u64,
+    /// As [`Loader::on_reject`].
+    pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// As [`Loader::on_progress`].
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// A table that a unit of a load writes SSTs of.
+#[derive(Clone, Copy)]
+pub struct TableTarget<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// Row filter of the table.
+    pub filter: Option<&'a dyn Prepare>,
+}
+
+impl<'a> Loader<'a> {
+    /// The same, without what only planning needs.
+    pub(crate) fn worker(&self) -> UnitLoader<'a> {
+        let table =
+            |LoadTarget { table, layout, filter, .. }: &LoadTarget<'a>| TableTarget { table, layout, filter: *filter };
+        UnitLoader {
+            feed: self.feed,
+            derive: self.derive,
+            tables: self.targets.iter().map(table).collect(),
+            ids: self.ids,
+            memory: self.memory,
+            on_reject: self.on_reject,
+            on_progress: self.on_progress,
+        }
+    }
+}
+
 /// A table to load into.
 #[derive(Clone, Copy)]
 pub struct LoadTarget<'a> {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
 use crate::load::encode::{EncodedChunk, PieceOutcome};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::Chunk;
 use crate::load::stats::{EmptyRow, LoadStats};
+use crate::load::unit::TableDone;
 use crate::load::work::{InputRead, Work};
 use crate::version::Sst;
 
@@ -60,24 +60,10 @@ impl TargetState {
         self.chunks.push(chunk);
     }
 
-    /// Its SSTs by window, and its counts.
-    pub(crate) fn into_written(self) -> (BTreeMap<i64, Vec<Sst>>, LoadStats) {
-        let first_empty = self.first_empty.map(|(_, row)| row);
-        (self.ssts, LoadStats { first_empty, ..self.stats })
-    }
-
-    /// Checks the inputs that were read, and records them in the edit.
-    pub(crate) fn settle(&self, work: &mut Work) -> Result<()> {
-        for (to_read, read) in work.inputs.iter().zip(&self.read) {
-            to_read.check(read)?;
-        }
-        for (to_read, read) in work.inputs.iter().zip(&self.read).filter(|(to_read, _)| to_read.counts) {
-            work.edit.inputs.push(to_read.record(read, &work.edit.rebuilt)?);
-            for (window, days) in &read.days {
-                work.edit.days.entry(*window).or_default().extend(days);
-            }
-        }
-        Ok(())
+    /// What a unit returns of the table.
+    pub(crate) fn into_done(self) -> TableDone {
+        let Self { ssts, read, stats, first_empty, .. } = self;
+        TableDone { ssts, read, stats, first_empty }
     }
 }
 

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tidetable_source::{ContentHash, InputFile};
 
 use crate::error::{Result, StoreError};
 use crate::load::input::plan::Grown;
-use crate::version::{Input, VersionEdit};
+use crate::tombstone::Tombstone;
+use crate::version::Input;
 
 /// An input to be read.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToRead {
     pub(crate) file: InputFile,
     pub(crate) input_seqno: u64,
@@ -30,7 +32,7 @@ pub(crate) struct ToRead {
 }
 
 /// The part of a grown input that a table already holds.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HeldInput {
     pub(crate) input: Input,
     /// Offset of its end.
@@ -40,10 +42,12 @@ pub(crate) struct HeldInput {
 }
 
 /// Work of a load for one table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Work {
-    /// The edit, as far as it is known before reading.
-    pub(crate) edit: VersionEdit,
+    /// Windows whose SSTs are all replaced, ascending.
+    pub(crate) rebuilt: Vec<i64>,
+    /// Tombstones of the version to load into: they hide cells of inputs that are read again.
+    pub(crate) tombstones: Vec<Tombstone>,
     /// In order of input sequence number.
     pub(crate) inputs: Vec<ToRead>,
 }
@@ -127,7 +131,7 @@ impl ToRead {
 }
 
 /// Row counts of an input or a piece.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
     pub(crate) read: u64,
     pub(crate) accepted: u64,
@@ -154,7 +158,7 @@ impl Counts {
 }
 
 /// Totals of one input.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InputRead {
     pub(crate) counts: Counts,
     pub(crate) hash: Option<ContentHash>,

@@ -64,6 +64,28 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The file that another process [parked](BlobWriter::park) at `path`, to be finished as `target` or another name. It
+    /// takes no more bytes. Dropped unfinished, it is removed.
+    ///
+    /// # Errors
+    /// If the storage has no parked files.
+    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
+        let _ = target;
+        let source = std::io::ErrorKind::Unsupported.into();
+        Err(StoreError::Io { action: "take over", path: path.to_owned(), source })
+    }
+
+    /// The staging directory that another process [parked](StagingDirectory::park) at `path`, to be swapped with `directory`.
+    /// Dropped before, it is removed.
+    ///
+    /// # Errors
+    /// If the storage has no staging directories.
+    fn parked_staging(&self, path: &str, directory: &str) -> Result<Box<dyn StagingDirectory>> {
+        let _ = directory;
+        let source = std::io::ErrorKind::Unsupported.into();
+        Err(StoreError::Io { action: "take over", path: path.to_owned(), source })
+    }
+
     /// The whole file; `None` if it does not exist.
     ///
     /// # Errors
@@ -295,6 +317,16 @@ pub trait BlobWriter: Write + Send {
         let source = std::io::ErrorKind::Unsupported.into();
         Err(StoreError::Io { action: "rename", path: path.to_owned(), source })
     }
+
+    /// Makes the file durable under a temporary name, which no list shows, and returns its path:
+    /// [`Blobs::parked`] of another process finishes it. In a bucket the name of the file must be temporary itself.
+    ///
+    /// # Errors
+    /// As [`Self::finish`], or if the storage cannot park files.
+    fn park(self: Box<Self>) -> Result<String> {
+        let source = std::io::ErrorKind::Unsupported.into();
+        Err(StoreError::Io { action: "park", path: String::new(), source })
+    }
 }
 
 /// A staging directory: invisible until it is swapped with another, removed if dropped before.
@@ -309,4 +341,7 @@ pub trait StagingDirectory: Debug + Send {
     /// If the other directory contains a directory, or on an I/O error: then either the old or the new directory is
     /// in place, complete.
     fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
+
+    /// Leaves it as it is, for [`Blobs::parked_staging`] of another process, and returns its path.
+    fn park(self: Box<Self>) -> String;
 }

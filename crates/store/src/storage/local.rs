@@ -51,7 +51,7 @@ impl LocalBlobs {
         let out = BufWriter::with_capacity(WRITE_BUFFER, file);
         let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
         let (target, path) = (self.full(path), path.to_owned());
-        Ok(LocalWriter { out: Some(out), disk, root, temporary, target, path, publish })
+        Ok(LocalWriter { out: Some(out), is_synced: false, disk, root, temporary, target, path, publish })
     }
 
     /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
@@ -164,7 +164,8 @@ impl Blobs for LocalBlobs {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(io_error("create", &path)(error)),
             }
-            let staging = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, directory };
+            let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+            let staging = LocalStaging { disk, root, path, directory, is_parked: false };
             if !staging.shares_disk().map_err(io_error("create", &staging.path))? {
                 return Ok(None);
             }
@@ -174,6 +175,18 @@ impl Blobs for LocalBlobs {
                 .map(|()| Some(Box::new(staging) as Box<dyn StagingDirectory>))
                 .map_err(io_error("create", &self.display()));
         }
+    }
+
+    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        let (temporary, target, path) = (self.full(path), self.full(target), target.to_owned());
+        Ok(Box::new(LocalWriter { out: None, is_synced: true, disk, root, temporary, target, path, publish: replace }))
+    }
+
+    fn parked_staging(&self, path: &str, directory: &str) -> Result<Box<dyn StagingDirectory>> {
+        let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("open", directory))?;
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        Ok(Box::new(LocalStaging { disk, root, path: path.to_owned(), directory, is_parked: false }))
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
@@ -250,7 +263,9 @@ impl Blobs for LocalBlobs {
 
 /// A temporary file, removed if dropped unfinished.
 struct LocalWriter {
+    /// `None` once it is synced, or parked by another process.
     out: Option<BufWriter<Box<dyn DiskFile>>>,
+    is_synced: bool,
     disk: Arc<dyn Disk>,
     /// Of the store.
     root: PathBuf,
@@ -281,10 +296,7 @@ impl BlobWriter for LocalWriter {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let synced = match self.out.take() {
-            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
-            None => Err(ErrorKind::BrokenPipe.into()),
-        };
+        let synced = self.sync_all();
         let synced = if tidetable_sstable::failpoint!(IgnoreWriteError) { Ok(()) } else { synced };
         let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
@@ -292,12 +304,34 @@ impl BlobWriter for LocalWriter {
             _ => io_error("write", &self.path)(error),
         })
     }
+
+    fn park(mut self: Box<Self>) -> Result<String> {
+        let synced = self.sync_all().and_then(|()| sync_directory_of(&*self.disk, &self.temporary));
+        synced.map_err(io_error("write", &self.path))?;
+        // The other process has it now.
+        let temporary = std::mem::take(&mut self.temporary);
+        let path = temporary.strip_prefix(&self.root).unwrap_or(&temporary);
+        Ok(path.to_string_lossy().into_owned())
+    }
+}
+
+impl LocalWriter {
+    /// Writes and syncs what is buffered.
+    fn sync_all(&mut self) -> io::Result<()> {
+        match self.out.take() {
+            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
+            None if self.is_synced => Ok(()),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        }
+    }
 }
 
 impl Drop for LocalWriter {
     fn drop(&mut self) {
         // A finished file has no temporary name any more.
-        let _ = self.disk.remove(&self.temporary);
+        if !self.temporary.as_os_str().is_empty() {
+            let _ = self.disk.remove(&self.temporary);
+        }
     }
 }
 

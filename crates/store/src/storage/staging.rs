@@ -26,6 +26,8 @@ pub(crate) struct LocalStaging {
     pub(crate) path: String,
     /// The directory to replace, with links resolved.
     pub(crate) directory: PathBuf,
+    /// Whether another process takes it over.
+    pub(crate) is_parked: bool,
 }
 
 impl LocalStaging {
@@ -54,10 +56,18 @@ impl StagingDirectory for LocalStaging {
             source,
         })
     }
+
+    fn park(mut self: Box<Self>) -> String {
+        self.is_parked = true;
+        self.path.clone()
+    }
 }
 
 impl Drop for LocalStaging {
     fn drop(&mut self) {
+        if self.is_parked {
+            return;
+        }
         // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
         let staging = self.root.join(&self.path);
         let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);

@@ -5,11 +5,13 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::Sst;
 use tidetable_store::compaction::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
+use tidetable_store::{Ids, Sst, ulid_text};
 
 use crate::args::{Compact, Global, Output};
-use crate::commands::{clock, store};
+use crate::commands::cluster::{carrier, scheduler_of};
+use crate::commands::{clock, project_of_store, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
@@ -30,7 +32,17 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let planned = rows(&snapshot, &plan);
     let is_empty = plan.is_empty();
     let stop = stop_on_signals()?;
-    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default(), &stop);
+    let ids = UlidIds::default();
+    let project = project_of_store(global)?;
+    let done = match scheduler_of(args.on.as_deref(), &project) {
+        None => tidetable_runner::compact(&store, plan, extent, &ids, &stop),
+        Some(on) => {
+            let carrier = carrier(&on, &ulid_text(ids.next()))?;
+            let by = (carrier.as_ref(), project.root.as_str(), &stop);
+            let note = &|note: String| print_message(global, &note);
+            tidetable_runner::compact_elsewhere(&store, plan, extent, &ids, by, note)
+        }
+    };
     if let (Err(_), Some(stopped)) = (&done, stop.asked()) {
         return Err(CliError::CompactionStopped { table: args.table.clone(), signal: stopped.0 });
     }

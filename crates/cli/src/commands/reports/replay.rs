@@ -27,7 +27,7 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     }
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
-    let execution = ExecutionOptions::from_args(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how, &project)?;
     let asked = RunDays { without: args.without.clone(), now: args.now, ..RunDays::default() };
     let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &execution, &ids)? };
     let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };

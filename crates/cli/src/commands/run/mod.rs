@@ -23,7 +23,7 @@ use options::{ExecutionOptions, options};
 pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
-    let execution = ExecutionOptions::from_args(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how, &project)?;
     // The time zone of an invalid job file is unknown.
     let unread = options(&args.days, Tz::UTC, &execution, &ids)?;
     let Some(name) = &args.job else {

@@ -5,12 +5,13 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_runner::run::{IfLocked, Only};
-use tidetable_runner::{RunOptions, Stop, UlidIds};
+use tidetable_runner::{Project, RunOptions, Stop, UlidIds};
 use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};
 use crate::commands::clock;
+use crate::commands::cluster::{carrier, scheduler_of};
 use crate::error::CliError;
 use crate::signals::stop_on_signals;
 
@@ -23,12 +24,15 @@ pub struct ExecutionOptions {
     /// Memory budget in bytes.
     memory: u64,
     stop: Stop,
+    /// The scheduler that the work goes to.
+    on: Option<String>,
 }
 
 impl Default for ExecutionOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory: DEFAULT_MEMORY, stop: Stop::default() }
+        let (memory, stop) = (DEFAULT_MEMORY, Stop::default());
+        Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory, stop, on: None }
     }
 }
 
@@ -37,7 +41,7 @@ impl ExecutionOptions {
     ///
     /// # Errors
     /// If the memory budget is too small to load with, or a handler cannot be installed.
-    pub fn from_args(args: &RunHow) -> Result<Self, CliError> {
+    pub fn from_args(args: &RunHow, project: &Project) -> Result<Self, CliError> {
         if args.memory < MIN_LOAD_MEMORY {
             return Err(CliError::MemoryTooSmall);
         }
@@ -48,6 +52,7 @@ impl ExecutionOptions {
             if_locked: args.if_locked,
             memory: args.memory,
             stop: stop_on_signals()?,
+            on: scheduler_of(args.on.as_deref(), project),
         })
     }
 }
@@ -62,6 +67,7 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         OnlyDays::Missing => Only::Missing,
     };
     let now = args.now.unwrap_or_else(clock);
+    let run = ulid_text(ids.next());
     Ok(RunOptions {
         days: days(args, zone, now)?,
         only: args.only.as_ref().map(|states| states.iter().map(only).collect()),
@@ -70,7 +76,6 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         force: args.force,
         now,
         clock,
-        run: ulid_text(ids.next()),
         rebuild: args.rebuild,
         adopt: args.adopt,
         without: args.without.clone(),
@@ -85,6 +90,8 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         pusher: Some(std::sync::Arc::new(crate::commands::bigtable::run::RunPusher)),
         #[cfg(not(feature = "bigtable"))]
         pusher: None,
+        carrier: execution.on.as_deref().map(|on| carrier(on, &run)).transpose()?,
+        run,
     })
 }
 

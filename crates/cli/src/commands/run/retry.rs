@@ -16,7 +16,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     let record = find_run(&store, &args.run)?;
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
-    let execution = ExecutionOptions::from_args(&args.how)?;
+    let execution = ExecutionOptions::from_args(&args.how, &project)?;
     let missed = |state| matches!(state, PartState::Failed | PartState::Checks);
     let parts: Vec<(String, String)> = record
         .exports

@@ -55,6 +55,11 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
         names.dedup();
         writeln!(out, "{}: {}", count(record.attempts.len() as u64, "new attempt"), names.join(", "))?;
     }
+    for executor in &record.executors {
+        let units = count(executor.units.values().sum(), "unit");
+        let (rows, took) = (count(executor.rows, "row"), shown_seconds(executor.seconds));
+        writeln!(out, "{}: {units}, {rows}, {} read, in {took} s", executor.executor, bytes(executor.bytes))?;
+    }
     let mut stages: Vec<(&String, &f64)> = record.seconds.iter().collect();
     stages.sort_by_key(|(stage, _)| STAGES.iter().position(|known| known == stage));
     let took: Vec<String> =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::fields::{Fields, Reader};
-use crate::job::keys::{CACHE, ROOT};
+use crate::job::keys::{CACHE, CLUSTER, ROOT};
 use crate::job::problem::Mistake;
 use crate::job::sections::hooks::seconds;
 use crate::job::sections::storage::{StorageSetting, read_settings, service};
@@ -79,4 +79,18 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
         }
     }
     root
+}
+
+/// The start of addresses of schedulers.
+const SCHEME: &str = "ballista://";
+
+/// Reads `cluster`: the address of a scheduler.
+pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Option<String> {
+    let fields = Fields::of_value(reader, &CLUSTER, project.value("cluster")?, project.key_at("cluster"))?;
+    let url = fields.text(reader, "url")?;
+    if url.value.starts_with(SCHEME) && url.value.len() > SCHEME.len() {
+        return Some(url.owned());
+    }
+    reader.refuse(url.at.clone(), Mistake::SchedulerUrl { value: url.owned() });
+    None
 }

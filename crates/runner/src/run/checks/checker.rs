@@ -40,6 +40,17 @@ impl<'a> Checker<'a> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Adds the sample of another process, without the rows that are known: each process checks the tables that its part
+    /// reads.
+    pub(crate) fn merge(&self, rows: Vec<FailingRow>) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in rows {
+            if failing.len() < SAMPLES && !failing.contains(&row) {
+                failing.push(row);
+            }
+        }
+    }
+
     /// Evaluates the checks of an export on `relation`, its published rows.
     pub(crate) async fn published(
         &self,

@@ -60,6 +60,15 @@ impl Blobs for LeasedBlobs {
         self.inner.staging(directory)
     }
 
+    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(self.leased(self.inner.parked(path, target)?))
+    }
+
+    fn parked_staging(&self, path: &str, directory: &str) -> Result<Box<dyn StagingDirectory>> {
+        self.lease.check()?;
+        self.inner.parked_staging(path, directory)
+    }
+
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
         self.inner.read(path)
     }
@@ -168,6 +177,11 @@ impl BlobWriter for LeasedWriter {
     fn finish_as(self: Box<Self>, path: &str) -> Result<()> {
         self.lease.check()?;
         self.inner.finish_as(path)
+    }
+
+    fn park(self: Box<Self>) -> Result<String> {
+        self.lease.check()?;
+        self.inner.park()
     }
 }
 

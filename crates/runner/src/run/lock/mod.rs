@@ -100,7 +100,7 @@ fn holder_here(machine: Option<String>) -> Holder {
 }
 
 /// The name of this machine, for people.
-fn machine() -> Option<String> {
+pub fn machine() -> Option<String> {
     let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
     told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }

@@ -1,6 +1,7 @@
 //! The publish stage: writes the files of the parts whose cells changed. `decide` selects parts and reasons,
 //! `compare` reads the state they are decided from, `share` groups parts that are read together.
 
+pub(crate) mod carried;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod outcome;
@@ -12,24 +13,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{
-    EmptyPart, ExportError, FileMode, PublishRequest, PublishedPart, publish, record, retire, sweep, sweep_retired,
-    write_log,
-};
+use tidetable_export::{EmptyPart, ExportError, PublishedPart, record, retire, sweep, sweep_retired, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
-use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
 
-use crate::job::ExportMode;
+use crate::job::Export;
 use crate::observe::{Event, Unit};
 use crate::period::Period;
-use crate::run::checks::checker::{CheckScope, Checker, may_publish};
+use crate::run::checks::checker::Checker;
 use crate::run::error::RunError;
-use crate::run::params::period_params;
 use crate::run::parts::StalePart;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
+use crate::units::publish::PartContext;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_keys, tables_read};
@@ -47,7 +44,7 @@ pub(crate) struct PublishDone {
 }
 
 /// One pass over some parts of an export.
-struct Round<'a> {
+pub(crate) struct Round<'a> {
     compared: &'a ComparedExport<'a>,
     checker: &'a Checker<'a>,
     /// Indexes of the parts.
@@ -127,6 +124,9 @@ impl PublishStage<'_> {
         published: &mut Published,
         done: &mut PublishDone,
     ) -> Result<RoundResult, RunError> {
+        if let Some(carrier) = &self.options.carrier {
+            return self.carry(carrier.as_ref(), round, published, done);
+        }
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -209,52 +209,22 @@ impl PublishStage<'_> {
         let (compared, member) = (round.compared, round.passes.get(&place));
         let work = async {
             let (export, options) = (compared.export, self.options);
-            if part.sealed {
-                return Ok(PartResult::Sealed);
-            }
-            if part.is_empty {
-                // Appended rows of earlier runs stay.
-                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(compared, part));
-                let done = stays.map_or_else(|| self.withdraw(compared, part), Ok)?;
-                return Ok(PartResult::Published(Box::new(done)));
+            if let Some(done) = self.without_rows(compared, part) {
+                return done;
             }
             let bounds = part.period.bounds(self.job.timezone);
-            let params = period_params(&part.period, &bounds, options.now);
+            let work = compared.work(part);
+            let params = work.params(&part.period, self.job, options.now);
             let restricted = match member {
                 Some(PassMember { pass, at }) => compared.session.for_shared_scan(pass, *at),
                 None => compared.session.restricted(bounds),
             };
-            let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
-            let day = CheckScope { session: &restricted, label: &part.label, params: &params };
-            *found = round.checker.part(&day, export, &compared.tables).await.map_err(failed)?;
-            if !may_publish(found) {
-                return Ok(PartResult::Refused);
-            }
-            let request = PublishRequest {
-                store: self.store,
-                session: &restricted,
-                export: &export.name,
-                job: &self.job.name,
-                folder: &part.folder,
-                label: &part.label,
-                sql: &export.sql,
-                params: &params,
-                query: &compared.query,
-                sources: &part.sources,
-                now: options.now,
-                run: &options.run,
-                previous: part.previous.as_ref(),
-                format: export.format,
-                file_size: export.file_size,
-                mode: match export.mode {
-                    _ if !export.accumulates() => FileMode::Replace,
-                    ExportMode::Replace => FileMode::Replace,
-                    ExportMode::Append => FileMode::Append,
-                    ExportMode::Upsert => FileMode::Upsert(&export.keys),
-                },
-                keep_old: export.delta,
-            };
-            Ok(PartResult::Published(Box::new(publish(&request).await?)))
+            let context = self.context(export);
+            let about = (round.checker, compared.tables.as_slice());
+            let written = work.write(context, (&restricted, &params), about).await?;
+            *found = written.checks;
+            let Some(draft) = written.draft else { return Ok(PartResult::Refused) };
+            Ok(PartResult::Published(Box::new(draft.settle(&work.request(context, &restricted, &params))?)))
         };
         let done: Result<PartResult, RunError> = tokio::select! {
             done = work => done,
@@ -271,6 +241,25 @@ impl PublishStage<'_> {
 }
 
 impl PublishStage<'_> {
+    /// The result of a part whose query is not run; `None` for others.
+    fn without_rows(&self, compared: &ComparedExport<'_>, part: &StalePart) -> Option<Result<PartResult, RunError>> {
+        if part.sealed {
+            return Some(Ok(PartResult::Sealed));
+        }
+        if !part.is_empty {
+            return None;
+        }
+        // Appended rows of earlier runs stay.
+        let stays = Some(part).filter(|_| compared.export.accumulates()).and_then(|part| as_sealed(compared, part));
+        let done = stays.map_or_else(|| self.withdraw(compared, part), Ok);
+        Some(done.map(|done| PartResult::Published(Box::new(done))))
+    }
+
+    fn context<'b>(&'b self, export: &'b Export) -> PartContext<'b> {
+        let (job, store, options) = (self.job, self.store, self.options);
+        PartContext { job, store, export, now: options.now, run: &options.run, apart: None }
+    }
+
     /// Withdraws the published files of a part that has no records any more.
     fn withdraw(&self, compared: &ComparedExport<'_>, part: &StalePart) -> Result<PublishedPart, RunError> {
         let empty = EmptyPart {

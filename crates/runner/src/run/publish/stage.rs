@@ -8,6 +8,8 @@ use tidetable_store::Store;
 use crate::job::Job;
 use crate::observe::Observer;
 use crate::run::options::RunOptions;
+use crate::units::tally::Tally;
+use crate::units::wire::JobReference;
 
 /// Directories that other jobs publish, each with its job.
 pub(crate) type Others = BTreeMap<String, String>;
@@ -19,6 +21,12 @@ pub(crate) struct PublishStage<'a> {
     pub(crate) options: &'a RunOptions,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) runtime: &'a tokio::runtime::Handle,
+    /// The root as the project names it.
+    pub(crate) root: &'a str,
+    /// The job as other processes find it; `None` without a carrier.
+    pub(crate) reference: Option<&'a JobReference>,
+    /// Who did how much.
+    pub(crate) tally: &'a Tally,
     /// What other jobs publish, read on first use.
     pub(crate) others: OnceLock<Arc<Others>>,
 }

@@ -21,6 +21,7 @@ use crate::job::Table;
 use crate::run::error::RunError;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::run::stop::Stop;
+use crate::units::load::{LoadFrom, Versions};
 
 impl LoadStage<'_> {
     /// The new and changed windows that a derived table has to read.
@@ -43,7 +44,9 @@ impl LoadStage<'_> {
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;
         }
-        Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows })
+        let version = |snapshot: &Snapshot| (snapshot.version().number, snapshot.version().commit.clone());
+        let versions = read.iter().map(|snapshot| (snapshot.table().name().to_owned(), version(snapshot))).collect();
+        Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows, versions })
     }
 
     /// Loads new and changed windows into a derived table, without committing.
@@ -53,14 +56,15 @@ impl LoadStage<'_> {
         (sql, shape): (&str, &QueryShape),
         handle: &Handle,
     ) -> Result<Vec<Pending>, RunError> {
-        let PlannedDerived { planned, windows } = self.plan_derived(table, shape)?;
+        let PlannedDerived { planned, windows, versions } = self.plan_derived(table, shape)?;
         let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
-        let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
-        // Sequential, so that the same windows give the same rows in the same order.
-        let session = session.sequential();
-        let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle, stop: &self.options.stop };
-        self.load_planned(&shape.reads.join(", "), &feed, None, vec![planned])
+        let times: HashMap<String, Range<i64>> =
+            windows.into_iter().map(|(path, window)| (path, window.time)).collect();
+        let bounds = times.iter().map(|(path, time)| (path.clone(), (time.start, time.end))).collect();
+        let from = LoadFrom::Query { versions, times: bounds };
+        let feed = QueryFeed::new(&session, (sql, shape), times, (handle, &self.options.stop));
+        self.load_planned(&shape.reads.join(", "), (&feed, None), from, vec![planned])
     }
 }
 
@@ -69,6 +73,8 @@ pub(crate) struct PlannedDerived<'a> {
     pub(crate) planned: Planned<'a>,
     /// The windows of the tables that it reads, by name.
     windows: Vec<(String, SourceWindow)>,
+    /// The versions of these tables.
+    versions: Versions,
 }
 
 impl PlannedDerived<'_> {
@@ -229,7 +235,7 @@ fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
 }
 
 /// Feeds the rows of a query, a window at a time.
-struct QueryFeed<'a> {
+pub(crate) struct QueryFeed<'a> {
     session: Session,
     sql: &'a str,
     columns: &'a [Field],
@@ -238,7 +244,18 @@ struct QueryFeed<'a> {
     stop: &'a Stop,
 }
 
-impl QueryFeed<'_> {
+impl<'a> QueryFeed<'a> {
+    /// The rows of the query `sql` over the windows `times`, by name.
+    pub(crate) fn new(
+        session: &Session,
+        (sql, shape): (&'a str, &'a QueryShape),
+        times: HashMap<String, Range<i64>>,
+        (handle, stop): (&'a Handle, &'a Stop),
+    ) -> Self {
+        // Sequential, so that the same windows give the same rows in the same order.
+        Self { session: session.sequential(), sql, columns: &shape.columns, times, handle, stop }
+    }
+
     /// Waits for `work`, until the run is asked to stop.
     fn wait<T>(&self, input: &InputFile, work: impl Future<Output = T>) -> StoreResult<T> {
         let failed = |source| StoreError::Feed { input: input.path.clone(), source: Box::new(source) };

@@ -186,6 +186,9 @@ impl Run<'_> {
             options: self.options,
             observer: self.observer,
             runtime: self.runtime,
+            root: self.root,
+            reference: self.reference,
+            tally: &self.tally,
             others: OnceLock::new(),
         }
     }

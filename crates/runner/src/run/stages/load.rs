@@ -17,6 +17,9 @@ use crate::run::RunOptions;
 use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
 use crate::run::stop::Stoppable;
+use crate::units::load::{CarriedLoad, LoadFrom};
+use crate::units::tally::Tally;
+use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
@@ -47,6 +50,12 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) seen: &'a Seen,
     /// Files with other columns than declared.
     pub(crate) others: OtherColumns,
+    /// The root as the project names it.
+    pub(crate) root: &'a str,
+    /// The job as other processes find it; `None` without a carrier.
+    pub(crate) reference: Option<&'a JobReference>,
+    /// Who did how much.
+    pub(crate) tally: &'a Tally,
 }
 
 /// A table to load, with its plan.
@@ -144,7 +153,8 @@ impl<'a> LoadStage<'a> {
             let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
             let feed = FileFeed { storage: self.storage, source: &source.spec };
             let feed = ColumnDiffFeed { feed, others: &self.others };
-            match self.load_planned(&source.spec.name, &feed, derive, tables) {
+            let from = LoadFrom::Source(source.spec.name.clone());
+            match self.load_planned(&source.spec.name, (&feed, derive), from, tables) {
                 Ok(loaded) => pending.extend(loaded),
                 Err(error) => {
                     pending.iter().for_each(Pending::discard);
@@ -161,8 +171,8 @@ impl<'a> LoadStage<'a> {
     pub(crate) fn load_planned(
         &self,
         source: &str,
-        feed: &dyn Feed,
-        derive: Option<&dyn Prepare>,
+        (feed, derive): (&dyn Feed, Option<&dyn Prepare>),
+        from: LoadFrom,
         planned: Vec<Planned<'_>>,
     ) -> Result<Vec<Pending>, RunError> {
         let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
@@ -191,7 +201,17 @@ impl<'a> LoadStage<'a> {
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
-        let loaded = loader.load();
+        let with_work = || planned.iter().filter(|planned| planned.has_work());
+        let loaded = match &self.options.carrier {
+            None => loader.load(),
+            Some(_) => loader.load_by(&CarriedLoad {
+                stage: self,
+                from,
+                tables: with_work().map(|planned| planned.table.spec.name.clone()).collect(),
+                inputs: with_work().map(|planned| planned.plan.inputs()).max().unwrap_or_default(),
+                on_progress: &on_progress,
+            }),
+        };
         // A request to stop is the cause of any error after it.
         if loaded.is_err() {
             self.options.stop.check()?;
@@ -216,6 +236,22 @@ impl<'a> LoadStage<'a> {
             pending.push(Pending { let_pass, held, ..planned.pending(source, loaded, found) });
         }
         Ok(pending)
+    }
+
+    /// A unit of this run.
+    pub(crate) fn unit(&self, work: Work) -> WorkUnit {
+        WorkUnit {
+            root: self.root.to_owned(),
+            run: self.options.run.clone(),
+            now: self.options.now,
+            job: self.reference.cloned(),
+            work,
+        }
+    }
+
+    /// Reports a note.
+    pub(crate) fn note(&self, note: String) {
+        self.observer.event(Event::Note(note));
     }
 
     /// The files of the source. A pattern without a match is no error if the source was loaded before: the rows

@@ -11,7 +11,7 @@ use tidetable_store::StoreError;
 use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 use tidetable_store::load::{LoadStats, RejectedRow};
 
-use crate::compact::compact;
+use crate::compact::{compact, compact_by};
 use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
 use crate::plan::Plan;
@@ -21,6 +21,7 @@ use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
 use crate::run::{Run, took};
+use crate::units::compact::CarriedMerges;
 
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared
@@ -222,7 +223,16 @@ impl Run<'_> {
             return Ok(());
         }
         self.observer.event(Event::Stage { name: format!("compact {table}"), unit: Unit::None, total: 0 });
-        match compact(self.store, plan, CompactionExtent::Due, self.ids, &self.options.stop) {
+        let (store, extent, stop) = (self.store, CompactionExtent::Due, &self.options.stop);
+        let done = match &self.options.carrier {
+            None => compact(store, plan, extent, self.ids, stop),
+            Some(carrier) => {
+                let (carrier, root, tally) = (carrier.as_ref(), self.root, &self.tally);
+                let note = &|note| self.observer.event(Event::Note(note));
+                compact_by(store, plan, extent, self.ids, &CarriedMerges { carrier, root, stop, tally, note })
+            }
+        };
+        match done {
             Ok(done) => record.compactions.push(done),
             Err(error) if self.options.stop.asked().is_some() => {
                 self.options.stop.check()?;

@@ -9,6 +9,7 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
 use crate::run::error::RunError;
+use crate::units::{CarryError, UnitFailure};
 
 /// Whether a retry after `error` may succeed: the disk, the network or an object store failed, a file changed while it
 /// was read, or another process committed first. Mistakes in the job file, in its SQL or in the data are permanent.
@@ -18,9 +19,17 @@ pub(crate) fn is_transient(error: &RunError) -> bool {
 
 /// Whether an error, or one in its chain of sources, is transient. The `source` of a `transparent` error skips the
 /// error that it wraps, so such errors are unwrapped here.
-fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
+    if let Some(failure) = error.downcast_ref::<UnitFailure>() {
+        return failure.transient;
+    }
+    if let Some(error) = error.downcast_ref::<CarryError>() {
+        return matches!(error, CarryError::Unreachable { .. } | CarryError::Unanswered { .. });
+    }
     if let Some(error) = error.downcast_ref::<RunError>() {
         match error {
+            RunError::Unit(inner) => return inner.transient,
+            RunError::Carry(inner) => return is_transient_chain(inner),
             RunError::Store(inner) => return is_transient_chain(inner),
             RunError::Export(inner) => return is_transient_chain(inner.as_ref()),
             RunError::Push { source, .. } => return source.is_transient,
@@ -46,6 +55,7 @@ fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
             | StoreError::NotADirectory { .. },
         ) => return true,
         Some(StoreError::Source(inner)) => return is_transient_chain(inner),
+        Some(StoreError::Runner(inner)) => return is_transient_chain(inner.as_ref()),
         _ => {}
     }
     match error.downcast_ref() {

@@ -30,7 +30,7 @@ use blocks::{BlockFile, Blocks};
 use client::{Client, READS, io_error};
 pub use disk_cache::{CacheUsage, DiskCache};
 use object::{ImmutableObject, Object};
-use upload::Upload;
+use upload::{ParkedObject, Upload};
 
 /// Names in a reply to a list.
 const REPLY: usize = 1000;
@@ -153,6 +153,10 @@ impl Blobs for BucketBlobs {
 
     fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(Upload::new(&self.client, path, true)))
+    }
+
+    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(ParkedObject::new(&self.client, path, target)))
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {

@@ -164,6 +164,63 @@ impl BlobWriter for Upload {
         });
         copied.map_err(|error| self.failed(error))
     }
+
+    fn park(self: Box<Self>) -> Result<String> {
+        let path = self.path.clone();
+        self.finish().map(|()| path)
+    }
+}
+
+/// An object that another process put under a temporary name. It is removed if dropped unfinished.
+pub(super) struct ParkedObject {
+    client: Arc<Client>,
+    /// `None` once it has its name.
+    from: Option<Key>,
+    target: String,
+}
+
+impl ParkedObject {
+    pub(super) fn new(client: &Arc<Client>, path: &str, target: &str) -> Self {
+        Self { client: Arc::clone(client), from: Some(client.key(path)), target: target.to_owned() }
+    }
+}
+
+impl Write for ParkedObject {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl BlobWriter for ParkedObject {
+    fn finish(self: Box<Self>) -> Result<()> {
+        let target = self.target.clone();
+        self.finish_as(&target)
+    }
+
+    fn finish_as(mut self: Box<Self>, path: &str) -> Result<()> {
+        let Some(from) = self.from.clone() else { return Ok(()) };
+        let to = self.client.key(path);
+        let done = self.client.ask(|store| async move {
+            copy_over(store.as_ref(), &from, &to).await?;
+            store.delete(&from).await
+        });
+        done.map_err(io_error("write", path))?;
+        self.from = None;
+        Ok(())
+    }
+}
+
+impl Drop for ParkedObject {
+    fn drop(&mut self) {
+        if let Some(from) = self.from.take() {
+            // If this fails, vacuum removes it.
+            let _ = self.client.ask(|store| async move { store.delete(&from).await });
+        }
+    }
 }
 
 /// Copies an object over any other.

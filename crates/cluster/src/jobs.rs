@@ -1,0 +1,232 @@
+//! The jobs of a call: several at a time; what is lost is sent again.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tidetable_runner::Stop;
+use tidetable_runner::units::{Answer, Carried, CarryError};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::MESSAGE;
+use crate::attempts::{Missing, TIMES, jobs, wait_before};
+use crate::carrier::Ballista;
+use crate::job::{Job, JobError, cancel};
+use crate::ready::has_executors;
+
+/// How often a request to stop is looked for.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a connection is tried.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Time without an answer after which executors are looked for.
+const QUIET: Duration = Duration::from_secs(10);
+/// Time without an executor after which a run gives up.
+const FORSAKEN: Duration = Duration::from_secs(120);
+
+/// A call of a carrier.
+pub(crate) struct Call<'a> {
+    pub(crate) ballista: &'a Ballista,
+    /// Encoded units.
+    pub(crate) units: &'a [Vec<u8>],
+    pub(crate) stop: &'a Stop,
+    pub(crate) take: &'a (dyn Fn(usize, Answer) -> bool + Sync),
+    pub(crate) note: &'a (dyn Fn(String) + Sync),
+}
+
+/// What jobs have in common while they run.
+struct Shared {
+    missing: Missing,
+    /// The scheduler's names of running jobs.
+    running: BTreeSet<String>,
+    /// Whether the caller wants no more answers.
+    enough: bool,
+    /// When the last answer came.
+    heard: Instant,
+}
+
+/// The end of one job.
+struct Ended {
+    units: Vec<usize>,
+    times: u32,
+    done: Result<(), JobError>,
+}
+
+impl Call<'_> {
+    pub(crate) async fn run(&self) -> Result<Carried, CarryError> {
+        let shared = Mutex::new(Shared {
+            missing: Missing::new(self.units.len()),
+            running: BTreeSet::new(),
+            enough: false,
+            heard: Instant::now(),
+        });
+        // The first connection fails at once: a wrong address is no failure to be waited out.
+        let client = RefCell::new(Some(self.connect().await?));
+        let ended = tokio::select! {
+            ended = self.all(&shared, &client) => ended,
+            signal = self.stopped(&shared) => Err(signal),
+            error = self.forsaken(&shared) => Err(error),
+        };
+        let running = std::mem::take(&mut lock(&shared).running);
+        if let (Some(client), false) = (client.into_inner(), running.is_empty()) {
+            let cancels = running.into_iter().map(|job| cancel(client.clone(), job));
+            let _ = tokio::time::timeout(CONNECT, futures::future::join_all(cancels)).await;
+        }
+        ended
+    }
+
+    /// Runs all jobs.
+    async fn all(
+        &self,
+        shared: &Mutex<Shared>,
+        client: &RefCell<Option<SchedulerGrpcClient<Channel>>>,
+    ) -> Result<Carried, CarryError> {
+        let sizes: Vec<(usize, usize)> = self.units.iter().map(Vec::len).enumerate().collect();
+        let mut waiting: Vec<Vec<usize>> = jobs(&sizes);
+        waiting.reverse();
+        let mut running = FuturesUnordered::new();
+        let mut carried = Carried::default();
+        loop {
+            while running.len() < self.ballista.jobs_at_a_time() {
+                let Some(units) = waiting.pop() else { break };
+                running.push(self.job(units, 1, shared, client));
+            }
+            let Some(Ended { units, times, done }) = running.next().await else { return Ok(carried) };
+            if lock(shared).enough {
+                return Ok(carried);
+            }
+            let missing = lock(shared).missing.of(&units);
+            let reason = match done {
+                Err(JobError::Refused(reason)) => {
+                    return Err(CarryError::Refused { place: self.ballista.place_of(), reason });
+                }
+                _ if missing.is_empty() => continue,
+                Err(JobError::Lost(reason)) => reason,
+                Ok(()) => "the job ended without an answer".to_owned(),
+            };
+            if times >= TIMES {
+                let missing = lock(shared).missing.len();
+                return Err(CarryError::Unanswered { missing, all: self.units.len(), times, reason });
+            }
+            carried.resent += missing.len();
+            if times == 1 || times == TIMES / 2 {
+                (self.note)(format!("{} units are sent again: {reason}", missing.len()));
+            }
+            running.push(self.job(missing, times + 1, shared, client));
+        }
+    }
+
+    /// Runs one job; `times`: how often its units are sent with it.
+    async fn job(
+        &self,
+        units: Vec<usize>,
+        times: u32,
+        shared: &Mutex<Shared>,
+        client: &RefCell<Option<SchedulerGrpcClient<Channel>>>,
+    ) -> Ended {
+        tokio::time::sleep(wait_before(times)).await;
+        let name = Mutex::new(String::new());
+        let done = async {
+            let known = client.borrow().clone();
+            let connected = match known {
+                Some(connected) => connected,
+                None => match self.connect().await {
+                    Ok(connected) => client.borrow_mut().insert(connected).clone(),
+                    Err(error) => return Err(JobError::Lost(error.to_string())),
+                },
+            };
+            let bytes: Vec<&[u8]> = units.iter().filter_map(|unit| self.units.get(*unit)).map(Vec::as_slice).collect();
+            let job = self.ballista.job(connected, times);
+            let named = |job: &str| {
+                lock(shared).running.insert(job.to_owned());
+                job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
+            };
+            let take = |at: usize, answer: Answer| {
+                let Some(unit) = units.get(at).copied() else { return };
+                let goes_on = (self.take)(unit, answer);
+                let mut shared = lock(shared);
+                shared.missing.answered(unit);
+                shared.enough |= !goes_on;
+                shared.heard = Instant::now();
+            };
+            Job::run(job, &bytes, &named, &take).await
+        };
+        let done = done.await;
+        if matches!(done, Err(JobError::Lost(_))) {
+            // Another connection next time: the scheduler may be another process.
+            client.borrow_mut().take();
+        }
+        lock(shared).running.remove(&name.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ended { units, times, done }
+    }
+
+    async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
+        let (host, port) = self.ballista.address();
+        let unreachable = |reason: String| CarryError::Unreachable { place: self.ballista.place_of(), reason };
+        let endpoint = Endpoint::from_shared(format!("http://{host}:{port}"))
+            .map_err(|error| unreachable(error.to_string()))?
+            .connect_timeout(CONNECT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(QUIET)
+            .keep_alive_timeout(CONNECT)
+            .keep_alive_while_idle(true);
+        let channel = endpoint.connect().await.map_err(|error| unreachable(with_causes(&error)))?;
+        let client = SchedulerGrpcClient::new(channel);
+        Ok(client.max_encoding_message_size(MESSAGE).max_decoding_message_size(MESSAGE))
+    }
+
+    /// Waits for a request to stop, or until the caller has enough.
+    async fn stopped(&self, shared: &Mutex<Shared>) -> CarryError {
+        loop {
+            if let Some(stopped) = self.stop.asked() {
+                return CarryError::Stopped { signal: stopped.0 };
+            }
+            if lock(shared).enough {
+                // The jobs in flight are cancelled; the caller knows why it has enough.
+                return CarryError::Stopped { signal: 0 };
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until no executor was connected for long.
+    async fn forsaken(&self, shared: &Mutex<Shared>) -> CarryError {
+        let (host, port) = self.ballista.address();
+        let mut without: Option<Instant> = None;
+        loop {
+            tokio::time::sleep(QUIET).await;
+            if lock(shared).heard.elapsed() < QUIET || has_executors(host, port).await != Some(false) {
+                without = None;
+                continue;
+            }
+            let since = *without.get_or_insert_with(|| {
+                (self.note)("no executor is connected to the scheduler: waiting for one".to_owned());
+                Instant::now()
+            });
+            if since.elapsed() >= FORSAKEN {
+                let reason = "no executor is connected: start `tidetable executor`".to_owned();
+                return CarryError::Refused { place: self.ballista.place_of(), reason };
+            }
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An error with its causes, which its own words leave out.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,31 @@
+//! Units of work on Apache Ballista.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `carrier` | [`Ballista`], which brings the units of a run to a scheduler and their answers back |
+//! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
+//! | `exec`, `codec` | the plan node that runs units, and its encoding |
+//! | `scheduler`, `executor` | the two servers |
+//! | `ready` | whether executors are connected |
+//!
+//! Ballista plans nothing here: a job is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
+//! runs the units by a [`Worker`](tidetable_runner::units::Worker) of its own project; a scheduler cannot run them.
+
+mod attempts;
+mod carrier;
+mod codec;
+mod error;
+mod exec;
+mod executor;
+mod job;
+mod jobs;
+mod ready;
+mod scheduler;
+
+pub use carrier::{Ballista, Chaos, SCHEME};
+pub use error::ClusterError;
+pub use executor::{ExecutorOptions, run_executor};
+pub use scheduler::run_scheduler;
+
+/// The largest message between the processes, bytes.
+pub(crate) const MESSAGE: usize = 16 << 20;

@@ -1,0 +1,148 @@
+//! Units of publishing: one part of an export. The unit checks it and writes its files; the driver settles them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidetable_export::{FileMode, ParkedDraft, PartDraft, PublishRequest, write_part};
+use tidetable_record::{CheckRecord, FailingRow};
+use tidetable_sql::{ScalarValue, Session, SqlError};
+use tidetable_store::Store;
+use tidetable_store::published::Part as ListedPart;
+
+use crate::job::{Export, ExportMode, Job};
+use crate::period::Period;
+use crate::run::RunError;
+use crate::run::checks::checker::{CheckScope, Checker, may_publish};
+use crate::run::params::period_params;
+use crate::units::load::Versions;
+
+/// A part to publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PublishWork {
+    pub(crate) export: String,
+    pub(crate) label: String,
+    /// Name of its directory.
+    pub(crate) folder: String,
+    /// Fingerprint of the query and its settings.
+    pub(crate) query: String,
+    /// For each table, the last version that changed the part.
+    pub(crate) sources: BTreeMap<String, u64>,
+    /// The part as listed before.
+    pub(crate) previous: Option<ListedPart>,
+    /// The versions to read of the tables that the export reads.
+    pub(crate) versions: Versions,
+}
+
+/// A part that was checked and, if it may be published, written.
+#[derive(Debug)]
+pub(crate) struct WrittenPart {
+    pub(crate) checks: Vec<CheckRecord>,
+    /// `None` if its checks forbid to publish it.
+    pub(crate) draft: Option<PartDraft>,
+}
+
+/// The same as an answer has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ParkedPart {
+    pub(crate) checks: Vec<CheckRecord>,
+    /// A sample of the rows that broke rules.
+    pub(crate) failing: Vec<FailingRow>,
+    pub(crate) draft: Option<ParkedDraft>,
+    /// Rows of the part.
+    pub(crate) rows: u64,
+}
+
+/// What a part is written with.
+#[derive(Clone, Copy)]
+pub(crate) struct PartContext<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) store: &'a Store,
+    pub(crate) export: &'a Export,
+    /// Logical time of the run.
+    pub(crate) now: i64,
+    pub(crate) run: &'a str,
+    /// A name of its own for the files, in another process.
+    pub(crate) apart: Option<&'a str>,
+}
+
+impl PublishWork {
+    /// Its period.
+    pub(crate) fn period(&self, export: &Export) -> Option<Period> {
+        Period::of_label(export.per, &self.label)
+    }
+
+    /// Its request, which writing and settling share.
+    pub(crate) fn request<'a>(
+        &'a self,
+        context: PartContext<'a>,
+        session: &'a Session,
+        params: &'a [(&'a str, ScalarValue)],
+    ) -> PublishRequest<'a> {
+        let export = context.export;
+        PublishRequest {
+            store: context.store,
+            session,
+            export: &export.name,
+            job: &context.job.name,
+            folder: &self.folder,
+            label: &self.label,
+            sql: &export.sql,
+            params,
+            query: &self.query,
+            sources: &self.sources,
+            now: context.now,
+            run: context.run,
+            previous: self.previous.as_ref(),
+            format: export.format,
+            file_size: export.file_size,
+            mode: match export.mode {
+                _ if !export.accumulates() => FileMode::Replace,
+                ExportMode::Replace => FileMode::Replace,
+                ExportMode::Append => FileMode::Append,
+                ExportMode::Upsert => FileMode::Upsert(&export.keys),
+            },
+            keep_old: export.delta,
+            apart: context.apart,
+        }
+    }
+
+    /// Checks the part and writes its files. `session` is restricted to the period, whose parameters are `params`.
+    pub(crate) async fn write(
+        &self,
+        context: PartContext<'_>,
+        (session, params): (&Session, &[(&str, ScalarValue)]),
+        (checker, tables): (&Checker<'_>, &[String]),
+    ) -> Result<WrittenPart, RunError> {
+        let export = context.export;
+        let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
+        let scope = CheckScope { session, label: &self.label, params };
+        let checks = checker.part(&scope, export, tables).await.map_err(failed)?;
+        let draft = match may_publish(&checks) {
+            true => Some(write_part(&self.request(context, session, params)).await?),
+            false => None,
+        };
+        Ok(WrittenPart { checks, draft })
+    }
+
+    /// Parameters of its queries.
+    pub(crate) fn params(&self, period: &Period, job: &Job, now: i64) -> Vec<(&'static str, ScalarValue)> {
+        period_params(period, &period.bounds(job.timezone), now)
+    }
+}
+
+impl WrittenPart {
+    /// Leaves the files to the driver.
+    pub(crate) fn park(self, failing: Vec<FailingRow>) -> Result<ParkedPart, RunError> {
+        let rows = self.draft.as_ref().map_or(0, PartDraft::rows);
+        let draft = self.draft.map(PartDraft::park).transpose()?;
+        Ok(ParkedPart { checks: self.checks, failing, draft, rows })
+    }
+}
+
+impl ParkedPart {
+    /// The part in `folder` as it was written.
+    pub(crate) fn take_over(self, store: &Store, folder: &str) -> Result<WrittenPart, RunError> {
+        let draft = self.draft.map(|draft| draft.take_over(store.blobs().as_ref(), folder)).transpose()?;
+        Ok(WrittenPart { checks: self.checks, draft })
+    }
+}

@@ -1,0 +1,304 @@
+//! Runs units that another process planned.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tidetable_record::last_holder;
+use tidetable_source::{InputFile, SourceError};
+use tidetable_sql::{Session, SessionOptions, TableVersions};
+use tidetable_store::load::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
+use tidetable_store::{Blobs, Ids, Store, StoreError, Table as StoredTable, ulid_text};
+use tokio::runtime::Handle;
+
+use crate::ids::UlidIds;
+use crate::job::{Job, Table, TableInput};
+use crate::project::Project;
+use crate::root::open_root;
+use crate::run::checks::checker::Checker;
+use crate::run::columns::{ColumnDiffFeed, OtherColumns};
+use crate::run::stages::derived::QueryFeed;
+use crate::run::stages::transient::is_transient;
+use crate::run::stop::Stoppable;
+use crate::run::{RunError, Stop, source_storage};
+use crate::units::build::build;
+use crate::units::compact;
+use crate::units::failure::UnitFailure;
+use crate::units::load::{LoadAnswer, LoadFrom, LoadWork, Versions};
+use crate::units::publish::{ParkedPart, PartContext, PublishWork};
+use crate::units::rejects::RejectBuffer;
+use crate::units::wire::{Answer, Done, JobReference, Unit, Work};
+
+/// Poll interval of a unit that waits.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Runs units in this process: of the jobs of one project, in one root.
+#[derive(Debug)]
+pub struct Worker {
+    project: Project,
+    blobs: Arc<dyn Blobs>,
+    runtime: Handle,
+    ids: UlidIds,
+    /// Its name in answers and records.
+    name: String,
+    /// Memory of a unit, bytes.
+    memory: u64,
+    clock: fn() -> i64,
+    jobs: Mutex<HashMap<JobReference, Arc<Job>>>,
+    /// The session of the export that was published last: its parts share it, as in one process.
+    last: Mutex<Option<(SessionKey, Session)>>,
+}
+
+/// What a session depends on: the run, the export, and the versions that it reads.
+type SessionKey = (String, String, Versions);
+
+/// Why a unit gave no answer. It may be run again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// A transient error: of the disk, the network or the object store.
+    #[error("{0}")]
+    Transient(String),
+    /// The unit was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The answer cannot be encoded.
+    #[error("the answer cannot be encoded: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+impl WorkerError {
+    /// The same as an I/O error, which engines retry.
+    pub fn into_io(self) -> io::Error {
+        let kind = match &self {
+            Self::Cancelled => io::ErrorKind::Interrupted,
+            Self::Transient(_) | Self::Encode(_) => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, self)
+    }
+}
+
+impl Worker {
+    /// A worker of `project`, called `name`. Queries and requests run on `runtime`, whose threads must not call
+    /// [`Self::run`]. `memory` bytes are for a unit.
+    ///
+    /// # Errors
+    /// If the settings of the root are missing or wrong, or this program cannot be told from others.
+    pub fn open(
+        project: Project,
+        (name, memory): (String, u64),
+        runtime: Handle,
+        clock: fn() -> i64,
+    ) -> Result<Self, RunError> {
+        build().map_err(RunError::Build)?;
+        let blobs = open_root(&project)?;
+        let (ids, jobs, last) = (UlidIds::default(), Mutex::default(), Mutex::default());
+        Ok(Self { project, blobs, runtime, ids, name, memory, clock, jobs, last })
+    }
+
+    /// The root, as units must name it.
+    pub fn root(&self) -> &str {
+        &self.project.root
+    }
+
+    /// Runs a unit, until `stop` is asked for, and returns its answer. An error that no retry mends is an answer, too.
+    ///
+    /// # Errors
+    /// [`WorkerError`]: the unit may be run again, here or elsewhere.
+    pub fn run(&self, unit: &[u8], stop: &Stop) -> Result<Vec<u8>, WorkerError> {
+        let clock = Instant::now();
+        let refused = |message: String| UnitFailure { message, executor: self.name.clone(), transient: false };
+        let own = build().map_err(|error| WorkerError::Transient(error.to_string()))?;
+        let done = match Unit::decode(unit, own) {
+            Err(error) => Err(refused(error.to_string())),
+            Ok(unit) => match self.work(&unit, stop) {
+                Ok(done) => Ok(done),
+                Err(_) if stop.asked().is_some() => return Err(WorkerError::Cancelled),
+                Err(error) if is_transient(&error) => return Err(WorkerError::Transient(error.to_string())),
+                Err(error) => Err(refused(error.to_string())),
+            },
+        };
+        Ok(Answer { executor: self.name.clone(), seconds: clock.elapsed().as_secs_f64(), done }.encode()?)
+    }
+
+    fn work(&self, unit: &Unit, stop: &Stop) -> Result<Done, RunError> {
+        if unit.root != self.project.root {
+            let (theirs, own) = (unit.root.clone(), self.project.root.clone());
+            return Err(RunError::OtherRoot { theirs, own });
+        }
+        let store = Store::new(Arc::clone(&self.blobs));
+        match &unit.work {
+            Work::Wait(millis) => self.wait(Duration::from_millis(*millis), stop),
+            Work::Compact(work) => compact::run(&store, work, &self.ids, stop).map(Done::Compact),
+            Work::Load(work) => {
+                let job = self.job(unit, &store)?;
+                self.load(unit, &job, work, (&store, stop)).map(Done::Load)
+            }
+            Work::Publish(work) => {
+                let job = self.job(unit, &store)?;
+                self.publish(unit, &job, work, (&store, stop)).map(Done::Publish)
+            }
+        }
+    }
+
+    fn wait(&self, time: Duration, stop: &Stop) -> Result<Done, RunError> {
+        let clock = Instant::now();
+        while clock.elapsed() < time {
+            stop.check()?;
+            std::thread::sleep(PAUSE.min(time.saturating_sub(clock.elapsed())));
+        }
+        Ok(Done::Wait)
+    }
+
+    /// The job of a unit. It is read from the project of this machine, and must be the one that the driver has; its lock
+    /// must name the run, which no lock of another root does.
+    fn job(&self, unit: &Unit, store: &Store) -> Result<Arc<Job>, RunError> {
+        let unknown = || RunError::UnknownJob { job: String::new(), dir: self.project.dir.clone() };
+        let asked = unit.job.as_ref().ok_or_else(unknown)?;
+        let holder = last_holder(store.blobs().as_ref(), &asked.name)?;
+        if holder.is_none_or(|holder| holder.run != unit.run) {
+            return Err(RunError::NotHere { run: unit.run.clone(), root: self.project.root.clone() });
+        }
+        let known = || self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = known().get(asked) {
+            return Ok(Arc::clone(job));
+        }
+        let job = Job::load(&self.project, &asked.path).map_err(|error| RunError::JobElsewhere {
+            job: asked.name.clone(),
+            dir: self.project.dir.clone(),
+            reason: error.to_string(),
+        })?;
+        if JobReference::of(&self.project, &job) != *asked {
+            return Err(RunError::OtherJob { job: asked.name.clone(), dir: self.project.dir.clone() });
+        }
+        let job = Arc::new(job);
+        known().retain(|known, _| known.name != asked.name);
+        known().insert(asked.clone(), Arc::clone(&job));
+        Ok(job)
+    }
+
+    /// A session over pinned versions.
+    fn session(&self, store: &Store, versions: &Versions) -> Result<Session, RunError> {
+        let numbers = versions.iter().map(|(table, (number, _))| (table.clone(), *number)).collect();
+        for (table, (number, commit)) in versions {
+            if store.table(table).version(*number)?.commit != *commit {
+                return Err(RunError::NotHere {
+                    run: format!("version {number} of {table}"),
+                    root: self.project.root.clone(),
+                });
+            }
+        }
+        let versions = TableVersions { numbers, as_of: None };
+        let failed = |error| RunError::Query { export: "a unit".to_owned(), source: Box::new(error) };
+        Session::open(store, &SessionOptions { versions, ..SessionOptions::default() }).map_err(failed)
+    }
+
+    /// The session of an export in a run, opened once.
+    fn shared_session(&self, store: &Store, key: SessionKey) -> Result<Session, RunError> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, session)) = last().as_ref().filter(|(known, _)| *known == key) {
+            return Ok(session.clone());
+        }
+        let session = self.session(store, &key.2)?;
+        *last() = Some((key, session.clone()));
+        Ok(session)
+    }
+
+    fn load(
+        &self,
+        unit: &Unit,
+        job: &Job,
+        work: &LoadWork,
+        (store, stop): (&Store, &Stop),
+    ) -> Result<LoadAnswer, RunError> {
+        let table = |name: &String| {
+            job.table(name).ok_or_else(|| RunError::UnknownJob { job: name.clone(), dir: self.project.dir.clone() })
+        };
+        let tables: Vec<&Table> = work.tables.iter().map(table).collect::<Result<_, _>>()?;
+        let token = ulid_text(self.ids.next());
+        let rejects = RejectBuffer::new(store.blobs().as_ref(), &token);
+        let others = OtherColumns::default();
+        let done = match &work.from {
+            LoadFrom::Source(name) => {
+                let source = job.source(name);
+                let source =
+                    source.ok_or_else(|| RunError::UnknownJob { job: name.clone(), dir: self.project.dir.clone() })?;
+                let storage = source_storage(&self.project, job, &self.runtime, stop)?.with_clock(self.clock);
+                let place = |file: InputFile| -> Result<InputFile, SourceError> { storage.resolve(&source.spec, file) };
+                let unit = work.unit.clone().with_files(&place).map_err(StoreError::from)?;
+                let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
+                let feed = FileFeed { storage: &storage, source: &source.spec };
+                let feed = ColumnDiffFeed { feed, others: &others };
+                self.load_from((&feed, derive), &tables, (store, stop), &rejects, &unit)?
+            }
+            LoadFrom::Query { versions, times } => {
+                let query = tables.iter().find_map(|table| match &table.from {
+                    TableInput::Query { sql, shape } => Some((sql.as_str(), shape)),
+                    TableInput::Source(_) => None,
+                });
+                let query = query
+                    .ok_or_else(|| RunError::UnknownJob { job: unit.run.clone(), dir: self.project.dir.clone() })?;
+                let session = self.session(store, versions)?;
+                let times: HashMap<String, Range<i64>> =
+                    times.iter().map(|(path, (start, end))| (path.clone(), *start..*end)).collect();
+                let feed = QueryFeed::new(&session, query, times, (&self.runtime, stop));
+                self.load_from((&feed, None), &tables, (store, stop), &rejects, &work.unit)?
+            }
+        };
+        Ok(LoadAnswer { done, rejected: rejects.finish()?, others: others.into_files() })
+    }
+
+    fn load_from(
+        &self,
+        (feed, derive): (&dyn Feed, Option<&dyn Prepare>),
+        tables: &[&Table],
+        (store, stop): (&Store, &Stop),
+        rejects: &RejectBuffer<'_>,
+        unit: &tidetable_store::load::LoadUnit,
+    ) -> Result<tidetable_store::load::LoadUnitDone, RunError> {
+        let stored: Vec<StoredTable> = tables.iter().map(|table| store.table(&table.spec.name)).collect();
+        let targets = tables.iter().zip(&stored).map(|(table, stored)| TableTarget {
+            table: stored,
+            layout: &table.layout,
+            filter: Some(&table.preparation as &dyn Prepare).filter(|_| !table.preparation.is_empty()),
+        });
+        let loader = UnitLoader {
+            feed: &Stoppable { feed, stop },
+            derive,
+            tables: targets.collect(),
+            ids: &self.ids,
+            memory: self.memory,
+            on_reject: &|row: &RejectedRow| rejects.keep(row),
+            on_progress: &|_| {},
+        };
+        Ok(loader.run(unit)?)
+    }
+
+    fn publish(
+        &self,
+        unit: &Unit,
+        job: &Job,
+        work: &PublishWork,
+        (store, stop): (&Store, &Stop),
+    ) -> Result<ParkedPart, RunError> {
+        let unknown = || RunError::UnknownJob { job: work.export.clone(), dir: self.project.dir.clone() };
+        let export = job.export(&work.export).ok_or_else(unknown)?;
+        let period = work.period(export).ok_or_else(unknown)?;
+        let tables: Vec<String> = work.versions.keys().cloned().collect();
+        let key = (unit.run.clone(), work.export.clone(), work.versions.clone());
+        let session = self.shared_session(store, key)?.restricted(period.bounds(job.timezone));
+        let params = work.params(&period, job, unit.now);
+        let token = ulid_text(self.ids.next());
+        let checker = Checker::new(job, &unit.run);
+        let context = PartContext { job, store, export, now: unit.now, run: &unit.run, apart: Some(&token) };
+        let written = self.runtime.block_on(async {
+            tokio::select! {
+                written = work.write(context, (&session, &params), (&checker, &tables)) => written,
+                stopped = stop.wait() => Err(stopped),
+            }
+        })?;
+        written.park(checker.failing())
+    }
+}

@@ -1,0 +1,158 @@
+//! Files that another process found: checks that they belong to the source, and finds them again.
+
+use std::path::PathBuf;
+
+use object_store::path::Path as Key;
+
+use crate::error::SourceError;
+use crate::spec::SourceSpec;
+use crate::storage::pattern::{Part, Pattern};
+use crate::storage::{InputFile, Location, Storage};
+
+impl Storage {
+    /// The file that another process found for the source `spec` and sent by name. Reads nothing.
+    ///
+    /// # Errors
+    /// [`SourceError::NotOfSource`] if no pattern of the source matches its path, and [`SourceError::BadPattern`].
+    pub fn resolve(&self, spec: &SourceSpec, file: InputFile) -> Result<InputFile, SourceError> {
+        let Location::Named { etag } = &file.location else { return Ok(file) };
+        for written in &spec.files {
+            if let Some(location) = self.place(spec, written, &file.path, etag.as_deref())? {
+                return Ok(InputFile { location, ..file });
+            }
+        }
+        Err(SourceError::NotOfSource { name: spec.name.clone(), path: file.path })
+    }
+
+    /// The place of `path`, if the pattern `written` matches it.
+    fn place(
+        &self,
+        spec: &SourceSpec,
+        written: &str,
+        path: &str,
+        etag: Option<&str>,
+    ) -> Result<Option<Location>, SourceError> {
+        match written.split_once("://") {
+            Some((scheme, rest)) if scheme != "file" => {
+                let Some((authority, pattern)) = rest.split_once('/') else { return Ok(None) };
+                let base = format!("{scheme}://{authority}");
+                let Some(key) = path.strip_prefix(&format!("{base}/")) else { return Ok(None) };
+                let Ok(key) = Key::parse(key) else { return Ok(None) };
+                let matches = Pattern::new(pattern)?.is_match(key.as_ref());
+                let (source, etag) = (spec.name.clone(), etag.map(str::to_owned));
+                Ok(matches.then_some(Location::Remote { base, source, key, etag }))
+            }
+            url => {
+                let local = url.map_or(written, |(_, path)| path.strip_prefix("localhost").unwrap_or(path));
+                let pattern = Pattern::new(local.trim_start_matches("./"))?;
+                let is_absolute = local.starts_with('/');
+                let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
+                let below = if is_absolute { path.strip_prefix('/') } else { Some(path) };
+                let below = below.filter(|path| is_plain(path) && pattern.covers(path));
+                Ok(below.map(|path| Location::Local(start.join(path))))
+            }
+        }
+    }
+}
+
+impl Pattern {
+    /// Whether a walk along the parts reaches `path`, which has no slash at its start.
+    fn covers(&self, path: &str) -> bool {
+        covers(&self.parts, &path.split('/').collect::<Vec<_>>())
+    }
+}
+
+fn covers(parts: &[Part], names: &[&str]) -> bool {
+    let is_hidden = |name: &str| name.starts_with('.');
+    match (parts.split_first(), names.split_first()) {
+        (None, None) => true,
+        (Some((Part::Folders, rest)), next) => {
+            covers(rest, names) || next.is_some_and(|(name, below)| !is_hidden(name) && covers(parts, below))
+        }
+        (Some((Part::Literal(text), rest)), Some((name, below))) => text == name && covers(rest, below),
+        (Some((Part::Glob { text, hidden }, rest)), Some((name, below))) => {
+            text.is_match(name) && (*hidden || !is_hidden(name)) && covers(rest, below)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a path names a file below a directory whatever links there are: no `..`, no empty name.
+fn is_plain(path: &str) -> bool {
+    path.split('/').all(|name| !name.is_empty() && name != "." && name != "..")
+}
+
+/// Serialises the place of a file as its entity tag alone.
+pub(super) mod named {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::storage::Location;
+
+    pub(crate) fn serialize<S: Serializer>(location: &Location, serializer: S) -> Result<S::Ok, S::Error> {
+        let etag = match location {
+            Location::Remote { etag, .. } | Location::Named { etag } => etag.as_deref(),
+            Location::Local(_) | Location::Elsewhere => None,
+        };
+        etag.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Location, D::Error> {
+        Option::deserialize(deserializer).map(|etag| Location::Named { etag })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(file: &InputFile) -> InputFile {
+        serde_json::from_str(&serde_json::to_string(file).unwrap()).unwrap()
+    }
+
+    fn spec(files: &[&str]) -> SourceSpec {
+        let files = files.iter().map(|file| (*file).to_owned()).collect();
+        SourceSpec { files, ..crate::tests::spec() }
+    }
+
+    #[test]
+    fn a_file_that_was_found_is_found_again_where_it_lies() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        std::fs::write(dir.path().join("a/b/x.csv"), "t\n").unwrap();
+        let storage = Storage::new(dir.path().to_owned(), None);
+        let absolute = format!("{}/a/**/*.csv", dir.path().display());
+        for pattern in ["a/b/x.csv", "a/**/x.csv", "**/*.csv", "./a/?/x.csv", &absolute, &format!("file://{absolute}")]
+        {
+            let spec = spec(&[pattern]);
+            let found = storage.discover(&spec).unwrap();
+            assert_eq!(found.len(), 1, "{pattern}");
+            assert!(matches!(storage.raw(&sent(&found[0])), Err(SourceError::NoFile { .. })));
+            assert_eq!(storage.resolve(&spec, sent(&found[0])).unwrap(), found[0], "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_path_outside_the_patterns_is_refused() {
+        let storage = Storage::new("/project".into(), None);
+        let file = |path: &str| InputFile { location: Location::Named { etag: None }, ..InputFile::of_rows(path, "1") };
+        let spec = spec(&["a/*.csv", "/data/**", "s3://bucket/in/*.csv"]);
+        for path in [
+            "a/../b.csv",
+            "../a/x.csv",
+            "a/b/x.csv",
+            "a/.hidden.csv",
+            "/etc/passwd",
+            "/data/../etc/passwd",
+            "a//x.csv",
+            "s3://bucket/out/x.csv",
+            "s3://other/in/x.csv",
+            "s3://bucket/in/../out/x.csv",
+            "",
+        ] {
+            assert!(matches!(storage.resolve(&spec, file(path)), Err(SourceError::NotOfSource { .. })), "{path}");
+        }
+        assert!(storage.resolve(&spec, file("a/x.csv")).is_ok());
+        let remote = storage.resolve(&spec, file("s3://bucket/in/x.csv")).unwrap();
+        assert!(matches!(remote.location, Location::Remote { source, .. } if source == spec.name));
+    }
+}

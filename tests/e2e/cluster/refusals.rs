@@ -1,0 +1,68 @@
+//! What a cluster refuses, with a sentence that says what to do.
+
+use std::net::TcpListener;
+
+use super::same_results::readings;
+use super::servers::{Cluster, executor, scheduler};
+use crate::harness::Project;
+
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "",
+    "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\n\
+     query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
+);
+
+fn project() -> Project {
+    let project = Project::new("j", JOB);
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n2,2020-01-02T10:00:00Z,2.5\n");
+    project
+}
+
+#[test]
+fn a_scheduler_that_is_not_there_is_named() {
+    let project = project();
+    // The port is free again when the listener is dropped.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let on = format!("ballista://{address}");
+    let said = project.fails(1, &["run", "j", "--on", &on]);
+    assert!(said.contains(&format!("the scheduler at {on} cannot be reached")), "{said}");
+    assert!(said.contains("start it with `tidetable scheduler`"), "{said}");
+    for wrong in ["127.0.0.1:50050", "http://127.0.0.1:1", "ballista://nowhere"] {
+        let said = project.fails(2, &["run", "j", "--on", wrong]);
+        assert!(said.contains("is no address of a scheduler: write ballista://HOST:PORT"), "{said}");
+    }
+    // The same from the project, and without it for this process.
+    project.write("tidetable.toml", format!("root = \"data\"\n[cluster]\nurl = \"{on}\"\n"));
+    assert!(project.fails(1, &["run", "j"]).contains("cannot be reached"));
+    project.ok(&["run", "j", "--on", "local"]);
+}
+
+#[test]
+fn another_root_or_another_job_is_refused() {
+    let project = project();
+    let (_scheduler, address) = scheduler(&project, "127.0.0.1:0");
+    let _executor = executor(&project, &address, "elsewhere", "one");
+    let said = project.fails(1, &["run", "j", "--on", &address]);
+    assert!(said.contains("this executor works in") && said.contains("start it with --root"), "{said}");
+    assert!(said.contains("(on one)"), "{said}");
+    assert!(project.json(&["history"]).iter().all(|run| run["outcome"] == "failed"));
+    drop(_executor);
+
+    let other = Project::new("j", &JOB.replace("order by meter, ts", "order by ts, meter"));
+    let root = project.path("data");
+    let _executor = executor(&other, &address, root.to_str().unwrap(), "two");
+    let said = project.fails(1, &["run", "j", "--on", &address]);
+    assert!(said.contains("is not that of the run: copy the project directory of the run"), "{said}");
+    assert_eq!(project.ok(&["run", "j"]).contains("failed"), false);
+}
+
+#[test]
+fn mistakes_in_the_data_are_told_as_on_one_machine() {
+    let project = project();
+    let cluster = Cluster::of(&project, "data");
+    (0..3).for_each(|file| project.write(&format!("in/{file}.csv"), readings(file, 3)));
+    let far = project.fails(1, &["run", "j", "--on", &cluster.address]);
+    assert!(far.contains("rows of source readings were rejected, more than max_rejected"), "{far}");
+    assert!(project.files("data").keys().all(|name| !name.ends_with(".sst")), "nothing is left of what was written");
+}
