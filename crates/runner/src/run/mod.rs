@@ -111,7 +111,20 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let (root, reference, tally) = (project.root.as_str(), None, Tally::default());
     let store = &store;
     let whole = Run {
-        project, job, options, ids, observer, store, storage, runtime, seen, reads, failures, root, reference, tally,
+        project,
+        job,
+        options,
+        ids,
+        observer,
+        store,
+        storage,
+        runtime,
+        seen,
+        reads,
+        failures,
+        root,
+        reference,
+        tally,
     };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
@@ -165,7 +178,20 @@ pub fn run(
     let (root, reference, tally) = (project.root.as_str(), reference.as_ref(), Tally::default());
     let (storage, store) = (&storage, &store);
     let whole = Run {
-        project, job, options, ids, observer, store, storage, runtime, seen, reads, failures, root, reference, tally,
+        project,
+        job,
+        options,
+        ids,
+        observer,
+        store,
+        storage,
+        runtime,
+        seen,
+        reads,
+        failures,
+        root,
+        reference,
+        tally,
     };
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
