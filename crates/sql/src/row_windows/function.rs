@@ -62,7 +62,11 @@ impl RowFunction {
                 if !is_plain || !is_known || !aggregate.groups_accumulator_supported() {
                     return None;
                 }
-                (Kind::Aggregate(Box::new(aggregate.clone())), aggregate.expressions(), rows_before(sliding.get_window_frame())?)
+                (
+                    Kind::Aggregate(Box::new(aggregate.clone())),
+                    aggregate.expressions(),
+                    rows_before(sliding.get_window_frame())?,
+                )
             }
             None => {
                 let standard = window.as_any().downcast_ref::<StandardWindowExpr>()?.get_standard_func_expr();
