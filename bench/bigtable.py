@@ -91,7 +91,7 @@ class Emulator:
 TARGET = "projects/p/instances/i"
 # Rows that the plain client writes, one after the other, in batches of its own.
 PLAIN = """
-import json, sys, time
+import datetime, json, sys, time
 from google.cloud import bigtable
 client = bigtable.Client(project="p", admin=True)
 table = client.instance("i").table("PLAIN")
@@ -103,7 +103,7 @@ with table.mutations_batcher(flush_count=1000) as batcher:
     for row in rows:
         written = table.direct_row(row["key"])
         for cell in row["cells"]:
-            written.set_cell(cell["family"], cell["qualifier"], cell["value"].encode(), timestamp=cell["time"])
+            written.set_cell(cell["family"], cell["qualifier"], cell["value"].encode(), timestamp=datetime.datetime.fromisoformat(cell["timestamp"].replace("Z", "+00:00")))
             cells += 1
         batcher.mutate(written)
 print(json.dumps({"cells": cells, "seconds": time.perf_counter() - begun}))
@@ -129,15 +129,7 @@ def plain(tools, home, address, python, rows):
     env.pop("TIDETABLE_ROOT", None)
     read = [str(tools.tidetable), "read", METER.table, "--limit", str(rows), "--output", "json"]
     lines = subprocess.run(read, cwd=home, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
-    texts = []
-    for line in lines:
-        found = json.loads(line)
-        for cell in found["cells"]:
-            cell["time"] = None
-        texts.append(json.dumps(found))
-    script = PLAIN.replace("timestamp=cell[\"time\"]", "timestamp=datetime.datetime.fromtimestamp(0, datetime.timezone.utc)")
-    script = "import datetime\n" + script
-    done = subprocess.run([python, "-c", script], input="\n".join(texts), env=env, capture_output=True, text=True)
+    done = subprocess.run([python, "-c", PLAIN], input="\n".join(lines), env=env, capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"the plain client: {done.stderr[-400:]}")
     found = json.loads(done.stdout)

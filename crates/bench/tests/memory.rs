@@ -68,6 +68,5 @@ fn the_memory_of_a_load_is_bounded_whatever_its_rows_and_entities() {
     assert_bounded(Shape::Metric, 40, 100);
     let default = DEFAULT_MEMORY as usize;
     assert_within(default + BESIDE, 20_000, 96);
-    // Rows of few readings take more beside their cells than the budget knows: names are in it, what is built of them is not.
-    assert_within(2 * default, 3_000_000, 2);
+    assert_within(default + BESIDE, 3_000_000, 2);
 }

@@ -196,9 +196,9 @@ pub enum CliError {
         advice: &'static str,
     },
     /// Some days were not published.
-    #[error("{missed} not published, see above; the others are up to date. `tidetable retry {run}` tries again")]
+    #[error("{missed}, see above; the others are up to date. `tidetable retry {run}` tries again")]
     Partial {
-        /// Their number, with the noun.
+        /// Their number, with noun and verb.
         missed: String,
         /// The run.
         run: String,

@@ -24,7 +24,8 @@ use diagnostics::{print_error, refuse_usage};
 use error::CliError;
 
 /// HTTP client libraries.
-const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
+const CLIENTS: [&str; 8] =
+    ["google_cloud_auth", "google_cloud_gax", "h2", "hyper", "hyper_util", "reqwest", "rustls", "tonic"];
 
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {

@@ -25,6 +25,8 @@ fn divided(mut starts: Vec<(Vec<u8>, u64)>, parts: usize) -> Vec<KeyRange> {
     starts.sort_unstable();
     let total: u64 = starts.iter().map(|(_, records)| records).sum();
     let mut ranges = vec![KeyRange::all()];
+    // Nothing lies below the first key of all.
+    let least = starts.first().map(|(start, _)| start.clone()).unwrap_or_default();
     let mut before = 0;
     for (start, records) in starts {
         let wanted = total * ranges.len() as u64 / parts.max(1) as u64;
@@ -32,6 +34,7 @@ fn divided(mut starts: Vec<(Vec<u8>, u64)>, parts: usize) -> Vec<KeyRange> {
             && before > 0
             && before >= wanted
             && start > last.start
+            && start > least
         {
             last.end = Some(start.clone());
             ranges.push(KeyRange { start, end: None });

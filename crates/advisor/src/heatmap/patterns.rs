@@ -145,7 +145,7 @@ mod tests {
         let mut log = WriteLog::new(Axis { start: 0, width: 1, slices: SLICES });
         for of_key in counts.iter().filter(|of_key| of_key.iter().any(|rows| *rows > 0)) {
             let writes = of_key.iter().enumerate().filter(|(_, rows)| **rows > 0);
-            log.add_key(&writes.map(|(slice, rows)| Write { second: slice as i64, rows: *rows }).collect::<Vec<_>>());
+            log.add_key(writes.map(|(slice, rows)| Write { second: slice as i64, rows: *rows }).collect::<Vec<_>>());
         }
         patterns(&spread(&log))
     }

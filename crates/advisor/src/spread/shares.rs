@@ -133,9 +133,8 @@ mod tests {
     fn log(keys: &[&[(i64, u64)]], slices: i64) -> WriteLog {
         let mut log = WriteLog::new(Axis { start: 0, width: 10, slices: usize::try_from(slices).unwrap() });
         for writes in keys {
-            log.add_key(
-                &writes.iter().map(|(second, rows)| Write { second: *second, rows: *rows }).collect::<Vec<_>>(),
-            );
+            let writes = writes.iter().map(|(second, rows)| Write { second: *second, rows: *rows });
+            log.add_key(writes.collect::<Vec<_>>());
         }
         log
     }

@@ -171,7 +171,7 @@ impl Client {
     async fn authorize(&self, metadata: &mut MetadataMap) -> Result<(), Status> {
         let Some(credentials) = &self.inner.credentials else { return Ok(()) };
         let failed = |error: google_cloud_auth::errors::CredentialsError| {
-            let text = format!("no token of the application default credentials: {}", with_causes(&error));
+            let text = format!("no token of the application default credentials: {}", first_cause(&error));
             if error.is_transient() { Status::unavailable(text) } else { Status::unauthenticated(text) }
         };
         let headers = match credentials.headers(http::Extensions::new()).await.map_err(failed)? {
@@ -203,6 +203,15 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// The error that caused all others: those above it say the same in more words.
+fn first_cause(error: &dyn std::error::Error) -> String {
+    let mut first = error;
+    while let Some(cause) = first.source() {
+        first = cause;
+    }
+    first.to_string()
 }
 
 fn credentials() -> Result<Credentials> {

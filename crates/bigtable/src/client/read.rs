@@ -75,6 +75,8 @@ impl Client {
     ) -> Result<()> {
         let mut repeat = Repeat::new(self, "ReadRows", table);
         let mut merger = RowMerger::default();
+        // The service refuses ranges that hold no key.
+        query.ranges.retain(|range| range.end.as_ref().is_none_or(|end| *end > range.start));
         while !query.ranges.is_empty() && query.limit != Some(0) {
             match self.send_once(table, &mut query, &mut merger, (&mut repeat, sender)).await {
                 Ok(()) => return Ok(()),

@@ -244,7 +244,7 @@ impl Pull {
         let query = ReadQuery { ranges: vec![range], filter: self.selection.filter(), limit: None };
         let stream = self.client.read_rows(&self.source, query);
         let path = self.file(at);
-        let aside = path.with_extension("new");
+        let aside = state::aside(&path);
         let (counts, rejected) = self.write(stream, &aside)?;
         let rejects = self.rejects(at);
         if rejected.is_empty() {

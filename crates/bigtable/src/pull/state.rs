@@ -101,9 +101,16 @@ impl PullState {
     }
 }
 
+/// The name under which a file is written before it takes its place.
+pub(crate) fn aside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
+}
+
 /// Writes a file aside and puts it in its place.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let aside = path.with_extension("new");
+    let aside = aside(path);
     let written = std::fs::File::create(&aside).and_then(|mut file| {
         std::io::Write::write_all(&mut file, bytes)?;
         file.sync_all()

@@ -10,6 +10,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Layouts", &["lint", "compare", "advise", "heatmap"]),
     ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
+    #[cfg(feature = "bigtable")]
+    ("Bigtable", &["push", "pull", "diff", "serve"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
@@ -109,6 +111,38 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable export SENSOR --to sensor.csv", "all cells of a table"),
             ("tidetable export -c 'select * from SENSOR' --to - --format json", "rows of a query, for a pipe"),
+        ],
+    ),
+    #[cfg(feature = "bigtable")]
+    (
+        "push",
+        [
+            ("tidetable push SENSOR --to projects/p/instances/i --create", "what a first push would make"),
+            ("tidetable push SENSOR --to projects/p/instances/i --rate 5000/s", "what changed since the last one"),
+        ],
+    ),
+    #[cfg(feature = "bigtable")]
+    (
+        "pull",
+        [
+            ("tidetable pull projects/p/instances/i/tables/SENSOR --into meters", "records for a job to load"),
+            ("tidetable pull projects/p/instances/i/tables/SENSOR --raw --into copy", "every cell as it is"),
+        ],
+    ),
+    #[cfg(feature = "bigtable")]
+    (
+        "diff",
+        [
+            ("tidetable diff SENSOR projects/p/instances/i", "whether both hold the same cells"),
+            ("tidetable diff SENSOR projects/p/instances/i --prefix 00 --limit 5", "of some rows, with few examples"),
+        ],
+    ),
+    #[cfg(feature = "bigtable")]
+    (
+        "serve",
+        [
+            ("tidetable serve", "answer clients on this machine"),
+            ("tidetable serve --bind 127.0.0.1:0 --follow", "on a free port, always the newest version"),
         ],
     ),
     (

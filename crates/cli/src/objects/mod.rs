@@ -5,7 +5,7 @@
 //! output stays.
 
 pub(crate) mod advisor;
-#[cfg(feature = "bigtable")]
+#[cfg(any(feature = "bigtable", test))]
 pub(crate) mod bigtable;
 pub(crate) mod files;
 pub(crate) mod key;
@@ -16,7 +16,7 @@ pub(crate) mod shape;
 pub(crate) mod tests;
 
 pub use advisor::{ADVICE, COMPARED, HEATMAP};
-#[cfg(feature = "bigtable")]
+#[cfg(any(feature = "bigtable", test))]
 pub use bigtable::{COMPARED_CELLS, PULLED, PUSHED};
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};

@@ -39,7 +39,7 @@ pub(crate) struct RowFunction {
 
 enum Kind {
     Lag,
-    Aggregate(AggregateFunctionExpr),
+    Aggregate(Box<AggregateFunctionExpr>),
 }
 
 /// The rows of a batch, and those before it that are of the first row's partition.
@@ -62,7 +62,11 @@ impl RowFunction {
                 if !is_plain || !is_known || !aggregate.groups_accumulator_supported() {
                     return None;
                 }
-                (Kind::Aggregate(aggregate.clone()), aggregate.expressions(), rows_before(sliding.get_window_frame())?)
+                (
+                    Kind::Aggregate(Box::new(aggregate.clone())),
+                    aggregate.expressions(),
+                    rows_before(sliding.get_window_frame())?,
+                )
             }
             None => {
                 let standard = window.as_any().downcast_ref::<StandardWindowExpr>()?.get_standard_func_expr();

@@ -89,10 +89,10 @@ pub(crate) fn names_of(encoders: &[Encoders<'_>]) -> u64 {
     encoders.iter().map(Encoders::memory).sum()
 }
 
-/// Whether names take so much of a budget of `memory` that they are given up with the cells that wait: three eighths. Of 20,000
-/// entities they take little, of millions more than the cells.
+/// Whether names take so much of a budget of `memory` that they are given up with the cells that wait: five sixteenths. Of
+/// 20,000 entities they take little, of millions more than the cells.
 pub(crate) fn are_too_many(memory: u64, names: u64) -> bool {
-    names > memory / 8 * 3
+    names > memory / 16 * 5
 }
 
 /// Bytes of cells that may wait under a budget of `memory`, when interned row keys and qualifiers take `names`.

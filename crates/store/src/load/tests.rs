@@ -143,7 +143,8 @@ fn built_in_pieces(
             groups: groups.collect(),
             rejected: Vec::new(),
         };
-        let windows = BTreeMap::from([(0, vec![0..events.len()])]);
+        let all = 0..events.len();
+        let windows = BTreeMap::from([(0, Vec::from([all]))]);
         Chunk { place: (0, part.start as u64), worker: 0, bytes: 0, encoded, windows }
     };
     let chunks = [chunk(0..half), chunk(half..events.len())];

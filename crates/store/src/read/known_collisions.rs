@@ -1,13 +1,16 @@
 //! The collisions that earlier scans of a version found. Its files do not change, so neither do they.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::KeyRange;
 
 use crate::error::Result;
-use crate::read::collisions::{Identity, RowKeys};
+use crate::read::row_identity::Identity;
 use crate::read::sst_source::SstSource;
+
+/// Row keys, ascending.
+pub(crate) type RowKeys = Arc<[Vec<u8>]>;
 
 /// Greatest number of bytes of keys that are kept; further searches are repeated.
 const MAX_BYTES: usize = 8 << 20;

@@ -4,6 +4,7 @@ pub(crate) mod collisions;
 pub(crate) mod known_collisions;
 pub(crate) mod next_ranges;
 pub(crate) mod options;
+pub(crate) mod row_identity;
 pub(crate) mod scan;
 pub(crate) mod scan_range;
 pub(crate) mod snapshot;

@@ -78,9 +78,24 @@ fn translated(pattern: &[u8]) -> String {
             (b'\\', Some(b'0'..=b'7')) if next == Some(b'0') || pattern.get(at + 1).is_some_and(is_octal) => {
                 let digits = pattern.iter().skip(at).take(3).take_while(|digit| is_octal(digit));
                 let digits: Vec<u32> = digits.map(|digit| u32::from(digit - b'0')).collect();
-                let code = digits.iter().fold(0, |code, digit| code * 8 + digit);
-                let _ = write!(out, "\\x{{{code:x}}}");
                 at += digits.len();
+                code(digits.iter().fold(0, |code, digit| code * 8 + digit), &mut out);
+            }
+            (b'\\', Some(b'x')) if pattern.get(at + 1) == Some(&b'{') => {
+                let rest = pattern.get(at + 2..).unwrap_or_default();
+                let digits = rest.split(|byte| *byte == b'}').next().unwrap_or_default();
+                let text = std::str::from_utf8(digits).unwrap_or_default();
+                match u32::from_str_radix(text, 16) {
+                    Ok(number) if digits.len() < rest.len() => {
+                        at += 3 + digits.len();
+                        code(number, &mut out);
+                    }
+                    // Left to the engine, which says what is wrong.
+                    _ => {
+                        out.push_str("\\x");
+                        at += 1;
+                    }
+                }
             }
             // RE2's class lacks the vertical tab.
             (b'\\', Some(b's')) => {
@@ -138,6 +153,11 @@ fn translated(pattern: &[u8]) -> String {
     out
 }
 
+/// Appends the character of a code. Above 255 there is none: what the engine makes of it matches no byte.
+fn code(code: u32, out: &mut String) {
+    let _ = if code <= 0xff { write!(out, "\\x{code:02x}") } else { write!(out, "\\x{{{code:x}}}") };
+}
+
 fn is_octal(digit: &u8) -> bool {
     matches!(digit, b'0'..=b'7')
 }
@@ -186,6 +206,7 @@ mod tests {
             (b"(?s).", b"\n", true),
             (b"a{2,3}", b"aaa", true),
             (b"(?P<name>x)+", b"xx", true),
+            (br"\x{ff}\x{41}", b"\xffA", true),
             (br"\0\101[\0-\07]\377", b"\x00A\x07\xff", true),
         ];
         for (pattern, text, expected) in cases {

@@ -46,6 +46,13 @@ pub fn run_one(
     match record.outcome {
         Outcome::Partial => {
             let missed = summary::parts(job, record, |state| matches!(state, PartState::Failed | PartState::Checks));
+            let pushes = record.pushes.iter().filter(|push| push.error.is_some()).count() as u64;
+            let pushes = if pushes == 1 { "1 push failed".to_owned() } else { format!("{pushes} pushes failed") };
+            let missed = match (record.pushes.iter().any(|push| push.error.is_some()), has_missed(record)) {
+                (true, true) => format!("{missed} not published, {pushes}"),
+                (true, false) => pushes,
+                (false, _) => format!("{missed} not published"),
+            };
             Err(CliError::Partial { missed, run: record.run.clone() })
         }
         Outcome::Checks => {
@@ -54,6 +61,11 @@ pub fn run_one(
         }
         _ => shown.map(|()| Some(report.record)),
     }
+}
+
+/// Whether a part was not published.
+fn has_missed(record: &RunRecord) -> bool {
+    record.exports.iter().any(|part| matches!(part.state, PartState::Failed | PartState::Checks))
 }
 
 /// Whether a check of severity `error` failed.

@@ -55,7 +55,7 @@ impl NameKeys {
         entries: impl Iterator<Item = (u64, u32)>,
         mut each: impl FnMut(u32, Option<&[u8]>),
     ) {
-        let mut name = name(dictionaries, 0).1.to_vec();
+        let mut name = name(dictionaries, 0).to_vec();
         let mut last = None;
         for (key, number) in entries {
             if last == Some(key) {
@@ -130,7 +130,7 @@ fn compared<T>(
     of: impl Fn(&T) -> (u64, u32),
     mut each: impl FnMut(u32, Option<&[u8]>),
 ) {
-    let name = |entry: &T| name(dictionaries, of(entry).1).1;
+    let name = |entry: &T| name(dictionaries, of(entry).1);
     let mut last = None;
     for alike in entries.chunk_by_mut(|one, next| of(one).0 == of(next).0) {
         if alike.len() > 1 {
@@ -144,16 +144,22 @@ fn compared<T>(
     }
 }
 
-/// The dictionary and the code of the name with a number, and the name.
-pub(crate) fn name<'a>(dictionaries: &[&'a Dictionary], number: u32) -> ((usize, u32), &'a [u8]) {
+/// The dictionary and the code of the name with a number.
+pub(crate) fn place(dictionaries: &[&Dictionary], number: u32) -> (usize, u32) {
     let mut code = number;
     for (worker, dictionary) in dictionaries.iter().enumerate() {
         match code.checked_sub(dictionary.len() as u32) {
             Some(rest) => code = rest,
-            None => return ((worker, code), dictionary.get(code)),
+            None => return (worker, code),
         }
     }
-    ((0, 0), &[])
+    (0, code)
+}
+
+/// The name with a number; empty if there is none.
+fn name<'a>(dictionaries: &[&'a Dictionary], number: u32) -> &'a [u8] {
+    let (worker, code) = place(dictionaries, number);
+    dictionaries.get(worker).map_or(&[], |dictionary| dictionary.get(code))
 }
 
 /// Sorts entries by their keys of so many bits, which are in the upper half.

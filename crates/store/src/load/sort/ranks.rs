@@ -6,7 +6,7 @@
 
 use tidetable_layout::encode::Dictionary;
 
-use crate::load::sort::name_keys::{NameKeys, name};
+use crate::load::sort::name_keys::{NameKeys, place};
 
 /// Approximate bytes that the hash of a name takes while the filter of an SST is made.
 const FILTERED: usize = 24;
@@ -36,7 +36,7 @@ impl Ranks {
                 names.bytes.extend_from_slice(name);
                 names.ends.push(names.bytes.len());
             }
-            let (worker, code) = name(dictionaries, number).0;
+            let (worker, code) = place(dictionaries, number);
             of[worker][code as usize] = names.ends.len() as u32 - 1;
         });
         names.bytes.shrink_to_fit();
