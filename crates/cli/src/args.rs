@@ -2,7 +2,6 @@
 
 pub(crate) mod advisor;
 pub(crate) mod check;
-pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod global;
@@ -22,14 +21,14 @@ use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
 pub use check::Check;
-pub use cluster::{Executor, Scheduler};
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
 pub use lint::{Deny, Lint};
 pub use maintenance::{
-    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
+    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Executor, Repair, Restore, Scheduler,
+    Vacuum, Verify,
 };
 pub use new::New;
 pub use parse::{Column, Day, selected_of};

@@ -11,7 +11,7 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, st
 
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::load::finish::{Finisher, OutputId};
+use crate::load::output::finish::{Finisher, OutputId};
 use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
 use crate::load::sort::order::RowOrder;
 use crate::load::sort::rows;
