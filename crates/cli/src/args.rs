@@ -4,7 +4,6 @@ pub(crate) mod advisor;
 #[cfg(feature = "bigtable")]
 pub(crate) mod bigtable;
 pub(crate) mod check;
-pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod global;
@@ -26,14 +25,14 @@ pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
 #[cfg(feature = "bigtable")]
 pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
-pub use cluster::{Executor, Scheduler};
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};
 pub use global::{Global, Log, Output};
 pub use help::command;
 pub use lint::{Deny, Lint};
 pub use maintenance::{
-    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Repair, Restore, Vacuum, Verify,
+    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Executor, Repair, Restore, Scheduler,
+    Vacuum, Verify,
 };
 pub use new::New;
 pub use parse::{Column, Day, selected_of};

@@ -10,6 +10,11 @@ use tidetable_runner::units::{Unit, UnitCarrier, Worker};
 use tidetable_runner::{Project, Stop, runtime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Ballista's own messages: RUST_LOG=warn.
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
     let mut numbers = std::env::args().skip(1).map(|number| number.parse::<u64>());
     let mut number = |default: u64| numbers.next().unwrap_or(Ok(default));
     let (count, millis, executors) = (number(2000)?, number(10)?, number(2)?);

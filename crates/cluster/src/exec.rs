@@ -136,7 +136,7 @@ async fn answer(worker: Arc<Worker>, unit: u32, bytes: Vec<u8>) -> Result<Record
 #[cfg(test)]
 mod tests {
     use datafusion::datasource::memory::MemorySourceConfig;
-    use datafusion::physical_plan::with_new_children_if_necessary;
+    use datafusion::physical_plan::replace_children_if_necessary;
 
     use super::*;
 
@@ -155,7 +155,7 @@ mod tests {
         };
         let exec: Arc<dyn ExecutionPlan> = Arc::new(UnitExec::new(input(5), None));
         assert_eq!(exec.output_partitioning().partition_count(), 5);
-        let trimmed = with_new_children_if_necessary(exec, vec![input(1)]).unwrap();
+        let trimmed = replace_children_if_necessary(exec, vec![input(1)]).unwrap();
         assert_eq!(trimmed.output_partitioning().partition_count(), 1);
         assert!(trimmed.execute(0, Arc::new(TaskContext::default())).is_err());
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use tidetable_runner::units::Worker;
 
-use crate::carrier::host_and_port;
+use crate::address::host_and_port;
 use crate::codec::UnitCodec;
 use crate::error::ClusterError;
 

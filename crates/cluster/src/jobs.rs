@@ -15,9 +15,9 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::MESSAGE;
 use crate::attempts::{Missing, TIMES, jobs, wait_before};
-use crate::carrier::Ballista;
 use crate::job::{Job, JobError, cancel};
 use crate::ready::has_executors;
+use crate::session::Session;
 
 /// How often a request to stop is looked for.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ const FORSAKEN: Duration = Duration::from_secs(120);
 
 /// A call of a carrier.
 pub(crate) struct Call<'a> {
-    pub(crate) ballista: &'a Ballista,
+    pub(crate) session: &'a Session,
     /// Encoded units.
     pub(crate) units: &'a [Vec<u8>],
     pub(crate) stop: &'a Stop,
@@ -91,7 +91,7 @@ impl Call<'_> {
         let mut running = FuturesUnordered::new();
         let mut carried = Carried::default();
         loop {
-            while running.len() < self.ballista.jobs_at_a_time() {
+            while running.len() < self.session.jobs_at_a_time() {
                 let Some(units) = waiting.pop() else { break };
                 running.push(self.job(units, 1, shared, client));
             }
@@ -102,7 +102,7 @@ impl Call<'_> {
             let missing = lock(shared).missing.of(&units);
             let reason = match done {
                 Err(JobError::Refused(reason)) => {
-                    return Err(CarryError::Refused { place: self.ballista.place_of(), reason });
+                    return Err(CarryError::Refused { place: self.session.place_of(), reason });
                 }
                 _ if missing.is_empty() => continue,
                 Err(JobError::Lost(reason)) => reason,
@@ -140,7 +140,7 @@ impl Call<'_> {
                 },
             };
             let bytes: Vec<&[u8]> = units.iter().filter_map(|unit| self.units.get(*unit)).map(Vec::as_slice).collect();
-            let job = self.ballista.job(connected, times);
+            let job = self.session.job(connected, times);
             let named = |job: &str| {
                 lock(shared).running.insert(job.to_owned());
                 job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
@@ -165,8 +165,8 @@ impl Call<'_> {
     }
 
     async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
-        let (host, port) = self.ballista.address();
-        let unreachable = |reason: String| CarryError::Unreachable { place: self.ballista.place_of(), reason };
+        let (host, port) = self.session.address();
+        let unreachable = |reason: String| CarryError::Unreachable { place: self.session.place_of(), reason };
         let endpoint = Endpoint::from_shared(format!("http://{host}:{port}"))
             .map_err(|error| unreachable(error.to_string()))?
             .connect_timeout(CONNECT)
@@ -195,7 +195,7 @@ impl Call<'_> {
 
     /// Waits until no executor was connected for long.
     async fn forsaken(&self, shared: &Mutex<Shared>) -> CarryError {
-        let (host, port) = self.ballista.address();
+        let (host, port) = self.session.address();
         let mut without: Option<Instant> = None;
         loop {
             tokio::time::sleep(QUIET).await;
@@ -209,7 +209,7 @@ impl Call<'_> {
             });
             if since.elapsed() >= FORSAKEN {
                 let reason = "no executor is connected: start `tidetable executor`".to_owned();
-                return CarryError::Refused { place: self.ballista.place_of(), reason };
+                return CarryError::Refused { place: self.session.place_of(), reason };
             }
         }
     }

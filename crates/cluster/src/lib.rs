@@ -6,11 +6,13 @@
 //! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
 //! | `scheduler`, `executor` | the two servers |
+//! | `session`, `address` | settings of jobs; addresses of schedulers |
 //! | `ready` | whether executors are connected |
 //!
 //! Ballista plans nothing here: a job is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
 //! runs the units by a [`Worker`](tidetable_runner::units::Worker) of its own project; a scheduler cannot run them.
 
+mod address;
 mod attempts;
 mod carrier;
 mod codec;
@@ -21,11 +23,14 @@ mod job;
 mod jobs;
 mod ready;
 mod scheduler;
+mod session;
 
-pub use carrier::{Ballista, Chaos, SCHEME};
+pub use address::SCHEME;
+pub use carrier::Ballista;
 pub use error::ClusterError;
 pub use executor::{ExecutorOptions, run_executor};
 pub use scheduler::run_scheduler;
+pub use session::Chaos;
 
 /// The largest message between the processes, bytes.
 pub(crate) const MESSAGE: usize = 16 << 20;

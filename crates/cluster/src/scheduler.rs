@@ -14,7 +14,7 @@ use crate::codec::UnitCodec;
 use crate::error::ClusterError;
 
 /// Seconds without a heartbeat after which an executor counts as lost, and its units run elsewhere.
-const EXECUTOR_TIMEOUT: u64 = 20;
+const EXECUTOR_TIMEOUT: u64 = 40;
 /// Seconds between two looks for lost executors.
 const LOOKS: u64 = 5;
 /// Seconds that jobs wait for an executor when the last one is lost.

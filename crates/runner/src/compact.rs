@@ -7,7 +7,7 @@ use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan, 
 use tidetable_store::{Ids, Result, Snapshot, Sst, Store, Version};
 
 use crate::run::Stop;
-use crate::units::UnitCarrier;
+use crate::units::carrier::UnitCarrier;
 use crate::units::compact::CarriedMerges;
 use crate::units::tally::Tally;
 

@@ -59,7 +59,8 @@ pub fn cells(project: &Project, root: &str, table: &str) -> Vec<String> {
 /// The names of the tables in a root.
 pub fn tables(project: &Project, root: &str) -> Vec<String> {
     let listed = project.json(&["tables", "--root", root]);
-    listed.iter().map(|table| table["table"].as_str().unwrap().to_owned()).collect()
+    let tables = listed.iter().filter(|object| object["kind"] == "table");
+    tables.map(|table| table["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Compares two roots.
@@ -123,7 +124,6 @@ row_key = "{meter:03}"
 columns = [{ qualifier = "{ts:%Y%m%d%H%M}", value = "{kwh}" }]
 [tables.DAYS]
 from = { query = { sql = "select meter, date_trunc('day', ts) as day, count(*) as n, max(kwh) as top from T group by 1, 2" } }
-time = "day"
 row_key = "{meter:03}#{day:%Y%m%d}"
 [tables.DAYS.families.D]
 columns = [{ qualifier = "n", value = "{n}" }, { qualifier = "top", value = "{top}" }]
@@ -133,8 +133,13 @@ name = "E_{day:%Y%m%d}"
 query = { sql = "select meter, ts, kwh from T order by meter, ts" }
 [exports.LOG]
 per = "day"
-name = "LOG/{day:%Y%m%d}"
+name = "LOG/dt={day:%Y-%m-%d}"
 delta = true
+query = { sql = "select cast(meter as bigint) as meter, ts, kwh from T order by meter, ts" }
+[exports.SMALL]
+per = "day"
+name = "SMALL_{day:%Y%m%d}"
+file_size = "4KiB"
 query = { sql = "select meter, ts, kwh from T order by meter, ts" }
 [exports.TOTAL]
 per = "query"
@@ -142,7 +147,11 @@ name = "TOTAL"
 query = { sql = "select meter, sum(n) as n, max(top) as top from DAYS group by meter order by meter" }
 [checks.enough]
 on = "T"
-rules = [{ rows = { min = 1 } }]
+rows = { min = 1 }
+[checks.low]
+on = "E"
+severity = "warn"
+range = { kwh = { max = 390 } }
 "#;
 
 /// A file of readings; every 50th row has no number.
@@ -177,6 +186,11 @@ fn changed_grown_and_missing_inputs_give_the_same_results() {
             lines
         };
         assert_eq!(rejected(&local, "local"), rejected(&far, "far"));
+        let broken = |root: &str| {
+            let query = "select check_name, label, count(*) as n from runs.failing_rows group by 1, 2 order by 1, 2";
+            project.ok(&["sql", "--root", root, "--output", "csv", "-c", query])
+        };
+        assert_eq!(broken("local"), broken("far"));
     };
     both(&[]);
     project.write("in/03.csv", readings(40, 5));

@@ -1,15 +1,14 @@
 //! A part that is written and that no reader sees yet. It can be settled here, or parked for another process.
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::Blobs;
 use tidetable_store::published::{Part, PartFile};
+use tidetable_store::{Blobs, Store};
 
 use crate::error::Result;
 use crate::file::writer::WrittenFile;
 use crate::part::files::{WrittenPart, part_path};
 use crate::part::request::{Outcome, PublishRequest, PublishedPart};
 use crate::part::settle::settle;
-use crate::part::stamped;
 
 /// A part that is written and not settled. Dropped, it removes what is under temporary names; files under names of their own
 /// stay, and no list names them.
@@ -146,4 +145,18 @@ impl ParkedDraft {
         };
         Ok(PartDraft { columns, rows, file_name, content })
     }
+}
+
+/// The part with the current stamps of its files.
+fn stamped(store: &Store, part: Part) -> Result<Part> {
+    // Objects have no stamps.
+    if store.blobs().bucket().is_some() {
+        return Ok(part);
+    }
+    let mut files = part.files_at();
+    for (path, file) in &mut files {
+        file.stamp = store.blobs().stat(path)?.and_then(|found| found.stamp);
+    }
+    let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
+    Ok(part.with_files(&files))
 }

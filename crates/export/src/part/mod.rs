@@ -94,20 +94,6 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
     Ok(PartDraft { columns, rows, file_name, content })
 }
 
-/// The part with the current stamps of its files.
-pub(crate) fn stamped(store: &Store, part: Part) -> Result<Part> {
-    // Objects have no stamps.
-    if store.blobs().bucket().is_some() {
-        return Ok(part);
-    }
-    let mut files = part.files_at();
-    for (path, file) in &mut files {
-        file.stamp = store.blobs().stat(path)?.and_then(|found| found.stamp);
-    }
-    let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
-    Ok(part.with_files(&files))
-}
-
 impl PublishRequest<'_> {
     pub(crate) fn made_from(&self) -> MadeFrom {
         let folder = self.folder.to_owned();

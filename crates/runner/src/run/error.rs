@@ -8,7 +8,7 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
 use crate::run::push_failure::PushFailure;
-use crate::units::{CarryError, UnitFailure};
+use crate::units::failure::{CarryError, UnitFailure};
 
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::run::lock::IfLocked;
 use crate::run::pusher::Pusher;
 use crate::run::stop::Stop;
-use crate::units::UnitCarrier;
+use crate::units::carrier::UnitCarrier;
 use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
 use tidetable_store::Input;

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use crate::run::Stop;
+use crate::run::stop::Stop;
+use crate::units::failure::CarryError;
 use crate::units::wire::{Answer, Unit};
 
 /// Brings units to other processes. One carrier serves a whole run.
@@ -29,50 +30,4 @@ pub trait UnitCarrier: Debug + Send + Sync {
 pub struct Carried {
     /// Units that were sent again because their answers did not come.
     pub resent: usize,
-}
-
-/// Why units were not all answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CarryError {
-    /// The run was asked to stop.
-    #[error("stopped by signal {signal}")]
-    Stopped {
-        /// The signal.
-        signal: u8,
-    },
-    /// No scheduler.
-    #[error(
-        "the scheduler at {place} cannot be reached: {reason}; start it with `tidetable scheduler`, or correct the address. \
-         What is committed stays: run the job again"
-    )]
-    Unreachable {
-        /// Its address.
-        place: String,
-        /// The cause.
-        reason: String,
-    },
-    /// The scheduler refused.
-    #[error("the scheduler at {place} refused: {reason}")]
-    Refused {
-        /// Its address.
-        place: String,
-        /// The cause.
-        reason: String,
-    },
-    /// Some units were sent several times without an answer.
-    #[error(
-        "{missing} of {all} units were not done, although they were sent {times} times: {reason}; see the logs of the \
-         executors. What is committed stays: run the job again"
-    )]
-    Unanswered {
-        /// Units without an answer.
-        missing: usize,
-        /// All units.
-        all: usize,
-        /// How often they were sent.
-        times: u32,
-        /// The last failure.
-        reason: String,
-    },
 }

@@ -3,32 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
 use tidetable_store::compaction::{CompactionPlan, MergeFailed, MergePlan, Merged, Merger, RunMerges};
 use tidetable_store::{Ids, Snapshot, Store, StoreError};
 
-use crate::run::{RunError, Stop};
-use crate::units::UnitCarrier;
+use crate::run::error::RunError;
+use crate::run::stop::Stop;
+use crate::units::carrier::UnitCarrier;
 use crate::units::failure::UnitFailure;
 use crate::units::tally::Tally;
-use crate::units::wire::{Done, Unit, Work};
+use crate::units::wire::{Answer, Done, Unit, Work};
+use crate::units::work::{CompactAnswer, CompactWork};
 
 /// Bytes of SSTs from which a unit of merges is full.
 const UNIT_BYTES: u64 = 64 << 20;
-
-/// Some merges of a version.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CompactWork {
-    pub(crate) table: String,
-    /// Number, and the id of its commit.
-    pub(crate) version: (u64, String),
-    /// Logical time at which rules are applied.
-    pub(crate) now: i64,
-    pub(crate) merges: Vec<MergePlan>,
-}
-
-/// The result of each merge; a failed one with its error and whether rows exceed a limit.
-pub(crate) type CompactAnswer = Vec<Result<Merged, (String, bool)>>;
 
 /// Runs the merges of a unit. The output of others is removed if one fails for another reason than a limit.
 pub(crate) fn run(store: &Store, work: &CompactWork, ids: &dyn Ids, stop: &Stop) -> Result<CompactAnswer, RunError> {
@@ -77,7 +64,7 @@ impl RunMerges for CarriedMerges<'_> {
         };
         let units: Vec<Unit> = groups.iter().map(unit).collect();
         let answers: Mutex<BTreeMap<usize, Result<CompactAnswer, UnitFailure>>> = Mutex::default();
-        let take = |at: usize, answer: crate::units::wire::Answer| {
+        let take = |at: usize, answer: Answer| {
             self.tally.add(&units, at, &answer);
             let done = match answer.done {
                 Ok(Done::Compact(done)) => Ok(done),

@@ -1,64 +1,41 @@
 //! Units of loads: some inputs of a source, or some windows of the tables that a derived table reads.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
 use tidetable_store::load::{LoadUnit, LoadUnitDone, Progress, RejectedRow, RunLoadUnits};
-use tidetable_store::{Result as StoreResult, StoreError};
+use tidetable_store::{Blobs, Result as StoreResult, StoreError};
 
-use crate::run::columns::DifferingFiles;
-use crate::run::stages::load::LoadStage;
+use crate::run::columns::{DifferingFiles, OtherColumns};
+use crate::run::error::RunError;
+use crate::run::stop::Stop;
+use crate::units::carrier::UnitCarrier;
 use crate::units::rejects::CarriedRejects;
+use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};
+use crate::units::work::{LoadAnswer, LoadFrom, LoadWork};
 
 /// Bytes of inputs, as stored, of a unit of files.
 const UNIT_BYTES: u64 = 64 << 20;
 /// Units of a derived table, at most.
 const QUERY_UNITS: u64 = 64;
 
-/// Some inputs to load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LoadWork {
-    pub(crate) from: LoadFrom,
-    /// The tables, in the order of the unit.
-    pub(crate) tables: Vec<String>,
-    pub(crate) unit: LoadUnit,
-}
-
-/// Where the rows of a load come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum LoadFrom {
-    /// The source of this name.
-    Source(String),
-    /// The query of the table.
-    Query {
-        /// The versions of the tables that it reads.
-        versions: Versions,
-        /// Event times of its inputs, microseconds, half-open.
-        times: HashMap<String, (i64, i64)>,
-    },
-}
-
-/// Versions of tables: number, and the id of its commit, which no other root has.
-pub(crate) type Versions = BTreeMap<String, (u64, String)>;
-
-/// What a unit of a load returns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LoadAnswer {
-    pub(crate) done: LoadUnitDone,
-    pub(crate) rejected: CarriedRejects,
-    pub(crate) others: Vec<DifferingFiles>,
-}
-
 /// Has the units of a load run by other processes.
 pub(crate) struct CarriedLoad<'a> {
-    pub(crate) stage: &'a LoadStage<'a>,
+    pub(crate) carrier: &'a dyn UnitCarrier,
+    /// Makes a unit of the run.
+    pub(crate) unit: &'a (dyn Fn(Work) -> Unit + Sync),
+    pub(crate) stop: &'a Stop,
+    pub(crate) blobs: &'a dyn Blobs,
+    pub(crate) tally: &'a Tally,
+    pub(crate) others: &'a OtherColumns,
     pub(crate) from: LoadFrom,
     pub(crate) tables: Vec<String>,
     /// Inputs of the load, at most.
     pub(crate) inputs: usize,
     pub(crate) on_progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    pub(crate) note: &'a (dyn Fn(String) + Sync),
 }
 
 /// What came back so far.
@@ -80,27 +57,25 @@ impl RunLoadUnits for CarriedLoad<'_> {
 
     fn run(&self, units: &[LoadUnit], take: &mut (dyn FnMut(usize, LoadUnitDone) + Send)) -> StoreResult<()> {
         let elsewhere = |error| StoreError::Runner(Box::new(error));
-        let Some(carrier) = &self.stage.options.carrier else { return Ok(()) };
         let sent: Vec<Unit> = units.iter().map(|unit| self.unit(unit)).collect();
         let taken = Mutex::new(Taken { take, rest: BTreeMap::new(), failed: None });
-        let carried = carrier.carry(
+        let carried = self.carrier.carry(
             &sent,
-            &self.stage.options.stop,
+            self.stop,
             &|at, answer| {
-                self.stage.tally.add(&sent, at, &answer);
+                self.tally.add(&sent, at, &answer);
                 self.take(&mut taken.lock().unwrap_or_else(PoisonError::into_inner), units, at, answer)
             },
-            &|note| self.stage.note(note),
+            self.note,
         );
         let Taken { rest, failed, .. } = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = failed {
             return Err(error);
         }
         carried.map_err(elsewhere)?;
-        let blobs = self.stage.store.blobs().as_ref();
         for (rejected, others) in rest.into_values() {
-            rejected.take(blobs, &|row: &RejectedRow| (self.stage.on_reject)(row))?;
-            self.stage.others.merge(others);
+            rejected.take(self.blobs, &|row: &RejectedRow| (self.on_reject)(row))?;
+            self.others.merge(others);
         }
         Ok(())
     }
@@ -118,7 +93,7 @@ impl CarriedLoad<'_> {
             }
             LoadFrom::Source(_) => work,
         };
-        self.stage.unit(Work::Load(work))
+        (self.unit)(Work::Load(work))
     }
 
     /// Takes an answer; returns whether to go on.
@@ -134,7 +109,7 @@ impl CarriedLoad<'_> {
                 true
             }
             Ok(_) => {
-                let source = crate::run::RunError::OtherAnswer { executor: answer.executor };
+                let source = RunError::OtherAnswer { executor: answer.executor };
                 taken.failed.get_or_insert(StoreError::Runner(Box::new(source)));
                 false
             }

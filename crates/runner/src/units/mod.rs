@@ -7,6 +7,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `work` | what units do and return |
 //! | `wire` | units and answers as bytes, and the build that may read them |
 //! | `carrier` | what brings units to other processes |
 //! | `load`, `publish`, `compact` | the kinds of units |
@@ -22,10 +23,11 @@ pub(crate) mod reference;
 pub(crate) mod rejects;
 pub(crate) mod tally;
 pub(crate) mod wire;
+pub(crate) mod work;
 pub(crate) mod worker;
 
 pub use build::build;
-pub use carrier::{Carried, CarryError, UnitCarrier};
-pub use failure::UnitFailure;
+pub use carrier::{Carried, UnitCarrier};
+pub use failure::{CarryError, UnitFailure};
 pub use wire::{Answer, Unit};
 pub use worker::{Worker, WorkerError};

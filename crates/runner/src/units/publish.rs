@@ -1,37 +1,16 @@
 //! Units of publishing: one part of an export. The unit checks it and writes its files; the driver settles them.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-use tidetable_export::{FileMode, ParkedDraft, PartDraft, PublishRequest, write_part};
+use tidetable_export::{FileMode, PartDraft, PublishRequest, write_part};
 use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
 use tidetable_store::Store;
-use tidetable_store::published::Part as ListedPart;
 
 use crate::job::{Export, ExportMode, Job};
 use crate::period::Period;
-use crate::run::RunError;
 use crate::run::checks::checker::{CheckScope, Checker, may_publish};
+use crate::run::error::RunError;
 use crate::run::params::period_params;
-use crate::units::load::Versions;
-
-/// A part to publish.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PublishWork {
-    pub(crate) export: String,
-    pub(crate) label: String,
-    /// Name of its directory.
-    pub(crate) folder: String,
-    /// Fingerprint of the query and its settings.
-    pub(crate) query: String,
-    /// For each table, the last version that changed the part.
-    pub(crate) sources: BTreeMap<String, u64>,
-    /// The part as listed before.
-    pub(crate) previous: Option<ListedPart>,
-    /// The versions to read of the tables that the export reads.
-    pub(crate) versions: Versions,
-}
+use crate::units::work::{ParkedPart, PublishWork};
 
 /// A part that was checked and, if it may be published, written.
 #[derive(Debug)]
@@ -39,17 +18,6 @@ pub(crate) struct WrittenPart {
     pub(crate) checks: Vec<CheckRecord>,
     /// `None` if its checks forbid to publish it.
     pub(crate) draft: Option<PartDraft>,
-}
-
-/// The same as an answer has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ParkedPart {
-    pub(crate) checks: Vec<CheckRecord>,
-    /// A sample of the rows that broke rules.
-    pub(crate) failing: Vec<FailingRow>,
-    pub(crate) draft: Option<ParkedDraft>,
-    /// Rows of the part.
-    pub(crate) rows: u64,
 }
 
 /// What a part is written with.

@@ -9,10 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::compact::{CompactAnswer, CompactWork};
 use crate::units::failure::UnitFailure;
-use crate::units::load::{LoadAnswer, LoadWork};
-use crate::units::publish::{ParkedPart, PublishWork};
+use crate::units::work::{CompactAnswer, CompactWork, LoadAnswer, LoadWork, ParkedPart, PublishWork};
 
 /// What a unit begins with: kind and version of the format.
 const MAGIC: &str = "TTUNIT1";

@@ -26,10 +26,10 @@ use crate::run::{RunError, Stop, source_storage};
 use crate::units::build::build;
 use crate::units::compact;
 use crate::units::failure::UnitFailure;
-use crate::units::load::{LoadAnswer, LoadFrom, LoadWork, Versions};
-use crate::units::publish::{ParkedPart, PartContext, PublishWork};
+use crate::units::publish::PartContext;
 use crate::units::rejects::RejectBuffer;
 use crate::units::wire::{Answer, Done, JobReference, Unit, Work};
+use crate::units::work::{LoadAnswer, LoadFrom, LoadWork, ParkedPart, PublishWork, Versions};
 
 /// Poll interval of a unit that waits.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -11,8 +11,8 @@ pub(crate) mod batcher;
 pub(crate) mod drive;
 pub(crate) mod encode;
 pub(crate) mod encoders;
-pub(crate) mod finish;
 pub(crate) mod input;
+pub(crate) mod output;
 pub(crate) mod overtaken;
 pub(crate) mod pass;
 pub(crate) mod rebuild;
@@ -25,7 +25,6 @@ pub(crate) mod stats;
 pub(crate) mod tests;
 pub(crate) mod unit;
 pub(crate) mod work;
-pub(crate) mod write;
 
 pub use input::feed::{Feed, FeedEnd, FeedPiece, FileFeed};
 pub use input::plan::{Grown, GrowthOf, InputPlan, InputPlanOptions};

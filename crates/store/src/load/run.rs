@@ -9,8 +9,9 @@ use tidetable_sstable::StripeLimits;
 use crate::error::Result;
 use crate::load::batcher::{Batcher, are_too_many, names_of};
 use crate::load::encoders::Encoders;
-use crate::load::finish::{Finished, Finisher, files_at_once};
 use crate::load::input::read::read_ahead;
+use crate::load::output::finish::{Finished, Finisher, files_at_once};
+use crate::load::output::write::SstWriter;
 use crate::load::pass::{Pass, passes};
 use crate::load::sort::chunk::{events_by_window, held_back, keep_window};
 use crate::load::spec::{Progress, TableTarget, UnitLoader};
@@ -18,7 +19,6 @@ use crate::load::state::TargetState;
 use crate::load::stats::LoadStats;
 use crate::load::unit::{LoadUnit, LoadUnitDone, TableDone};
 use crate::load::work::Work;
-use crate::load::write::SstWriter;
 
 /// Pieces of inputs that may wait to be parsed.
 const READ_AHEAD: usize = 4;

@@ -14,9 +14,9 @@ use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::outcome::PartResult;
 use crate::run::publish::stage::PublishStage;
 use crate::run::publish::{PublishDone, Round, RoundResult};
-use crate::units::UnitCarrier;
-use crate::units::publish::{ParkedPart, PublishWork};
+use crate::units::carrier::UnitCarrier;
 use crate::units::wire::{Answer, Done, Unit, Work};
+use crate::units::work::{ParkedPart, PublishWork};
 
 impl ComparedExport<'_> {
     /// The unit that writes a part.

@@ -21,7 +21,7 @@ use crate::job::Table;
 use crate::run::error::RunError;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::run::stop::Stop;
-use crate::units::load::{LoadFrom, Versions};
+use crate::units::work::{LoadFrom, Versions};
 
 impl LoadStage<'_> {
     /// The new and changed windows that a derived table has to read.

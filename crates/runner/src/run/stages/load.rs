@@ -17,9 +17,10 @@ use crate::run::RunOptions;
 use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
 use crate::run::stop::Stoppable;
-use crate::units::load::{CarriedLoad, LoadFrom};
+use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
+use crate::units::work::LoadFrom;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
@@ -204,12 +205,19 @@ impl<'a> LoadStage<'a> {
         let with_work = || planned.iter().filter(|planned| planned.has_work());
         let loaded = match &self.options.carrier {
             None => loader.load(),
-            Some(_) => loader.load_by(&CarriedLoad {
-                stage: self,
+            Some(carrier) => loader.load_by(&CarriedLoad {
+                carrier: carrier.as_ref(),
+                unit: &|work| self.unit(work),
+                stop: &self.options.stop,
+                blobs: self.store.blobs().as_ref(),
+                tally: self.tally,
+                others: &self.others,
                 from,
                 tables: with_work().map(|planned| planned.table.spec.name.clone()).collect(),
                 inputs: with_work().map(|planned| planned.plan.inputs()).max().unwrap_or_default(),
                 on_progress: &on_progress,
+                on_reject: self.on_reject,
+                note: &|note| self.observer.event(Event::Note(note)),
             }),
         };
         // A request to stop is the cause of any error after it.
@@ -247,11 +255,6 @@ impl<'a> LoadStage<'a> {
             job: self.reference.cloned(),
             work,
         }
-    }
-
-    /// Reports a note.
-    pub(crate) fn note(&self, note: String) {
-        self.observer.event(Event::Note(note));
     }
 
     /// The files of the source. A pattern without a match is no error if the source was loaded before: the rows

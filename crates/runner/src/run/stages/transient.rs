@@ -9,7 +9,7 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
 use crate::run::error::RunError;
-use crate::units::{CarryError, UnitFailure};
+use crate::units::failure::{CarryError, UnitFailure};
 
 /// Whether a retry after `error` may succeed: the disk, the network or an object store failed, a file changed while it
 /// was read, or another process committed first. Mistakes in the job file, in its SQL or in the data are permanent.

@@ -10,7 +10,7 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, st
 
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::load::finish::{Finisher, OutputId};
+use crate::load::output::finish::{Finisher, OutputId};
 use crate::load::sort::chunk::{AllRanks, Chunk, event_bytes};
 use crate::load::sort::partition::Partition;
 use crate::load::sort::piece::PieceEvents;

@@ -1,0 +1,70 @@
+//! A session with a scheduler: its address, and the settings of its jobs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use tonic::transport::Channel;
+
+use crate::address::SCHEME;
+use crate::job::Job;
+
+/// Jobs at the same time.
+const JOBS_AT_A_TIME: usize = 64;
+
+/// A session; one for a whole run.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) name: String,
+    /// Number of jobs so far.
+    pub(crate) next: AtomicU64,
+    pub(crate) chaos: Option<Chaos>,
+}
+
+/// Faults that Ballista injects into units, for tests: each fails with `probability`, drawn from `seed`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chaos {
+    /// From 0 to 1.
+    pub probability: f64,
+    /// Another seed, other faults.
+    pub seed: u64,
+}
+
+impl Session {
+    pub(crate) fn address(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+
+    pub(crate) fn place_of(&self) -> String {
+        format!("{SCHEME}{}:{}", self.host, self.port)
+    }
+
+    pub(crate) fn jobs_at_a_time(&self) -> usize {
+        JOBS_AT_A_TIME
+    }
+
+    /// A job whose units are sent for the time `times`.
+    pub(crate) fn job(&self, client: SchedulerGrpcClient<Channel>, times: u32) -> Job<'_> {
+        let serial = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut settings = vec![
+            ("ballista.job.name".to_owned(), self.name.clone()),
+            // A retry of a task repeats all its partitions.
+            ("ballista.scheduler.max_partitions_per_task".to_owned(), "1".to_owned()),
+            ("ballista.planner.adaptive.enabled".to_owned(), "false".to_owned()),
+        ];
+        if let Some(Chaos { probability, seed }) = self.chaos {
+            let chaos = |key: &str| format!("ballista.testing.chaos_execution.{key}");
+            // Faults follow from the seed and the partition: the same ones again would never end.
+            let seed = seed.wrapping_add(serial.wrapping_mul(1_000_003)).wrapping_add(u64::from(times));
+            settings.extend([
+                (chaos("enabled"), "true".to_owned()),
+                (chaos("probability"), probability.to_string()),
+                (chaos("fault_type"), "transient".to_owned()),
+                (chaos("seed"), seed.to_string()),
+            ]);
+        }
+        let operation = format!("{}-{serial}", self.name);
+        Job { client, session: &self.name, operation, settings }
+    }
+}
