@@ -1,7 +1,6 @@
 //! The command line.
 
 pub(crate) mod advisor;
-#[cfg(feature = "bigtable")]
 pub(crate) mod bigtable;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -22,7 +21,6 @@ pub(crate) mod sql;
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
-#[cfg(feature = "bigtable")]
 pub use bigtable::{Diff, Pull, Push, Serve, Service};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
@@ -96,7 +94,6 @@ pub enum Command {
     /// Write the cells of a table, or the rows of a query, into a file
     Export(Export),
     /// Answer Bigtable's clients from the tables of the store, read-only
-    #[cfg(feature = "bigtable")]
     Serve(Serve),
     /// List the tables and exports of the store
     Tables,
@@ -107,14 +104,11 @@ pub enum Command {
     /// Print a .proto that reads the protobuf cells of a table
     Proto(Proto),
     /// Push a table into Bigtable: all of it, or what changed since the last push
-    #[cfg(feature = "bigtable")]
     Push(Push),
     /// Pull rows of Bigtable into files that a job loads
-    #[cfg(feature = "bigtable")]
     Pull(Pull),
     /// Compare a table with one in Bigtable, cell by cell
     #[command(disable_version_flag = true)]
-    #[cfg(feature = "bigtable")]
     Diff(Diff),
     /// Check a job file, its SQL and its layouts
     Check(Check),

@@ -383,12 +383,16 @@ pub enum CliError {
     /// A memory budget that is too small to load with.
     #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
     MemoryTooSmall,
-    /// A build without the feature `cluster`.
-    #[cfg(not(feature = "cluster"))]
+    /// A command that this build does not have.
+    #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
     #[error(
-        "this tidetable is built without clusters: install one with `cargo install --path crates/cli --features cluster`"
+        "this tidetable is built without the feature {feature}: install one with \
+         `cargo install --path crates/cli --locked --features bigtable,cluster`"
     )]
-    NoCluster,
+    NotBuilt {
+        /// The feature of cargo.
+        feature: &'static str,
+    },
     /// A scheduler or an executor failed.
     #[cfg(feature = "cluster")]
     #[error(transparent)]
@@ -417,8 +421,8 @@ impl CliError {
             Self::Checks { .. } | Self::DataChecks { .. } | Self::Denied { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
-            #[cfg(not(feature = "cluster"))]
-            Self::NoCluster => 2,
+            #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
+            Self::NotBuilt { .. } => 2,
             #[cfg(feature = "cluster")]
             Self::Cluster(ClusterError::Address { .. }) => 2,
             #[cfg(feature = "cluster")]

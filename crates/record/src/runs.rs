@@ -7,7 +7,7 @@ use tidetable_store::maintenance::{leave_out, unreadable};
 use tidetable_store::{Blobs, StoreError};
 
 use crate::load::LoadRecord;
-use crate::lock::all_unrecorded;
+use crate::lock::state::all_unrecorded;
 use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";

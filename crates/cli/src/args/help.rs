@@ -10,7 +10,6 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Layouts", &["lint", "compare", "advise", "heatmap"]),
     ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
-    #[cfg(feature = "bigtable")]
     ("Bigtable", &["push", "pull", "diff", "serve"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
@@ -113,7 +112,6 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("tidetable export -c 'select * from SENSOR' --to - --format json", "rows of a query, for a pipe"),
         ],
     ),
-    #[cfg(feature = "bigtable")]
     (
         "push",
         [
@@ -121,7 +119,6 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("tidetable push SENSOR --to projects/p/instances/i --rate 5000/s", "what changed since the last one"),
         ],
     ),
-    #[cfg(feature = "bigtable")]
     (
         "pull",
         [
@@ -129,7 +126,6 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("tidetable pull projects/p/instances/i/tables/SENSOR --raw --into copy", "every cell as it is"),
         ],
     ),
-    #[cfg(feature = "bigtable")]
     (
         "diff",
         [
@@ -137,7 +133,6 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("tidetable diff SENSOR projects/p/instances/i --prefix 00 --limit 5", "of some rows, with few examples"),
         ],
     ),
-    #[cfg(feature = "bigtable")]
     (
         "serve",
         [

@@ -3,6 +3,9 @@
 pub(crate) mod advisor;
 #[cfg(feature = "bigtable")]
 pub(crate) mod bigtable;
+#[cfg(not(feature = "bigtable"))]
+#[path = "without_bigtable.rs"]
+pub(crate) mod bigtable;
 pub mod check;
 pub(crate) mod cluster;
 pub mod completions;

@@ -22,11 +22,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     }
     let project = project(global)?;
     let runtime = runtime()?;
-    #[cfg(feature = "bigtable")]
-    let of_bigtable = super::bigtable::new::proposal(args, runtime.handle())?;
-    #[cfg(not(feature = "bigtable"))]
-    let of_bigtable = None;
-    let proposal = match of_bigtable {
+    let proposal = match super::bigtable::new::proposal(args, runtime.handle())? {
         Some(proposal) => proposal,
         None => {
             let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));

@@ -55,10 +55,8 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
 ];
 
 /// Commands that print other text, whatever `--output` says.
-const OF_ANOTHER_FORM: &[&str] = &["proto", "schema", "completions", "complete", "man", "serve"];
-
-/// Commands of builds with the feature `bigtable`.
-const OF_BIGTABLE: &[&str] = &["push", "pull", "diff", "serve"];
+const OF_ANOTHER_FORM: &[&str] =
+    &["proto", "schema", "completions", "complete", "man", "serve", "scheduler", "executor"];
 
 const ABOUT: &str = "\
 # JSON of commands
@@ -148,8 +146,7 @@ fn the_reference_is_written_from_the_lists() {
 #[test]
 fn every_command_is_in_the_list() {
     let listed = COMMANDS.iter().flat_map(|(commands, _)| *commands).filter_map(|command| command.split(' ').next());
-    let is_built = |name: &&str| cfg!(feature = "bigtable") || !OF_BIGTABLE.contains(name);
-    let listed: BTreeSet<&str> = listed.chain(OF_ANOTHER_FORM.iter().copied()).filter(is_built).collect();
+    let listed: BTreeSet<&str> = listed.chain(OF_ANOTHER_FORM.iter().copied()).collect();
     let all = crate::args::command();
     let all: BTreeSet<&str> =
         all.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();

@@ -6,6 +6,11 @@ pub mod pull;
 pub mod push;
 pub mod run;
 
+pub use self::diff::diff;
+pub use self::pull::pull;
+pub use self::push::push;
+pub use super::serve::serve;
+
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;

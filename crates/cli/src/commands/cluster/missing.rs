@@ -8,13 +8,13 @@ use crate::args::{Executor, Global, Scheduler};
 use crate::error::CliError;
 
 pub fn carrier(_: &str, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
-    Err(CliError::NoCluster)
+    Err(CliError::NotBuilt { feature: "cluster" })
 }
 
 pub fn scheduler(_: &Global, _: &Scheduler) -> Result<(), CliError> {
-    Err(CliError::NoCluster)
+    Err(CliError::NotBuilt { feature: "cluster" })
 }
 
 pub fn executor(_: &Global, _: &Executor) -> Result<(), CliError> {
-    Err(CliError::NoCluster)
+    Err(CliError::NotBuilt { feature: "cluster" })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidetable_store::storage::Tag;
 use tidetable_store::{Blobs, StoreError};
 
-use crate::holder::{Holder, lock_name};
+use crate::lock::holder::{Holder, lock_name};
 
 /// Allowance for the clocks of machines where nothing but times tells whether a holder lives, seconds.
 const CLOCK_SKEW: i64 = 600;

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 
 use tidetable_store::{Blobs, StoreError};
 
-use crate::holder::{Holder, LOCKS, lock_name, lock_path, read_holder};
-use crate::lease::Lease;
+use crate::lock::holder::{Holder, LOCKS, lock_name, lock_path, read_holder};
+use crate::lock::lease::Lease;
 use crate::run::{FORMAT, Outcome, RunRecord};
 
 /// The record of the last run of `job`, if it failed and the record could not be written.
