@@ -303,6 +303,7 @@ fn an_idle_run_looks_at_each_export_once() {
     let (observer, reads, failures) = (&Silent, Mutex::default(), Mutex::default());
     let (ids, runtime) = (&world.ids, runtime.handle());
     let idle = Run {
+        project: &project,
         job: &job,
         options: &options,
         ids,
