@@ -21,7 +21,9 @@ pub(crate) mod sql;
 use clap::{Parser, Subcommand};
 
 pub use advisor::{Advise, Compare, Heatmap, HeatmapMetric};
-pub use bigtable::{Diff, Pull, Push, Serve, Service};
+#[cfg(feature = "bigtable")]
+pub use bigtable::Service;
+pub use bigtable::{Diff, Pull, Push, Serve};
 pub use check::Check;
 pub use completions::{Complete, Completions, Man, Shell};
 pub use export::{Export, ExportForm};

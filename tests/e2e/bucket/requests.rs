@@ -48,7 +48,7 @@ fn a_run_with_nothing_new_takes_twelve_round_trips() {
 }
 
 #[test]
-fn a_query_of_another_process_asks_for_names_only() {
+fn a_query_of_another_process_asks_for_lists_only() {
     let place = place(3);
     place.ok(&["run", "j"]);
     let query = ["sql", "-c", "select kwh from T where meter = 1 and ts < '2020-01-02'"];
@@ -61,8 +61,8 @@ fn a_query_of_another_process_asks_for_names_only() {
         assert_eq!(place.ok(&query), first);
         followed.lines().iter().all(|line| line.starts_with("ListObjects"))
     });
-    // What the root has, the names of its tables, and the versions of the one there is.
-    assert_eq!(place.server.counts().sequential(), 3);
+    // What the root has, and at the same time the versions of the table.
+    assert!(place.server.counts().sequential() <= 2);
 }
 
 #[test]

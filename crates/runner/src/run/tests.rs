@@ -315,6 +315,9 @@ fn an_idle_run_looks_at_each_export_once() {
         seen,
         reads,
         failures,
+        root: &project.root,
+        reference: None,
+        tally: Tally::default(),
     };
     let mut record = RunRecord { run: options.run.clone(), job: "j".to_owned(), ..RunRecord::default() };
     idle.run(&mut record).unwrap();

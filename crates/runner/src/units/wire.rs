@@ -43,7 +43,7 @@ pub(crate) struct JobReference {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Work {
     Load(LoadWork),
-    Publish(PublishWork),
+    Publish(Box<PublishWork>),
     Compact(CompactWork),
     /// Waits so many milliseconds: measures what a carrier costs.
     Wait(u64),
@@ -62,7 +62,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Done {
     Load(LoadAnswer),
-    Publish(ParkedPart),
+    Publish(Box<ParkedPart>),
     Compact(CompactAnswer),
     Wait,
 }

@@ -138,7 +138,7 @@ impl Worker {
             }
             Work::Publish(work) => {
                 let job = self.job(unit, &store)?;
-                self.publish(unit, &job, work, (&store, stop)).map(Done::Publish)
+                self.publish(unit, &job, work, (&store, stop)).map(|part| Done::Publish(Box::new(part)))
             }
         }
     }

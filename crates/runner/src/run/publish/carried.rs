@@ -16,7 +16,7 @@ use crate::run::publish::stage::PublishStage;
 use crate::run::publish::{PublishDone, Round, RoundResult};
 use crate::units::carrier::UnitCarrier;
 use crate::units::wire::{Answer, Done, Unit, Work};
-use crate::units::work::{ParkedPart, PublishWork};
+use crate::units::work::PublishWork;
 
 impl ComparedExport<'_> {
     /// The unit that writes a part.
@@ -59,7 +59,7 @@ impl PublishStage<'_> {
                 }
             }
         }
-        let units: Vec<Unit> = works.iter().map(|work| self.unit(Work::Publish(work.clone()))).collect();
+        let units: Vec<Unit> = works.iter().map(|work| self.unit(Work::Publish(Box::new(work.clone())))).collect();
         let (halt, known) = (AtomicBool::new(false), Mutex::new(HashSet::new()));
         std::thread::scope(|scope| {
             let (units, works, places, halt, known) = (&units, &works, &places, &halt, &known);
@@ -120,7 +120,7 @@ impl PublishStage<'_> {
     /// Removes the files of an answer that is not used.
     fn drop_answer(&self, answer: Answer, folder: &str) {
         if let Ok(Done::Publish(part)) = answer.done {
-            drop(ParkedPart::take_over(part, self.store, folder));
+            drop(part.take_over(self.store, folder));
         }
     }
 
