@@ -22,10 +22,15 @@ const NEVER: &[&str] = &[
     "continues",
     // Of the cache of a bucket.
     "directory",
+    // Of runs on a cluster.
+    "executors[].",
     "exports[].error",
     "loads[].largest_row",
     "loads[].largest_row.",
     "loads[].rejected",
+    // Of pushes into Bigtable.
+    "pushed[].",
+    "pushes[].",
     "sealed[].",
     "table",
     "table.families[].columns[].message",
