@@ -6,7 +6,7 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 13] = [
+const FLOORS: [&str; 14] = [
     "layout",
     "source",
     "sstable",
@@ -19,6 +19,7 @@ const FLOORS: [&str; 13] = [
     "page",
     "advisor",
     "bigtable",
+    "cluster",
     "cli",
 ];
 /// Crates that only tests may use.
