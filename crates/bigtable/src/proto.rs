@@ -13,7 +13,7 @@ pub mod data_server {
 }
 
 /// Server trait of the Table Admin API.
-#[expect(unused_qualifications, clippy::all, reason = "made by tonic-build")]
+#[expect(unused_qualifications, reason = "made by tonic-build")]
 pub mod admin_server {
     tonic::include_proto!("google.bigtable.admin.v2.BigtableTableAdmin");
     pub use self::bigtable_table_admin_server::{BigtableTableAdmin, BigtableTableAdminServer};

@@ -175,7 +175,7 @@ fn a_killed_run_is_taken_over_and_two_do_not_run_at_once() {
     let Some(place) = Place::new() else { return };
     place.ok(&["run", "j"]);
     let rows: String =
-        (1..=60).map(|day| format!("{day},2021-{:02}-{:02}T10:00:00Z,1\n", day / 28 + 1, day % 28 + 1)).collect();
+        (1..=300).map(|day| format!("{day},2021-{:02}-{:02}T10:00:00Z,1\n", day / 28 + 1, day % 28 + 1)).collect();
     place.project.write("in/b.csv", format!("meter,ts,kwh\n{rows}"));
     let mut command = place.command(&["run", "j", "--jobs", "1"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -189,7 +189,7 @@ fn a_killed_run_is_taken_over_and_two_do_not_run_at_once() {
     first.0.wait().unwrap();
     // It waits for as long as the lease holds, and then goes on.
     place.ok(&["run", "j", "--if-locked", "wait"]);
-    assert_eq!(place.sql("select count(*) as n from exports.E"), [json!({"n": 62})]);
+    assert_eq!(place.sql("select count(*) as n from exports.E"), [json!({"n": 302})]);
     assert_eq!(place.sql("select count(*) as n from runs.runs where outcome = 'killed'"), [json!({"n": 1})]);
     place.ok(&["run", "j"]);
 }

@@ -84,7 +84,7 @@ pub(super) fn shape(texts: &[&str]) -> Shape {
     let is_fixed = texts.iter().all(|text| text.len() == width);
     let is_digits = |text: &&str| !text.is_empty() && text.len() < 20 && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = |text: &&str| is_digits(text) && (text.len() == 1 || !text.starts_with('0'));
-    if texts.iter().all(|text| is_plain(text)) {
+    if texts.iter().all(is_plain) {
         return Shape::Integer(None);
     }
     if is_fixed && width <= 19 && texts.iter().all(is_digits) {

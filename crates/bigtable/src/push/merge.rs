@@ -71,10 +71,11 @@ impl MergeRow {
     ///
     /// # Errors
     /// The cell that no merge can make so.
-    pub(crate) fn new(push: &str, key: &Bytes, cells: Vec<MergedCell>, now: i64) -> Result<Self, MergedCell> {
+    pub(crate) fn new(push: &str, key: &Bytes, cells: Vec<MergedCell>, now: i64) -> Result<Self, Box<MergedCell>> {
         let mut mutations = Vec::with_capacity(cells.len());
         for cell in &cells {
-            let state = state_between(cell.kind, cell.before.as_deref(), &cell.after).ok_or_else(|| cell.clone())?;
+            let state =
+                state_between(cell.kind, cell.before.as_deref(), &cell.after).ok_or_else(|| Box::new(cell.clone()))?;
             let merge = MergeToCell {
                 family_name: cell.family.clone(),
                 column_qualifier: Some(raw(cell.qualifier.clone())),

@@ -134,7 +134,7 @@ impl TableSchema {
 impl FamilySchema {
     /// The family to create.
     pub(crate) fn remote(&self) -> ColumnFamily {
-        ColumnFamily { gc_rule: self.rule.clone(), value_type: self.value_type(), ..ColumnFamily::default() }
+        ColumnFamily { gc_rule: self.rule.clone(), value_type: self.value_type() }
     }
 
     fn rule_kind(&self) -> Option<&Rule> {

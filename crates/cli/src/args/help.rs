@@ -11,6 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Bigtable", &["push", "pull", "diff", "serve"]),
+    ("Other machines", &["scheduler", "executor"]),
     ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
@@ -263,6 +264,20 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable compact SENSOR --dry-run", "what is due"),
             ("tidetable compact SENSOR --full", "make all of it dense, and remove deleted cells"),
+        ],
+    ),
+    (
+        "scheduler",
+        [
+            ("tidetable scheduler", "for executors and runs of this machine"),
+            ("tidetable scheduler --bind 10.0.0.5:50050", "for those of a network, which is trusted"),
+        ],
+    ),
+    (
+        "executor",
+        [
+            ("tidetable executor --scheduler ballista://10.0.0.5:50050 --bind 10.0.0.6", "a machine that does work"),
+            ("tidetable executor --scheduler ballista://127.0.0.1:50050 --slots 1", "on this machine, one core"),
         ],
     ),
     (

@@ -54,6 +54,7 @@ fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> B
         if_locked: IfLocked::Fail,
         stop: Stop::default(),
         plan_only: false,
+        pusher: None,
         carrier,
     };
     let report = run(&project, &job, &options, &ids, &tidetable_runner::observe::Silent).unwrap().unwrap();

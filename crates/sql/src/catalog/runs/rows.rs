@@ -189,7 +189,7 @@ fn parts(record: &RunRecord, states: &[PartState]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord};
+    use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, PushRecord};
 
     use super::*;
 
@@ -222,6 +222,7 @@ mod tests {
                 passed: false,
             }],
             attempts: vec![AttemptRecord::default()],
+            pushes: vec![PushRecord { error: Some(name()), ..PushRecord::default() }],
             asked: tidetable_record::RunRequest {
                 from: "2020-02-29".parse().ok(),
                 to: "2020-02-29".parse().ok(),
