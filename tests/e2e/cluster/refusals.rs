@@ -54,7 +54,7 @@ fn another_root_or_another_job_is_refused() {
     let _executor = executor(&other, &address, root.to_str().unwrap(), "two");
     let said = project.fails(1, &["run", "j", "--on", &address]);
     assert!(said.contains("is not that of the run: copy the project directory of the run"), "{said}");
-    assert_eq!(project.ok(&["run", "j"]).contains("failed"), false);
+    assert!(!project.ok(&["run", "j"]).contains("failed"));
 }
 
 #[test]
