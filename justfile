@@ -118,6 +118,7 @@ lint:
 # Lints of features that are off by default.
 lint-features:
     cargo clippy --all-targets --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package e2e -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster
 
 # List crates, directories, sizes, and circles between files; fails while there are any.
 house:

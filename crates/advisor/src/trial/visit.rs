@@ -103,7 +103,7 @@ impl TrialTable {
     }
 
     /// Calls `visit` with the records of the rows of a key range, in batches of all columns of
-    /// [`Layout::records_schema`].
+    /// [`tidetable_layout::Layout::records_schema`].
     ///
     /// # Errors
     /// If the encoded layout cannot be read, or `visit` fails.
