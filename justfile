@@ -61,7 +61,7 @@ install:
 # Cargo 1.95 does not apply `strip` of the profile to a package with an override.
 # Build what is shipped, once, and make a wheel and a Debian package of it, in target/packages.
 package:
-    cargo rustc --profile dist --package tidetable-cli --bin tidetable --locked -- -C link-arg=-Wl,--icf=all -C strip=symbols
+    cargo rustc --profile dist --package tidetable-cli --bin tidetable --features {{ features }} --locked -- -C link-arg=-Wl,--icf=all -C strip=symbols
     rm -rf "{{ packages }}"
     python3 -B packaging/package.py "{{ target }}/dist/tidetable" "{{ packages }}"
 
