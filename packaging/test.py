@@ -105,7 +105,7 @@ def pages(root, help_text, env):
 def completions(root, env):
     bash = root / "usr/share/bash-completion/completions/tidetable"
     asked = 'source "$0"; COMP_WORDS=(tidetable sche); COMP_CWORD=1; _tidetable; echo "${COMPREPLY[@]}"'
-    expect(call(["bash", "-c", asked, bash], env).split() == ["schedule", "schema"], "bash completes a command")
+    expect(call(["bash", "-c", asked, bash], env).split() == ["schedule", "schema", "scheduler"], "bash completes a command")
     for shell, file in (("zsh", "zsh/vendor-completions/_tidetable"), ("fish", "fish/vendor_completions.d/tidetable.fish")):
         path = root / "usr/share" / file
         expect(path.read_text() == call(["tidetable", "completions", shell], env), f"{file} is what the command prints")
