@@ -8,6 +8,7 @@ use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::Snapshot;
 use tidetable_store::maintenance::leave_out;
 use tidetable_store::published::{FileState, Part as ListedPart, Published};
+use tidetable_store::storage::Stat;
 
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
@@ -85,14 +86,15 @@ impl<'a> PublishStage<'a> {
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
         let blobs = self.store.blobs().as_ref();
-        let others = self.check_owner(export, &published)?;
+        let (others, mut stats) = self.looked_up(export, &published)?;
         let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = inputs.fingerprint();
         if published.parts.is_empty() && published.empty.is_empty() {
             self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
+            stats = blobs.stat_all(&paths(&published))?;
         }
         let before = published.clone();
-        let audit = self.audit(&inputs, &mut published)?;
+        let audit = self.audit(&inputs, &mut published, stats)?;
         if audit.is_other && !self.options.plan_only {
             // For queries that add to published rows. Parts to publish again stay listed until then.
             let mut list = published.clone();
@@ -134,6 +136,17 @@ impl<'a> PublishStage<'a> {
         })
     }
 
+    /// What other jobs publish, and the metadata of the listed files, looked up at the same time: in a bucket each is a
+    /// list of a page per 1,000 files, one page after the other.
+    fn looked_up(&self, export: &Export, published: &Published) -> Result<(Arc<Others>, Vec<Option<Stat>>), RunError> {
+        std::thread::scope(|scope| {
+            let stats = scope.spawn(|| self.store.blobs().stat_all(&paths(published)));
+            let others = self.check_owner(export, published);
+            let stats = stats.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((others?, stats?))
+        })
+    }
+
     /// Adopts, replaces or refuses published files without a list, as the options say.
     fn found_without_list(
         &self,
@@ -170,14 +183,18 @@ impl<'a> PublishStage<'a> {
 
     /// Compares the files of all parts with the list. A part with a damaged or missing file counts
     /// as unpublished, unless it can no longer be made from the tables. A part with other valid files than listed, as
-    /// an interrupted run leaves it, is adopted.
-    fn audit(&self, inputs: &ExportInputs<'_>, published: &mut Published) -> Result<FileAudit, RunError> {
+    /// an interrupted run leaves it, is adopted. `stats` are of all files in the order of the list.
+    fn audit(
+        &self,
+        inputs: &ExportInputs<'_>,
+        published: &mut Published,
+        stats: Vec<Option<Stat>>,
+    ) -> Result<FileAudit, RunError> {
         let export = inputs.export;
         let blobs = self.store.blobs().as_ref();
         let mut audit = FileAudit::default();
         let (mut gone, mut touched) = (Vec::new(), Vec::new());
-        let paths: Vec<String> = published.parts.values().flat_map(ListedPart::paths).collect();
-        let mut stats = blobs.stat_all(&paths)?.into_iter();
+        let mut stats = stats.into_iter();
         for (label, part) in &published.parts {
             let mut files = part.files();
             let (mut there, mut damaged) = (0, None);
@@ -260,6 +277,11 @@ impl<'a> PublishStage<'a> {
             others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
         Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
+}
+
+/// Paths of the files of all parts.
+fn paths(published: &Published) -> Vec<String> {
+    published.parts.values().flat_map(ListedPart::paths).collect()
 }
 
 pub(super) fn owned(export: &Export, name: &str, owner: &str) -> RunError {
