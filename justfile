@@ -171,6 +171,11 @@ bench-cluster *ARGS:
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/cluster.py "{{ release }}" "{{ target }}/release/bucket-server" "{{ target }}/release/examples" data/bench --units "{{ target }}/release/examples/units" "$@"
 
+# `compare`, `heatmap` and `lint` of the reference in five layouts, beside its loads: `just bench-advisor --scale 0.1`.
+bench-advisor *ARGS: _release
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/advisor.py "{{ release }}" "{{ target }}/release/examples" data/bench "$@"
+
 # Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
 bench-history *ARGS: _release
     cargo build --release --package tidetable-testkit --examples
