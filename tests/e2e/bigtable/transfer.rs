@@ -271,7 +271,13 @@ fn a_job_pushes_after_it_publishes() {
     );
     let project = Project::new("j", job);
     project.write("a.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n2,2024-01-01T00:15:00Z,2.5\n");
+    let planned = || {
+        let plan = bigtable.ends(&project, 0, &["plan", "j", "--output", "csv"]).stdout;
+        plan.lines().filter(|line| line.starts_with("push,")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(planned(), ["push,projects/p/instances/i,T,T changes,,"]);
     bigtable.ends(&project, 0, &["run", "j"]);
+    assert!(planned().is_empty());
     bigtable.is_equal(&project, "T", INSTANCE);
     project.write("b.csv", "meter,ts,kwh\n1,2024-01-02T00:00:00Z,3.5\n");
     bigtable.ends(&project, 0, &["run", "j"]);

@@ -5,8 +5,8 @@ use super::key::{Key, key};
 
 /// `plan`, and `run --dry-run`.
 pub const PLAN: &[Key] = &[
-    key("kind", Text, "`table`, `input`, `publish`, `sealed` or `check`"),
-    key("name", Text, "the table, input or part"),
+    key("kind", Text, "`table`, `input`, `publish`, `sealed`, `check` or `push`"),
+    key("name", Text, "the table, input or part, or the target of a push"),
     key("of", Text, "the job, table or export it belongs to"),
     key("why", Text, "why it changes, or stays"),
     key("days", Text, "its days, such as `2018-01-01 to 2018-01-03`; of a part, its label"),

@@ -20,6 +20,22 @@ pub struct Plan {
     /// Tables without exports, with days to check again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckPlan>,
+    /// Tables to push, in the order of the job file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pushes: Vec<PushPlan>,
+}
+
+/// A table that would be pushed into Bigtable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PushPlan {
+    /// The push.
+    pub push: String,
+    /// The table.
+    pub table: String,
+    /// The instance, or a table of it.
+    pub target: String,
+    /// Why, such as `never pushed` or `SENSOR changes`.
+    pub reason: String,
 }
 
 /// Days of a table without exports whose checks failed: they are checked again.
@@ -121,15 +137,17 @@ impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty()
+            && self.pushes.is_empty()
             && self.tables.iter().all(|table| table.reason.is_none())
             && self.exports.iter().all(|export| export.parts.is_empty() && !export.unknown)
     }
 
-    /// A line for each table and export that would change.
+    /// A line for each table and export that would change, and for each push.
     pub fn lines(&self) -> Vec<String> {
         let tables = self.tables.iter().filter_map(TablePlan::line);
         let exports = self.exports.iter().filter_map(ExportPlan::line);
-        tables.chain(exports).chain(self.checks.iter().map(CheckPlan::line)).collect()
+        let checks = self.checks.iter().map(CheckPlan::line);
+        tables.chain(exports).chain(checks).chain(self.pushes.iter().map(PushPlan::line)).collect()
     }
 }
 
@@ -159,6 +177,12 @@ impl CheckPlan {
     fn line(&self) -> String {
         let days: Vec<&str> = self.days.iter().map(String::as_str).collect();
         format!("{}: checks again {}", self.table, ranges(&days))
+    }
+}
+
+impl PushPlan {
+    fn line(&self) -> String {
+        format!("{}: pushes {} to {} ({})", self.push, self.table, self.target, self.reason)
     }
 }
 

@@ -52,6 +52,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
+        plan.pushes = self.push_plans(&plan.tables)?;
         Ok((plan, all))
     }
 

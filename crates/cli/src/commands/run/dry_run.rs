@@ -23,7 +23,7 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A row for each table, changed input and part to publish.
+/// A row for each table, changed input, part to publish, and table to push.
 fn rows(plan: &Plan, output: Output) -> ResultRows {
     let mut rows = ResultRows::of(objects::PLAN);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
@@ -60,6 +60,9 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
         for day in &checks.days {
             row("check", &checks.table, &plan.job, "its checks failed", day.clone(), 0);
         }
+    }
+    for push in &plan.pushes {
+        row("push", &push.target, &push.table, &push.reason, String::new(), 0);
     }
     rows
 }
