@@ -268,6 +268,23 @@ fn missing_list_requires_adopt() {
     assert_eq!(fs::read(project.path("data/exports/E_20200101/part-0.parquet")).unwrap(), b"mine");
 }
 
+#[test]
+fn a_run_killed_before_its_first_part_was_listed_needs_no_decision() {
+    let project = project("");
+    project.run_job("j");
+    let before = project.files("data/exports");
+    // The list as it is before the first part.
+    let path = project.path("data/exports/E.json");
+    let mut list: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    list["parts"] = json!({});
+    list["empty"] = json!({});
+    fs::write(&path, list.to_string()).unwrap();
+    project.run_job("j");
+    let after = project.files("data/exports");
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 12);
+}
+
 /// A job that publishes slow days one at a time, so that a test can interrupt its run.
 fn slow() -> Project {
     let slow = "select a.meter from T a cross join T b cross join T c cross join T d cross join T e cross join T f";

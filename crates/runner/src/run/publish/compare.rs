@@ -89,7 +89,7 @@ impl<'a> PublishStage<'a> {
         let (others, mut stats) = self.looked_up(export, &published)?;
         let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = inputs.fingerprint();
-        if published.parts.is_empty() && published.empty.is_empty() {
+        if published.job.is_empty() {
             self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
             stats = blobs.stat_all(&paths(&published))?;
         }

@@ -83,6 +83,11 @@ impl PublishStage<'_> {
         let mut published = compared.published.clone();
         let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
         record(self.store, &mut published, &self.job.name, &known)?;
+        if published.job.is_empty() && !parts.is_empty() {
+            // Before the first part: files without a list are a list that was lost, which no run goes over by itself.
+            self.job.name.clone_into(&mut published.job);
+            published.save(self.store.blobs().as_ref())?;
+        }
         let mut places: Vec<usize> = (0..parts.len()).collect();
         loop {
             let name = format!("publish {}", compared.export.name);
