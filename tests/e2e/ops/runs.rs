@@ -275,7 +275,7 @@ fn a_run_killed_before_its_first_part_was_listed_needs_no_decision() {
     let before = project.files("data/exports");
     // The list as it is before the first part.
     let path = project.path("data/exports/E.json");
-    let mut list: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut list: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     list["parts"] = json!({});
     list["empty"] = json!({});
     fs::write(&path, list.to_string()).unwrap();
