@@ -78,6 +78,7 @@ mod bucket {
 #[cfg(feature = "cluster")]
 mod cluster {
     mod failures;
+    mod queries;
     mod refusals;
     mod same_results;
     mod servers;

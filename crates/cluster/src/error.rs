@@ -2,6 +2,7 @@
 
 use ballista_core::error::BallistaError;
 use tidetable_runner::RunError;
+use tidetable_sql::SqlError;
 
 /// Why a scheduler or an executor could not be started, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,27 @@ pub enum ClusterError {
         /// The cause.
         source: Box<BallistaError>,
     },
+    /// No scheduler to send a query to.
+    #[error(
+        "the scheduler at {place} cannot be reached: {reason}; start it with `tidetable scheduler`, or correct the address"
+    )]
+    Unreachable {
+        /// Its address.
+        place: String,
+        /// The cause.
+        reason: String,
+    },
+    /// A query failed.
+    #[error("the query failed on the executors of {place}: {reason}")]
+    Query {
+        /// Address of the scheduler.
+        place: String,
+        /// The cause.
+        reason: String,
+    },
+    /// A query is wrong, or only one process can run it.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
     /// The root or the program cannot be used.
     #[error(transparent)]
     Run(#[from] Box<RunError>),

@@ -4,12 +4,19 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ballista_core::RuntimeProducer;
+use ballista_core::error::BallistaError;
+use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-use tidetable_runner::units::Worker;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use tidetable_runner::RunError;
+use tidetable_runner::units::{Worker, root_key};
 
 use crate::address::host_and_port;
-use crate::codec::UnitCodec;
+use crate::codec::PlanCodec;
 use crate::error::ClusterError;
+use crate::query::roots::RootStores;
+use crate::query::settings::function_state;
 
 /// Seconds between two heartbeats.
 const HEARTBEAT: u64 = 5;
@@ -47,6 +54,11 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     std::fs::create_dir_all(&options.work_dir)
         .map_err(|source| ClusterError::WorkDirectory { directory: work_dir.clone(), source })?;
     let (port, grpc_port) = ports(options.bind, options.ports)?;
+    let key = root_key(worker.root()).map_err(|error| Box::new(RunError::Build(error)))?;
+    let functions = function_state(None).map_err(|error| ClusterError::Ballista {
+        role: "the executor",
+        source: Box::new(BallistaError::DataFusionError(Box::new(error))),
+    })?;
     let config = ExecutorProcessConfig {
         executor_id: options.name,
         bind_host: options.bind.to_string(),
@@ -63,12 +75,22 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         executor_heartbeat_interval_seconds: HEARTBEAT,
         // Units have a budget of their own.
         memory_pool_size: Some(0),
-        override_physical_codec: Some(Arc::new(UnitCodec::new(Some(worker)))),
+        override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&functions))),
+        override_runtime_producer: Some(runtime_of(Arc::clone(&worker), key)),
+        override_physical_codec: Some(Arc::new(PlanCodec::new(Some(worker)))),
         ..ExecutorProcessConfig::default()
     };
     start_executor_process(Arc::new(config))
         .await
         .map_err(|source| ClusterError::Ballista { role: "the executor", source: Box::new(source) })
+}
+
+/// Makes what queries run with: they read the root, and nothing else.
+fn runtime_of(worker: Arc<Worker>, key: String) -> RuntimeProducer {
+    Arc::new(move |_| {
+        let roots = Arc::new(RootStores::of(&key, &worker.store()));
+        RuntimeEnvBuilder::new().with_object_store_registry(roots).build_arc()
+    })
 }
 
 /// Two ports: those that are given, or free ones, because an executor tells the scheduler its ports before it listens.

@@ -12,6 +12,7 @@ use ballista_core::serde::protobuf::{
 use ballista_core::version::insert_version_header;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::{StreamExt, TryStreamExt};
@@ -20,7 +21,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Request};
 
 use crate::MESSAGE;
-use crate::codec::UnitCodec;
+use crate::codec::PlanCodec;
 use crate::exec::{UnitExec, row, rows, schema};
 
 /// Answers fetched at the same time.
@@ -51,12 +52,17 @@ pub(crate) type Named<'a> = dyn Fn(&str) + Sync + 'a;
 impl Job<'_> {
     /// Sends `units` and passes the answers to `take`, with the index of each.
     pub(crate) async fn run(
-        mut self,
+        self,
         units: &[&[u8]],
         named: &Named<'_>,
         take: &(dyn Fn(usize, Answer) + Sync),
     ) -> Result<(), JobError> {
         let plan = plan(units).map_err(|error| JobError::Refused(error.to_string()))?;
+        fetch_all(self.finish(plan, named).await?, take).await
+    }
+
+    /// Sends a plan, and waits until it is done.
+    pub(crate) async fn finish(mut self, plan: Vec<u8>, named: &Named<'_>) -> Result<SuccessfulJob, JobError> {
         let settings = self.settings.into_iter();
         let settings = settings.map(|(key, value)| KeyValuePair { key, value: Some(value) }).collect();
         let mut request = Request::new(ExecuteQueryParams {
@@ -67,18 +73,17 @@ impl Job<'_> {
         });
         insert_version_header(request.metadata_mut());
         let mut states = self.client.execute_query_push(request).await.map_err(refusal)?.into_inner();
-        let done = loop {
+        loop {
             let state = states.next().await.ok_or_else(|| JobError::Lost("the scheduler ended".to_owned()))?;
             let state = state.map_err(|status| JobError::Lost(status.message().to_owned()))?;
             let Some(JobStatus { job_id, status, .. }) = state.status else { continue };
             named(&job_id);
             match status {
                 Some(State::Failed(failed)) => return Err(JobError::Lost(failed.error)),
-                Some(State::Successful(done)) => break done,
+                Some(State::Successful(done)) => return Ok(done),
                 _ => {}
             }
-        };
-        fetch_all(done, take).await
+        }
     }
 }
 
@@ -93,7 +98,7 @@ fn plan(units: &[&[u8]]) -> Result<Vec<u8>, DataFusionError> {
     let parts: Vec<_> = units.iter().enumerate().map(part).collect::<Result<_, DataFusionError>>()?;
     let input = MemorySourceConfig::try_new_exec(&parts, schema(), None)?;
     let exec = Arc::new(UnitExec::new(input, None));
-    let node = PhysicalPlanNode::try_from_physical_plan(exec, &UnitCodec::new(None))?;
+    let node = PhysicalPlanNode::try_from_physical_plan(exec, &PlanCodec::new(None))?;
     let mut bytes = Vec::new();
     node.try_encode(&mut bytes)?;
     Ok(bytes)
@@ -124,6 +129,17 @@ async fn fetch_all(done: SuccessfulJob, take: &(dyn Fn(usize, Answer) + Sync)) -
 
 /// The answers of a partition, from the executor that has them.
 async fn fetch(location: PartitionLocation) -> Result<Vec<(u32, Vec<u8>)>, JobError> {
+    let lost = |error: DataFusionError| JobError::Lost(error.to_string());
+    let batches: Vec<_> = stream_of(location).await?.try_collect().await.map_err(lost)?;
+    let mut found = Vec::new();
+    for batch in &batches {
+        found.extend(rows(batch).map_err(lost)?);
+    }
+    Ok(found)
+}
+
+/// The rows of a partition, from the executor that has them.
+pub(crate) async fn stream_of(location: PartitionLocation) -> Result<SendableRecordBatchStream, JobError> {
     let layout = location.layout();
     let lost = |reason: String| JobError::Lost(reason);
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
@@ -135,14 +151,8 @@ async fn fetch(location: PartitionLocation) -> Result<Vec<(u32, Vec<u8>)>, JobEr
     let mut client = BallistaClient::try_new(host, port, MESSAGE, false, None, times, wait, 0, 0)
         .await
         .map_err(|error| gone(error.to_string()))?;
-    let stream = client
+    client
         .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, host, port, true)
         .await
-        .map_err(|error| gone(error.to_string()))?;
-    let batches: Vec<_> = stream.try_collect().await.map_err(|error| gone(error.to_string()))?;
-    let mut found = Vec::new();
-    for batch in &batches {
-        found.extend(rows(batch).map_err(|error| gone(error.to_string()))?);
-    }
-    Ok(found)
+        .map_err(|error| gone(error.to_string()))
 }

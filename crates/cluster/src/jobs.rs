@@ -11,18 +11,16 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tidetable_runner::Stop;
 use tidetable_runner::units::{Answer, Carried, CarryError};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
-use crate::MESSAGE;
 use crate::attempts::{Missing, TIMES, jobs, wait_before};
+use crate::connect::{CONNECT, connect};
 use crate::job::{Job, JobError, cancel};
 use crate::ready::has_executors;
 use crate::session::Session;
 
 /// How often a request to stop is looked for.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a connection is tried.
-const CONNECT: Duration = Duration::from_secs(10);
 /// Time without an answer after which executors are looked for.
 const QUIET: Duration = Duration::from_secs(10);
 /// Time without an executor after which a run gives up.
@@ -166,17 +164,8 @@ impl Call<'_> {
 
     async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
         let (host, port) = self.session.address();
-        let unreachable = |reason: String| CarryError::Unreachable { place: self.session.place_of(), reason };
-        let endpoint = Endpoint::from_shared(format!("http://{host}:{port}"))
-            .map_err(|error| unreachable(error.to_string()))?
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(QUIET)
-            .keep_alive_timeout(CONNECT)
-            .keep_alive_while_idle(true);
-        let channel = endpoint.connect().await.map_err(|error| unreachable(with_causes(&error)))?;
-        let client = SchedulerGrpcClient::new(channel);
-        Ok(client.max_encoding_message_size(MESSAGE).max_decoding_message_size(MESSAGE))
+        let unreachable = |reason| CarryError::Unreachable { place: self.session.place_of(), reason };
+        connect(host, port).await.map_err(unreachable)
     }
 
     /// Waits for a request to stop, or until the caller has enough.
@@ -217,16 +206,4 @@ impl Call<'_> {
 
 fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An error with its causes, which its own words leave out.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

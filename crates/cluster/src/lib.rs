@@ -1,26 +1,29 @@
-//! Units of work on Apache Ballista.
+//! Units of work, and queries, on Apache Ballista.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `carrier` | [`Ballista`], which brings the units of a run to a scheduler and their answers back |
 //! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
+//! | `query` | queries: their plans, scans and the files that they may read |
 //! | `scheduler`, `executor` | the two servers |
-//! | `session`, `address` | settings of jobs; addresses of schedulers |
+//! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |
 //! | `ready` | whether executors are connected |
 //!
-//! Ballista plans nothing here: a job is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
+//! Ballista plans nothing here: a job of units is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
 //! runs the units by a [`Worker`](tidetable_runner::units::Worker) of its own project; a scheduler cannot run them.
 
 mod address;
 mod attempts;
 mod carrier;
 mod codec;
+mod connect;
 mod error;
 mod exec;
 mod executor;
 mod job;
 mod jobs;
+mod query;
 mod ready;
 mod scheduler;
 mod session;
@@ -28,6 +31,7 @@ mod session;
 pub use address::SCHEME;
 pub use carrier::Ballista;
 pub use error::ClusterError;
+pub use query::ClusterQueries;
 pub use executor::{ExecutorOptions, run_executor};
 pub use scheduler::run_scheduler;
 pub use session::Chaos;

@@ -10,8 +10,9 @@ use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpListener;
 
-use crate::codec::UnitCodec;
+use crate::codec::PlanCodec;
 use crate::error::ClusterError;
+use crate::query::settings::function_state;
 
 /// Seconds without a heartbeat after which an executor counts as lost, and its units run elsewhere.
 const EXECUTOR_TIMEOUT: u64 = 40;
@@ -45,7 +46,8 @@ pub async fn run_scheduler(
         no_executors_grace_period_seconds: NO_EXECUTORS,
         finished_job_data_clean_up_interval_seconds: CLEAN_UP,
         finished_job_state_clean_up_interval_seconds: CLEAN_UP,
-        override_physical_codec: Some(Arc::new(UnitCodec::new(None))),
+        override_physical_codec: Some(Arc::new(PlanCodec::new(None))),
+        override_session_builder: Some(Arc::new(|config| function_state(Some(config)))),
         ..SchedulerConfig::default()
     });
     config.validate().map_err(ended)?;

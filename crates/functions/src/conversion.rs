@@ -37,9 +37,7 @@ pub(crate) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
     if !inner.get_type(schema).is_ok_and(|from| C::is_for(&from, to)) {
         return expr;
     }
-    let signature = Signature::any(1, Volatility::Immutable);
-    let function = Converted::<C> { to: to.clone(), or_null, signature, conversion: PhantomData };
-    let func = Arc::new(ScalarUDF::new_from_impl(function));
+    let func = function::<C>(to.clone(), or_null);
     match expr {
         Expr::Cast(cast) => Expr::ScalarFunction(ScalarFunction { func, args: vec![*cast.expr] }),
         Expr::TryCast(cast) => Expr::ScalarFunction(ScalarFunction { func, args: vec![*cast.expr] }),
@@ -55,6 +53,23 @@ pub(crate) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
         (Some(function), [Expr::Literal(value, _)]) => function.convert(&value.to_array()?).map(|_| ()),
         _ => Ok(()),
     }
+}
+
+/// The code of the function, if it is a cast of this kind: its name, whether it gives null, the type.
+pub(crate) fn code<C: Conversion>(function: &ScalarUDF) -> Option<String> {
+    let Converted { to, or_null, .. } = function.inner().downcast_ref::<Converted<C>>()?;
+    Some(format!("{} {or_null} {to}", C::NAME))
+}
+
+/// The function of a code of this kind.
+pub(crate) fn of_code<C: Conversion>(code: &str) -> Option<Arc<ScalarUDF>> {
+    let (or_null, to) = code.strip_prefix(C::NAME)?.strip_prefix(' ')?.split_once(' ')?;
+    Some(function::<C>(to.parse().ok()?, or_null.parse().ok()?))
+}
+
+fn function<C: Conversion>(to: DataType, or_null: bool) -> Arc<ScalarUDF> {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Converted::<C> { to, or_null, signature, conversion: PhantomData }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

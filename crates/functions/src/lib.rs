@@ -7,6 +7,7 @@
 mod argument_types;
 mod bytes;
 mod checked;
+mod codes;
 mod conversion;
 mod hll;
 mod map_get;
@@ -25,6 +26,7 @@ use datafusion::logical_expr::ScalarUDF;
 pub use argument_types::is_text;
 use bytes::BytesFunction;
 pub use checked::checked_arithmetic;
+pub use codes::{code_of_function, function_of_code};
 pub use rounded::rounding_cast;
 pub use times::time_counts::counting_times;
 pub use times::utc_date::UtcDate;

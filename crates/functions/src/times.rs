@@ -163,7 +163,7 @@ pub fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 
 /// Casts text to a time or a date.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextToTime;
+pub(crate) struct TextToTime;
 
 impl Conversion for TextToTime {
     const NAME: &str = "text_as_time";
@@ -226,8 +226,15 @@ fn parse_days(text: &str) -> Option<i64> {
 /// Casts coarser times to nanoseconds for comparisons, saturating: a time beyond the range becomes the first or the
 /// last, which preserves the order.
 pub fn as_nanos(expr: Expr) -> Expr {
-    let func = Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }));
-    Expr::ScalarFunction(ScalarFunction { func, args: vec![expr] })
+    Expr::ScalarFunction(ScalarFunction { func: as_nanos_function(), args: vec![expr] })
+}
+
+pub(crate) fn as_nanos_function() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }))
+}
+
+pub(crate) fn is_as_nanos(function: &ScalarUDF) -> bool {
+    function.inner().is::<AsNanos>()
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

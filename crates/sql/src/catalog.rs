@@ -86,6 +86,11 @@ impl Tables {
         Ok(tables)
     }
 
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Makes tables of paths and URLs with the settings of `context`, if the session may read files.
     pub(crate) fn read_files_with(&self, context: &SessionContext) {
         if let Some(urls) = &self.urls {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::servers::Cluster;
 use crate::harness::{Project, repository};
 
-const NOW: &str = "2026-01-15T06:00:00Z";
+pub const NOW: &str = "2026-01-15T06:00:00Z";
 
 /// Copies a directory.
 fn copy(from: &Path, to: &Path) {
@@ -105,7 +105,7 @@ fn all_sample_jobs_give_the_same_bytes() {
 
 /// A job with most that a job may have: rejected rows, a derived table, checks, a Delta log, parts of several files, a table
 /// of rows that span windows.
-const JOB: &str = r#"name = "j"
+pub const JOB: &str = r#"name = "j"
 [sources.readings]
 files = ["in/*.csv"]
 time = "ts"

@@ -1,4 +1,4 @@
-//! `tidetable scheduler`, `tidetable executor`, and where the work of a run goes.
+//! `tidetable scheduler`, `tidetable executor`, and where the work of a run or a query goes.
 
 use tidetable_runner::Project;
 
@@ -11,9 +11,9 @@ pub fn scheduler_of(on: Option<&str>, project: &Project) -> Option<String> {
 #[cfg(feature = "cluster")]
 mod built;
 #[cfg(feature = "cluster")]
-pub use built::{carrier, executor, scheduler};
+pub use built::{Queries, carrier, executor, scheduler};
 
 #[cfg(not(feature = "cluster"))]
 mod missing;
 #[cfg(not(feature = "cluster"))]
-pub use missing::{carrier, executor, scheduler};
+pub use missing::{Queries, carrier, executor, scheduler};

@@ -103,6 +103,11 @@ impl Worker {
         &self.project.root
     }
 
+    /// The store of the root.
+    pub fn store(&self) -> Store {
+        Store::new(Arc::clone(&self.blobs))
+    }
+
     /// Runs a unit, until `stop` is asked for, and returns its answer. An error that no retry mends is an answer, too.
     ///
     /// # Errors

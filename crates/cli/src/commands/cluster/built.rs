@@ -4,10 +4,13 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidetable_cluster::{Ballista, ExecutorOptions, SCHEME, run_executor, run_scheduler};
+use tidetable_cluster::{
+    Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, run_executor, run_scheduler,
+};
 use tidetable_runner::run::machine;
 use tidetable_runner::units::{UnitCarrier, Worker};
 use tidetable_runner::{UlidIds, runtime};
+use tidetable_sql::{SendableRecordBatchStream, Session};
 use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
@@ -20,6 +23,31 @@ use crate::output::stdout;
 /// Brings the units of run `run` to the scheduler at `address`.
 pub fn carrier(address: &str, run: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
     Ok(Arc::new(Ballista::new(address, run)?))
+}
+
+/// Runs queries by the executors of a scheduler.
+#[derive(Debug)]
+pub struct Queries(ClusterQueries);
+
+impl Queries {
+    /// Queries of `root` by the scheduler at `address`.
+    pub fn new(address: &str, root: &str) -> Result<Self, CliError> {
+        let name = format!("sql-{}", ulid_text(UlidIds::default().next()));
+        Ok(Self(ClusterQueries::new(address, root, &name)?))
+    }
+
+    /// The rows of a query.
+    pub async fn stream(&self, session: &Session, query: &str) -> Result<SendableRecordBatchStream, CliError> {
+        self.0.stream(session, query).await.map_err(|error| match error {
+            ClusterError::Sql(error) => CliError::Sql(error),
+            error => CliError::Cluster(error),
+        })
+    }
+
+    /// Cancels the query that still runs.
+    pub async fn cancel(&self) {
+        self.0.cancel().await;
+    }
 }
 
 /// Runs a scheduler until it is stopped. Its address is written to standard output.

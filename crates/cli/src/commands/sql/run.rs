@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::versions::versions;
 use crate::args::{Global, Output, Sql};
+use crate::commands::cluster::Queries;
 use crate::commands::note_if_nothing_ran;
 use crate::commands::root::RootCheck;
 use crate::commands::sql::summarize;
@@ -33,6 +34,8 @@ pub(crate) struct StatementRunner<'a> {
     pub(crate) runtime: &'a Runtime,
     /// External tables declared by earlier statements.
     pub(crate) external: &'a ExternalTables,
+    /// Who runs the queries, if not this process.
+    pub(crate) elsewhere: Option<&'a Queries>,
     pub(crate) output_options: OutputOptions,
 }
 
@@ -109,6 +112,9 @@ impl StatementRunner<'_> {
     /// Runs a statement. Returns the number of rows, if it returns rows.
     fn run(&self, query: &str) -> Result<Option<u64>, CliError> {
         if let Some(of) = summarize::asked(query) {
+            if self.elsewhere.is_some() {
+                return Err(CliError::Usage("SUMMARIZE runs in this process: leave out --on"));
+            }
             return self.summarize(of).map(Some);
         }
         let session = self.session(query)?;
@@ -120,6 +126,9 @@ impl StatementRunner<'_> {
         let done = match format {
             OutputFormat::Binary(_) if to.is_terminal() => {
                 return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
+            }
+            OutputFormat::Binary(_) if self.elsewhere.is_some() => {
+                return Err(CliError::Usage("files of Parquet and Arrow are written by this process: leave out --on"));
             }
             OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
             OutputFormat::Text(output) => {
@@ -172,7 +181,10 @@ impl StatementRunner<'_> {
     /// A regular file appears only after `finish`, so it is left unchanged.
     fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
         let work = async {
-            let rows = session.stream(query).await;
+            let rows = match self.elsewhere {
+                Some(elsewhere) => elsewhere.stream(session, query).await,
+                None => session.stream(query).await.map_err(CliError::from),
+            };
             self.root_is_there()?;
             let mut rows = rows?;
             writer.start(&rows.schema())?;
@@ -184,7 +196,11 @@ impl StatementRunner<'_> {
             }
             Ok(())
         };
-        self.cancellable(work)
+        let done = self.cancellable(work);
+        if let (Some(elsewhere), Err(_)) = (self.elsewhere, &done) {
+            self.runtime.block_on(elsewhere.cancel());
+        }
+        done
     }
 
     /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`].

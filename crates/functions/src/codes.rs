@@ -1,0 +1,51 @@
+//! Codes of the functions that plans hold but no query names, so that another process finds them.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::{checked, conversion, map_get, rounded, times};
+
+/// The code of a function that only plans hold; `None` for one that is found by its name.
+pub fn code_of_function(function: &ScalarUDF) -> Option<String> {
+    checked::code(function)
+        .or_else(|| map_get::is_map_get(function).then(|| MAP_GET.to_owned()))
+        .or_else(|| times::is_as_nanos(function).then(|| AS_NANOS.to_owned()))
+        .or_else(|| conversion::code::<rounded::Rounded>(function))
+        .or_else(|| conversion::code::<times::TextToTime>(function))
+        .or_else(|| conversion::code::<times::zones::LocalToInstant>(function))
+}
+
+/// The function of a code.
+pub fn function_of_code(code: &str) -> Option<Arc<ScalarUDF>> {
+    match code {
+        MAP_GET => Some(map_get::function()),
+        AS_NANOS => Some(times::as_nanos_function()),
+        _ => checked::of_code(code)
+            .or_else(|| conversion::of_code::<rounded::Rounded>(code))
+            .or_else(|| conversion::of_code::<times::TextToTime>(code))
+            .or_else(|| conversion::of_code::<times::zones::LocalToInstant>(code)),
+    }
+}
+
+const MAP_GET: &str = "map_get";
+const AS_NANOS: &str = "as_nanos";
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::{DataType, TimeUnit};
+
+    use super::*;
+
+    #[test]
+    fn codes_round_trip() {
+        let to = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let mut codes = ["+", "-", "*", "negate"].map(|op| format!("checked {op}")).to_vec();
+        codes.extend([MAP_GET.to_owned(), AS_NANOS.to_owned()]);
+        codes.extend(["rounded", "text_as_time", "by_clocks"].map(|name| format!("{name} true {to}")));
+        for code in codes {
+            assert_eq!(function_of_code(&code).and_then(|function| code_of_function(&function)), Some(code));
+        }
+        assert!(function_of_code("sum").is_none());
+    }
+}
