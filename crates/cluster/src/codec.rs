@@ -21,8 +21,7 @@ const SCAN: &[u8] = b"\xFFtidetable scan 1";
 /// What a part of a query begins with; the build follows, and a node of Ballista.
 const PART: &[u8] = b"\xFFtidetable part 1 ";
 
-const OTHER_BUILD: &str =
-    "the scheduler is another build than this executor: install the same build on all machines";
+const OTHER_BUILD: &str = "the scheduler is another build than this executor: install the same build on all machines";
 
 /// Encodes [`UnitExec`] and scans of tables, and leaves other nodes to Ballista.
 #[derive(Debug)]

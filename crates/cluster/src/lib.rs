@@ -31,8 +31,8 @@ mod session;
 pub use address::SCHEME;
 pub use carrier::Ballista;
 pub use error::ClusterError;
-pub use query::ClusterQueries;
 pub use executor::{ExecutorOptions, run_executor};
+pub use query::ClusterQueries;
 pub use scheduler::run_scheduler;
 pub use session::Chaos;
 

@@ -332,7 +332,9 @@ pub fn with_functions(builder: SessionStateBuilder) -> SessionStateBuilder {
 
 /// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
 pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    with_functions(builder).with_type_planner(Arc::new(BigtableTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+    with_functions(builder)
+        .with_type_planner(Arc::new(BigtableTypes))
+        .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
 /// Configures the SQL parser: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry

@@ -38,7 +38,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("select 1", "reads no table or export of the root"),
     ("select * from information_schema.tables", "which is of this process"),
     ("select * from 'in/00.csv'", "which is no file of the root"),
-    ("select meter from T where meter not in (select meter from DAYS where n > 20) group by meter", "would be changed"),
+    ("select meter from T where meter not in (select meter from DAYS where n > 20) group by meter", "executors cannot"),
     ("select meter from DAYS union all select meter from T where meter = 1", "it has a UNION"),
     ("explain select * from T", "which is of this process"),
 ];
@@ -67,7 +67,8 @@ fn lines(query: &str, text: &str) -> Vec<String> {
 fn answers_are_those_of_one_process_or_refused_by_name() {
     let clock = Instant::now();
     let project = Project::new("j", JOB);
-    (0..4).for_each(|file| project.write(&format!("in/{file:02}.csv"), readings(file, 9)));
+    // Halves: sums of floats depend on their order otherwise, here as there.
+    [0, 5].iter().for_each(|file| project.write(&format!("in/{file:02}.csv"), readings(*file, 9)));
     project.ok(&["run", "j", "--now", NOW]);
     let cluster = Cluster::of(&project, "data");
     let sql = |more: &[&str], query: &str| project.run(&[&["sql", "--output", "csv"], more, &["-c", query]].concat());
@@ -83,10 +84,11 @@ fn answers_are_those_of_one_process_or_refused_by_name() {
             wrong.push(format!("{query}:\n{}{}\n{}{}", here.stdout, here.stderr, there.stdout, there.stderr));
         }
     };
-    RUN.iter().for_each(|query| compare(query, true));
+    let joins = |query: &str| query.contains(" join ") || query.contains("(select max");
+    RUN.iter().for_each(|query| compare(query, !joins(query)));
     for file in ["records.slt", "cells.slt"] {
         // A slow machine compares fewer.
-        suite(file).iter().take_while(|_| clock.elapsed().as_secs() < 40).for_each(|query| compare(query, false));
+        suite(file).iter().take_while(|_| clock.elapsed().as_secs() < 25).for_each(|query| compare(query, false));
     }
     println!("{asked} queries, {} refused:\n{}", refused.len(), refused.join("\n"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

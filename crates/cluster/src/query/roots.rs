@@ -103,10 +103,7 @@ impl<S: ObjectStore> ObjectStore for ReadOnly<S> {
         self.0.get_opts(location, options).await
     }
 
-    fn delete_stream(
-        &self,
-        _: BoxStream<'static, StoreResult<Path>>,
-    ) -> BoxStream<'static, StoreResult<Path>> {
+    fn delete_stream(&self, _: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
         Box::pin(futures::stream::once(async { read_only() }))
     }
 

@@ -112,14 +112,16 @@ fn join_in_one_partition(plan: &Plan) -> Result<Option<Plan>> {
 /// `docs/datafusion-workarounds.md`): refuses a plan that the rule would change.
 fn keeps_its_parts(plan: &Plan, options: &ConfigOptions) -> Result<()> {
     let is_exchange = plan.is::<CoalescePartitionsExec>()
-        || plan.downcast_ref::<RepartitionExec>().is_some_and(|dealt| {
-            matches!(dealt.partitioning(), Partitioning::Hash(..))
-        });
+        || plan
+            .downcast_ref::<RepartitionExec>()
+            .is_some_and(|dealt| matches!(dealt.partitioning(), Partitioning::Hash(..)));
     for child in plan.children() {
         if is_exchange {
             let again = EnsureRequirements::new().optimize(Arc::clone(child), options)?;
             if shown(&again) != shown(child) {
-                return Err(refused("a part of its plan would be changed on the way: a limit or an order in a subquery"));
+                return Err(refused(
+                    "a part of its plan would be changed on the way: a limit or an order in a subquery",
+                ));
             }
         }
         keeps_its_parts(child, options)?;
@@ -187,6 +189,10 @@ impl Root {
             file.object_meta.location = rest.collect();
             Ok(file)
         };
-        config.file_groups.iter().map(|group| Ok(FileGroup::new(group.iter().map(moved).collect::<Result<_>>()?))).collect()
+        config
+            .file_groups
+            .iter()
+            .map(|group| Ok(FileGroup::new(group.iter().map(moved).collect::<Result<_>>()?)))
+            .collect()
     }
 }

@@ -91,7 +91,9 @@ impl DistributedScan {
     /// The scan in the store.
     fn open(&self) -> Result<SstSource> {
         let Some(store) = &self.store else {
-            return Err(DataFusionError::Execution("this process runs no scans: start `tidetable executor`".to_owned()));
+            return Err(DataFusionError::Execution(
+                "this process runs no scans: start `tidetable executor`".to_owned(),
+            ));
         };
         // Of a bucket it may go better the next time.
         let failed = |error| DataFusionError::IoError(std::io::Error::other(error));

@@ -4,9 +4,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tidetable_cluster::{
-    Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, run_executor, run_scheduler,
-};
+use tidetable_cluster::{Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, run_executor, run_scheduler};
 use tidetable_runner::run::machine;
 use tidetable_runner::units::{UnitCarrier, Worker};
 use tidetable_runner::{UlidIds, runtime};
