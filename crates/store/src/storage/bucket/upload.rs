@@ -159,7 +159,7 @@ impl BlobWriter for Upload {
             let (from, to) = (self.key.clone(), target);
             self.client.ask(|store| async move {
                 copy_over(store.as_ref(), &from, &to).await?;
-                store.delete(&from).await
+                remove(store.as_ref(), &from).await
             })
         });
         copied.map_err(|error| self.failed(error))
@@ -206,7 +206,7 @@ impl BlobWriter for ParkedObject {
         let to = self.client.key(path);
         let done = self.client.ask(|store| async move {
             copy_over(store.as_ref(), &from, &to).await?;
-            store.delete(&from).await
+            remove(store.as_ref(), &from).await
         });
         done.map_err(io_error("write", path))?;
         self.from = None;
@@ -218,7 +218,7 @@ impl Drop for ParkedObject {
     fn drop(&mut self) {
         if let Some(from) = self.from.take() {
             // If this fails, vacuum removes it.
-            let _ = self.client.ask(|store| async move { store.delete(&from).await });
+            let _ = self.client.ask(|store| async move { remove(store.as_ref(), &from).await });
         }
     }
 }
@@ -232,6 +232,14 @@ async fn copy_over(store: &dyn ObjectStore, from: &Key, to: &Key) -> Result<(), 
             store.copy_opts(from, to, CopyOptions { mode: CopyMode::Create, ..CopyOptions::default() }).await
         }
         done => done,
+    }
+}
+
+/// Deletes an object that may be gone: a delete that is repeated after a lost reply finds none, which Google says.
+async fn remove(store: &dyn ObjectStore, key: &Key) -> Result<(), Error> {
+    match store.delete(key).await {
+        Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
