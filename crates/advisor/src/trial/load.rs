@@ -37,7 +37,7 @@ pub struct TrialOptions {
 
 impl Default for TrialOptions {
     fn default() -> Self {
-        Self { sample: None, memory: 256 << 20, draws: Vec::new(), stop: Stop::default() }
+        Self { sample: None, memory: 640 << 20, draws: Vec::new(), stop: Stop::default() }
     }
 }
 
