@@ -4,8 +4,12 @@ use tidetable_runner::Project;
 
 /// The scheduler that `--on` or the project names; `None` for this process.
 pub fn scheduler_of(on: Option<&str>, project: &Project) -> Option<String> {
-    let on = on.or(project.cluster.as_deref()).filter(|on| !on.is_empty() && *on != "local");
-    on.map(str::to_owned)
+    elsewhere(on.or(project.cluster.as_deref())).map(str::to_owned)
+}
+
+/// The scheduler that `on` names; `None` for this process.
+pub fn elsewhere(on: Option<&str>) -> Option<&str> {
+    on.filter(|on| !on.is_empty() && *on != "local")
 }
 
 #[cfg(feature = "cluster")]

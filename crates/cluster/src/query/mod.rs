@@ -19,7 +19,7 @@ use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::{StreamExt, TryStreamExt};
 use tidetable_runner::units::root_key;
-use tidetable_sql::{Place, Session as Queries, SqlError};
+use tidetable_sql::{Place, Session as SqlSession, SqlError};
 use tonic::transport::Channel;
 
 use crate::MESSAGE;
@@ -58,7 +58,7 @@ impl ClusterQueries {
     /// # Errors
     /// [`ClusterError::Sql`]: a mistake of the query, or a query that only this process can run; nothing has run then. Otherwise
     /// what failed elsewhere.
-    pub async fn stream(&self, session: &Queries, query: &str) -> Result<SendableRecordBatchStream, ClusterError> {
+    pub async fn stream(&self, session: &SqlSession, query: &str) -> Result<SendableRecordBatchStream, ClusterError> {
         let place = self.session.place_of();
         let failed = |reason: String| ClusterError::Query { place: place.clone(), reason };
         let key = root_key(&self.root).map_err(|error| failed(error.to_string()))?;

@@ -23,11 +23,6 @@ pub(crate) fn job_settings(name: &str) -> Vec<(String, String)> {
         ("ballista.job.name", name),
         ("ballista.scheduler.max_partitions_per_task", "1"),
         ("ballista.planner.adaptive.enabled", "false"),
-        // Joins stay as they are planned.
-        ("ballista.optimizer.broadcast_join_threshold_bytes", "0"),
-        ("ballista.optimizer.broadcast_join_threshold_rows", "0"),
-        ("datafusion.optimizer.hash_join_single_partition_threshold", "0"),
-        ("datafusion.optimizer.hash_join_single_partition_threshold_rows", "0"),
         ("datafusion.optimizer.enable_round_robin_repartition", "false"),
         ("datafusion.optimizer.enable_dynamic_filter_pushdown", "false"),
     ];

@@ -18,8 +18,6 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
-use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
@@ -45,15 +43,13 @@ pub struct Place {
 }
 
 /// Settings under which each part of a plan is right by itself. Parts share no memory: so no filters that one part fills for
-/// another, no subquery whose value is handed over, and no build side of a join that several partitions look at.
+/// another, and no subquery whose value is handed over.
 pub(crate) fn settings(config: &SessionConfig) -> SessionConfig {
     let mut config = config.clone().with_target_partitions(PARTITIONS).with_round_robin_repartition(false);
     let options = config.options_mut();
     options.execution.parquet.schema_force_view_types = false;
     options.sql_parser.map_string_types_to_utf8view = false;
     let optimizer = &mut options.optimizer;
-    optimizer.hash_join_single_partition_threshold = 0;
-    optimizer.hash_join_single_partition_threshold_rows = 0;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_dynamic_filter_pushdown = false;
     optimizer.enable_topk_dynamic_filter_pushdown = false;
@@ -76,10 +72,7 @@ pub(crate) fn portable(plan: &Plan, place: &Place, store: &Store, options: &Conf
             reads |= is_of_root;
             return Ok(Transformed::yes(leaf));
         }
-        Ok(match join_in_one_partition(&plan)? {
-            Some(join) => Transformed::yes(join),
-            None => Transformed::no(plan),
-        })
+        Ok(Transformed::no(plan))
     };
     let plan = Arc::clone(plan).transform_up(moved).data()?;
     if !reads {
@@ -92,20 +85,6 @@ pub(crate) fn portable(plan: &Plan, place: &Place, store: &Store, options: &Conf
 
 fn refused(reason: impl Into<String>) -> datafusion::error::DataFusionError {
     external(SqlError::NotDistributed { reason: reason.into() })
-}
-
-/// Joins that keep notes of one side for all partitions of the other, with that other side in one partition.
-fn join_in_one_partition(plan: &Plan) -> Result<Option<Plan>> {
-    let collects = plan.is::<NestedLoopJoinExec>()
-        || plan.is::<CrossJoinExec>()
-        || plan.downcast_ref::<HashJoinExec>().is_some_and(|join| *join.partition_mode() == PartitionMode::CollectLeft);
-    let children = plan.children();
-    let [left, right] = children.as_slice() else { return Ok(None) };
-    if !collects || right.output_partitioning().partition_count() == 1 {
-        return Ok(None);
-    }
-    let whole: Plan = Arc::new(CoalescePartitionsExec::new(Arc::clone(right)));
-    replace_children_if_necessary(Arc::clone(plan), vec![Arc::clone(left), whole]).map(Some)
 }
 
 /// Ballista plans the part below each exchange again with a rule that moves limits wrongly (rows "Limits" of

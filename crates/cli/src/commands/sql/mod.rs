@@ -12,7 +12,7 @@ use std::io::{IsTerminal, Read};
 use tidetable_runner::{open_store, runtime};
 use tidetable_sql::{ExternalTables, statements};
 
-use super::cluster::Queries;
+use super::cluster::{Queries, elsewhere};
 use super::root::RootCheck;
 use super::{note_if_nothing_ran, project_of_store};
 use crate::args::{Global, Sql};
@@ -29,8 +29,7 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = open_store(&project)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
-    let elsewhere = args.on.as_deref().filter(|on| *on != "local");
-    let elsewhere = elsewhere.map(|on| Queries::new(on, &project.root)).transpose()?;
+    let elsewhere = elsewhere(args.on.as_deref()).map(|on| Queries::new(on, &project.root)).transpose()?;
     let output_options = OutputOptions {
         output: global.output,
         format_is_explicit: global.output_given,
