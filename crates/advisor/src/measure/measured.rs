@@ -159,7 +159,10 @@ impl Visitor for Counts<'_> {
             self.qualifier.extend_from_slice(cell.qualifier);
         }
         self.held += 1;
-        self.packer.as_mut().map_or(Ok(()), |packer| packer.add(cell))
+        if let Some(packer) = &mut self.packer {
+            packer.add(cell);
+        }
+        Ok(())
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<()> {

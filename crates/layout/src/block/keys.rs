@@ -220,6 +220,9 @@ impl Keys {
     /// These rows, which ascend, as keys of their own.
     pub fn select(&self, rows: impl Iterator<Item = usize>) -> Self {
         let mut out = Self::new(Arc::clone(&self.tail));
+        let count = rows.size_hint().0;
+        out.prefix_of.reserve(count);
+        out.tails.reserve(if self.tails.is_empty() { 0 } else { count });
         let mut last = None;
         for row in rows {
             let own = self.prefix_of[row];

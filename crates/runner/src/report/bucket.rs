@@ -20,45 +20,67 @@ pub struct BucketCheck {
 /// # Errors
 /// [`RunError::Unconditional`] if the bucket overwrites what it should not, or if it cannot be reached or written.
 pub fn check_bucket(blobs: &dyn Blobs, id: &str, clock: fn() -> i64) -> Result<BucketCheck, RunError> {
-    let path = format!("checks/{id}");
-    let tried = tried(blobs, &path, clock);
-    let removed = blobs.delete(&path);
-    let check = tried?;
+    let (new, changed) = (format!("checks/{id}-new"), format!("checks/{id}-changed"));
+    let (kept, ahead, removed) = std::thread::scope(|scope| {
+        // At a time: each reply of a bucket takes tens of milliseconds.
+        let kept = scope.spawn(|| (keeps(blobs, &new), blobs.delete(&new)));
+        let (ahead, removed) = (compares(blobs, &changed, clock), blobs.delete(&changed));
+        let (kept, removed_new) = kept.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (kept, ahead, removed.and(removed_new))
+    });
+    kept?;
+    let check = BucketCheck { ahead: ahead? };
     removed?;
     Ok(check)
 }
 
-fn tried(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<BucketCheck, RunError> {
-    let refuse = |what| Err(RunError::Unconditional { root: blobs.display(), what });
-    let read = || Ok::<_, RunError>(blobs.read_tagged(path)?.unwrap_or_default());
+/// Whether an object is created only if it is absent.
+fn keeps(blobs: &dyn Blobs, path: &str) -> Result<(), RunError> {
+    created(blobs, path)?;
+    if blobs.create_new(path, b"second")? || blobs.read(path)?.as_deref() != Some(b"first") {
+        return refused(blobs, "an object was overwritten that was to be created only if absent (If-None-Match)");
+    }
+    Ok(())
+}
+
+/// Whether an object is replaced only if it has not changed; returns how far the clock of the bucket is ahead.
+fn compares(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<Option<i64>, RunError> {
     let before = clock();
-    if !blobs.create_new(path, b"first")? {
-        return refuse("it refused to create a new object");
-    }
+    created(blobs, path)?;
     let after = clock();
-    let (bytes, first) = read()?;
+    let (bytes, first) = blobs.read_tagged(path)?.unwrap_or_default();
     if bytes != b"first".as_slice() {
-        return refuse("an object was not there after it was written");
+        return refused(blobs, "an object was not there after it was written");
     }
-    if blobs.create_new(path, b"second")? || read()?.0 != b"first".as_slice() {
-        return refuse("an object was overwritten that was to be created only if absent (If-None-Match)");
-    }
-    let Some(first) = first else { return refuse("its objects have no tags (ETag) to compare") };
+    let Some(first) = first else { return refused(blobs, "its objects have no tags (ETag) to compare") };
     let Some(second) = blobs.replace_if(path, b"second", &first)? else {
-        return refuse("it refused to replace an object that had not changed (If-Match)");
+        return refused(blobs, "it refused to replace an object that had not changed (If-Match)");
     };
-    if blobs.replace_if(path, b"third", &first)?.is_some() || read()?.0 != b"second".as_slice() || first == second {
-        return refuse("an object was overwritten that had changed (If-Match)");
+    let is_replaced = blobs.replace_if(path, b"third", &first)?.is_some();
+    let (bytes, found) = std::thread::scope(|scope| {
+        let found = scope.spawn(|| blobs.stat(path));
+        (blobs.read(path), found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    if is_replaced || bytes?.as_deref() != Some(b"second") || first == second {
+        return refused(blobs, "an object was overwritten that had changed (If-Match)");
     }
     // Its time is that of the second write, which came after both times of ours, or of the first.
-    let modified = blobs.stat(path)?.and_then(|found| found.modified);
+    let modified = found?.and_then(|found| found.modified);
     let now = clock();
     let ahead = |modified: i64| match modified {
         late if late > now => late - now,
         early if early < before.min(after) => early - before.min(after),
         _ => 0,
     };
-    Ok(BucketCheck { ahead: modified.map(ahead) })
+    Ok(modified.map(ahead))
+}
+
+fn created(blobs: &dyn Blobs, path: &str) -> Result<(), RunError> {
+    if blobs.create_new(path, b"first")? { Ok(()) } else { refused(blobs, "it refused to create a new object") }
+}
+
+fn refused<T>(blobs: &dyn Blobs, what: &'static str) -> Result<T, RunError> {
+    Err(RunError::Unconditional { root: blobs.display(), what })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What a run reads at its beginning. In a bucket it is asked for at a time: each reply takes as long as any other.
 
 use tidetable_record::{Failures, RunRecord, Seen};
-use tidetable_store::{Store, StoreError};
+use tidetable_store::Store;
 
+use super::RunError;
 use crate::job::Job;
 
 /// What was read.
@@ -14,19 +15,26 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Writes the first record of a run and reads what it needs. Of a `store` that follows its own commits, the newest
-    /// versions of the job's tables are known then.
+    /// Writes the first record of a run, if the root is `fit`, and reads what the run needs. Of a `store` that follows its
+    /// own commits, the newest versions of the job's tables are known then.
     ///
     /// # Errors
-    /// If the record cannot be written. What cannot be read is read again, and reported, when it is wanted.
-    pub(super) fn begin(store: &Store, job: &Job, record: &RunRecord) -> Result<Self, StoreError> {
+    /// If the root is not fit, or the record cannot be written. What cannot be read is read again, and reported, when it
+    /// is wanted.
+    pub(super) fn begin(
+        store: &Store,
+        job: &Job,
+        record: &RunRecord,
+        fit: impl FnOnce() -> Result<(), RunError> + Send,
+    ) -> Result<Self, RunError> {
         let blobs = store.blobs().as_ref();
         if blobs.bucket().is_none() {
+            fit()?;
             record.save(blobs)?;
             return Ok(Self { seen: Seen::load(blobs, &job.name), failures: None });
         }
         std::thread::scope(|scope| {
-            let saved = scope.spawn(|| record.save(blobs));
+            let saved = scope.spawn(|| fit().and_then(|()| Ok(record.save(blobs)?)));
             let failures = scope.spawn(|| Failures::load(blobs, &job.name));
             for table in &job.tables {
                 scope.spawn(move || store.table(&table.spec.name).latest());

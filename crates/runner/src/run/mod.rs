@@ -30,7 +30,7 @@ use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Failures, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::load::RejectedRow;
-use tidetable_store::{Ids, Store};
+use tidetable_store::{Blobs, Ids, Store};
 use ulid::Ulid;
 
 pub use checks::checker::check_queries;
@@ -272,24 +272,31 @@ fn begin(
     let runs = Runs::of(store.blobs().as_ref());
     let since = recent(&record.run).filter(|_| store.blobs().bucket().is_some());
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
-    match newest {
-        Some(newest) => record.run = name_after(&newest, &record.run),
-        // The first run of a root.
-        None if store.blobs().bucket().is_some() => {
-            if store.blobs().read(RESTORING)?.is_some() {
-                return Err(RunError::HalfRestored { root: project.root.clone() });
-            }
-            check_bucket(store.blobs().as_ref(), &record.run, options.clock)?;
-        }
-        None => {}
+    let is_first = newest.is_none();
+    if let Some(newest) = newest {
+        record.run = name_after(&newest, &record.run);
     }
     lock.tell(&record.run);
     let last = last.filter(|last| last.outcome.is_open());
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
     let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
     record.continues = last.map(|last| last.run);
-    let first = Ahead::begin(&store, job, record)?;
+    let blobs = store.blobs().as_ref();
+    let fit = || if is_first && blobs.bucket().is_some() { fit(project, blobs, record, options) } else { Ok(()) };
+    let first = Ahead::begin(&store, job, record, fit)?;
     Ok(Some(Begun { store, runtime, storage, first, after_killed }))
+}
+
+/// Whether a bucket without runs can be the root of `project`.
+fn fit(project: &Project, blobs: &dyn Blobs, record: &RunRecord, options: &RunOptions) -> Result<(), RunError> {
+    std::thread::scope(|scope| {
+        let restoring = scope.spawn(|| blobs.read(RESTORING));
+        let checked = check_bucket(blobs, &record.run, options.clock);
+        if restoring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?.is_some() {
+            return Err(RunError::HalfRestored { root: project.root.clone() });
+        }
+        checked.map(|_| ())
+    })
 }
 
 /// Records that a run ended by `error`.

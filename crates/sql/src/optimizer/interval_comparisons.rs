@@ -45,7 +45,7 @@ fn without_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
 }
 
 /// An interval of a fixed length in microseconds.
-fn micros(interval: &ScalarValue) -> Option<i64> {
+pub(crate) fn micros(interval: &ScalarValue) -> Option<i64> {
     let (days, micros) = match interval {
         ScalarValue::IntervalMonthDayNano(Some(interval))
             if interval.months == 0 && interval.nanoseconds % 1000 == 0 =>

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate_below_join;
 pub(crate) mod comparison_rule;
+pub(crate) mod fixed_intervals;
 pub(crate) mod group_top_k;
 pub(crate) mod interval_comparisons;
 pub(crate) mod key_order;
@@ -19,5 +20,7 @@ use datafusion::optimizer::OptimizerRule;
 pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = crate::workarounds::logical_rules();
     interval_comparisons::insert(&mut rules);
+    // After it: what is left is not compared with constants.
+    rules.push(Arc::new(fixed_intervals::FixedIntervals));
     rules
 }

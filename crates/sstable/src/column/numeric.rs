@@ -268,6 +268,11 @@ impl Numbers<'_> {
         let (mut out, mut bits, mut bytes) = (Vec::new(), BooleanBufferBuilder::new(records), Vec::new());
         self.source.pages(self.stream, self.range.clone(), |page| {
             let words = selector.read(&page.payload, (page.first, page.present), page.values.clone(), &mut out);
+            if bits.is_empty() {
+                // As many of each later page: a growing list would be moved.
+                let pages = records.div_ceil(page.values.len().max(1));
+                out.reserve(out.len() * pages.saturating_sub(1));
+            }
             bytes.clear();
             words.ok_or(page.corrupt("numbers"))?.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
             let Some(mask) = &page.mask else {

@@ -25,6 +25,9 @@ use crate::version::{Sst, Version, WindowState};
 /// All event times.
 pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
+/// Scan ranges whose first stripes a bucket is asked for while one is read: it may take less time to read than a reply to come.
+const RANGES_AHEAD: usize = 3;
+
 /// A version of a table. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -227,20 +230,21 @@ impl Snapshot {
         self.inner.next.note(ranges);
     }
 
-    /// Begins to fetch the first stripes of the announced range that follows `range`, if several files of it are merged:
-    /// then some are read before its first row.
+    /// Begins to fetch the first stripes of the announced ranges that follow `range`, of those of which several files are merged:
+    /// then some are read before their first row.
     fn announce_after(&self, range: &ScanRange) {
         if self.table().blobs().bucket().is_none() {
             return;
         }
-        let Some(next) = self.inner.next.after(range).filter(|next| next.ssts.len() > 1) else { return };
-        let wanted: HashSet<&str> = next.ssts.iter().map(String::as_str).collect();
-        for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
-            // Reading it reports an error.
-            let Ok(reader) = self.reader(sst) else { continue };
-            let stripes = reader.stripes_in(&next.keys.start, next.keys.end.as_deref());
-            if !stripes.is_empty() {
-                StripesAhead::default().before(stripes.start, stripes.end, &[], &reader);
+        for next in self.inner.next.after(range, RANGES_AHEAD).iter().filter(|next| next.ssts.len() > 1) {
+            let wanted: HashSet<&str> = next.ssts.iter().map(String::as_str).collect();
+            for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
+                // Reading it reports an error.
+                let Ok(reader) = self.reader(sst) else { continue };
+                let stripes = reader.stripes_in(&next.keys.start, next.keys.end.as_deref());
+                if !stripes.is_empty() {
+                    StripesAhead::default().before(stripes.start, stripes.end, &[], &reader);
+                }
             }
         }
     }

@@ -26,7 +26,7 @@ const PARTS_IN_FLIGHT: usize = 8;
 /// Small objects that are read at a time.
 pub(super) const READS: usize = 16;
 /// Reads of ranges that are sent at a time.
-const READS_IN_FLIGHT: usize = 16;
+const READS_IN_FLIGHT: usize = 32;
 
 /// Waits for another thread. On a worker of a runtime, the tasks that wait for that worker are handed to another first.
 pub(super) fn blocking<T>(wait: impl FnOnce() -> T) -> T {
