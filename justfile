@@ -238,9 +238,10 @@ prove-server: (_prove-server "server-model" "200" "500") (_prove-server "server-
 _prove-server PROOF SEEDS SIZE:
     cargo run --release --quiet --package tidetable-proof --bin prove -- "$1" --seeds "$2" --size "$3"
 
-# Kills of executors, of the scheduler and of the driver while runs go on: `just prove-cluster 100`.
-prove-cluster KILLS="100":
-    TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e --test e2e -- cluster::failures --nocapture
+# Kills of executors, of the scheduler and of the driver while runs go on, and seeds of faults that Ballista injects: `just prove-cluster 100 100`.
+prove-cluster KILLS="100" SEEDS="100":
+    TIDETABLE_KILLS="$1" cargo test --release --no-default-features --features {{ features }} --package e2e --test e2e -- cluster::failures --nocapture
+    TIDETABLE_SEEDS="$2" cargo test --release --package tidetable-cluster --test cluster -- chaos --nocapture
 
 # A bucket server for people: `just bucket-server --port 9000 --delay 30ms`; `just bucket-server --help` lists its options.
 bucket-server *ARGS:

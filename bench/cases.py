@@ -61,7 +61,7 @@ def all_cases(tools, args):
             Case(
                 "day" if form == "csv" else "day-parquet",
                 f"a day of 10,000,000 meters, {form}",
-                [(Tidetable(tools), given(METER, DAY_METERS * scale, 1, form))],
+                [(Tidetable(tools, "tidetable, 1 GiB", ["--memory", "1GiB"]), given(METER, DAY_METERS * scale, 1, form))],
                 optional=True,
             )
             for form in ("csv", "parquet")

@@ -29,6 +29,7 @@ mod export {
     mod changed_exports;
     mod parts;
     mod republishing;
+    pub mod sample_bytes;
     mod several_files;
     mod shared_scans;
 }
@@ -78,10 +79,12 @@ mod bucket {
 #[cfg(feature = "cluster")]
 mod cluster {
     mod failures;
+    mod in_a_bucket;
     mod queries;
     mod refusals;
     mod same_results;
     mod servers;
+    mod tls;
 }
 
 /// Layouts judged before a cluster exists.

@@ -424,7 +424,14 @@ impl CliError {
             #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
             Self::NotBuilt { .. } => 2,
             #[cfg(feature = "cluster")]
-            Self::Cluster(ClusterError::Address { .. }) => 2,
+            Self::Cluster(
+                ClusterError::Address { .. }
+                | ClusterError::InClear { .. }
+                | ClusterError::HalfIdentity { .. }
+                | ClusterError::NoCertificate { .. }
+                | ClusterError::ExecutorTimeout { .. }
+                | ClusterError::Heartbeat,
+            ) => 2,
             #[cfg(feature = "cluster")]
             Self::Cluster(ClusterError::Run(error)) => error.exit_code(),
             Self::Run(error) => error.exit_code(),

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tidetable_cluster::{Ballista, ExecutorOptions, run_executor, run_scheduler};
+use tidetable_cluster::{Ballista, ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
 use tidetable_runner::units::{Unit, UnitCarrier, Worker};
 use tidetable_runner::{Project, Stop, runtime};
 
@@ -23,8 +23,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (servers, queries) = (runtime()?, runtime()?);
     let (told, heard) = std::sync::mpsc::channel();
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    let (executor_timeout, tls) = (Duration::from_secs(40), TlsFiles::default());
+    let options = SchedulerOptions { bind, host: None, executor_timeout, tls };
     servers.spawn(async move {
-        run_scheduler(bind, None, move |address| {
+        run_scheduler(options, move |address| {
             let _ = told.send(address);
         })
         .await
@@ -40,13 +42,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             bind: bind.ip(),
             host: None,
             ports: (0, 0),
+            heartbeat: Duration::from_secs(5),
+            tls: TlsFiles::default(),
             work_dir: dir.path().join(&name),
             name,
         };
         servers.spawn(run_executor(options, Arc::new(worker)));
     }
     let root = Project::find(dir.path())?.root;
-    let ballista = Ballista::new(&address, "units")?;
+    let ballista = Ballista::new(&address, &TlsFiles::default(), "units")?;
     let stop = Stop::default();
     let carry = |units: &[Unit]| ballista.carry(units, &stop, &|_, _| true, &|_| {});
     // Until the executors are connected.

@@ -1,34 +1,46 @@
 //! Brings the units of a run to a Ballista scheduler.
 
-use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tidetable_runner::Stop;
 use tidetable_runner::units::{Answer, Carried, CarryError, Unit, UnitCarrier, build};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::address::host_and_port;
+use crate::connect::SchedulerLink;
 use crate::error::ClusterError;
 use crate::jobs::Call;
 use crate::session::{Chaos, Session};
+use crate::tls::files::TlsFiles;
+
+/// How long the next answer is waited for.
+const TIMEOUT: Duration = Duration::from_secs(12 * 3600);
 
 /// A scheduler that units are sent to.
 #[derive(Debug)]
 pub struct Ballista {
     session: Session,
+    timeout: Duration,
     runtime: Runtime,
 }
 
 impl Ballista {
-    /// The scheduler at `address`, `ballista://HOST:PORT`, for the run `session`. Nothing is connected yet.
+    /// The scheduler at `address`, `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`, for the run `session`. Nothing is
+    /// connected yet.
     ///
     /// # Errors
-    /// [`ClusterError::Address`], or if threads cannot be started.
-    pub fn new(address: &str, session: &str) -> Result<Self, ClusterError> {
-        let (host, port) = host_and_port(address)?;
+    /// [`ClusterError::Address`], files of TLS that cannot be used, or if threads cannot be started.
+    pub fn new(address: &str, tls: &TlsFiles, session: &str) -> Result<Self, ClusterError> {
+        let link = SchedulerLink::new(address, tls)?;
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("cluster").enable_all().build();
         let runtime = runtime.map_err(|source| ClusterError::Listen { address: address.to_owned(), source })?;
-        let session = Session { host, port, name: session.to_owned(), next: AtomicU64::new(0), chaos: None };
-        Ok(Self { session, runtime })
+        Ok(Self { session: Session::new(link, session), timeout: TIMEOUT, runtime })
+    }
+
+    /// The same with another limit than twelve hours for the wait for the next answer.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
     }
 
     /// The same with faults.
@@ -54,7 +66,7 @@ impl UnitCarrier for Ballista {
         let build = build().map_err(|error| refused(error.to_string()))?;
         let encoded = units.iter().map(|unit| unit.encode(build)).collect::<Result<Vec<_>, _>>();
         let encoded = encoded.map_err(|error| refused(error.to_string()))?;
-        let call = Call { session: &self.session, units: &encoded, stop, take, note };
+        let call = Call { session: &self.session, timeout: self.timeout, units: &encoded, stop, take, note };
         match self.runtime.block_on(call.run()) {
             // The caller has enough.
             Err(CarryError::Stopped { signal: 0 }) => Ok(Carried::default()),

@@ -1,34 +1,40 @@
 //! The executor: Ballista's, with a worker that runs units.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use ballista_core::RuntimeProducer;
 use ballista_core::error::BallistaError;
+use ballista_core::extension::SessionConfigExt;
 use ballista_core::registry::BallistaFunctionRegistry;
+use ballista_core::{ConfigProducer, RuntimeProducer};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionConfig;
 use tidetable_runner::RunError;
 use tidetable_runner::units::{Worker, root_key};
 
-use crate::address::host_and_port;
 use crate::codec::PlanCodec;
+use crate::connect::SchedulerLink;
 use crate::error::ClusterError;
 use crate::query::roots::RootStores;
 use crate::query::settings::function_state;
+use crate::tls::config::Tls;
+use crate::tls::executor::SecureServer;
+use crate::tls::files::TlsFiles;
 
-/// Seconds between two heartbeats.
-const HEARTBEAT: u64 = 5;
-/// Seconds for which a scheduler is waited for at the start.
-const CONNECT: u16 = 60;
+/// How long a scheduler is waited for at the start, and the time between two attempts.
+const CONNECT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(500));
+/// How long a request to the scheduler may take.
+const REQUEST: Duration = Duration::from_secs(20);
 /// Seconds after which answers that nobody fetched are removed, and between two looks for them.
 const ANSWERS: (u64, u64) = (3600, 300);
 
 /// Options of an executor.
 #[derive(Debug, Clone)]
 pub struct ExecutorOptions {
-    /// The scheduler, `ballista://HOST:PORT`.
+    /// The scheduler, `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`.
     pub scheduler: String,
     /// Units at a time.
     pub slots: usize,
@@ -36,8 +42,12 @@ pub struct ExecutorOptions {
     pub bind: IpAddr,
     /// The name under which they reach it; the address if `None`.
     pub host: Option<String>,
-    /// Ports for answers and for the scheduler; 0 for any.
+    /// Ports for answers and for the scheduler; 0 for any. With TLS both use the first, and the second is for this machine.
     pub ports: (u16, u16),
+    /// Time between two heartbeats.
+    pub heartbeat: Duration,
+    /// Certificates for TLS; none for connections in clear.
+    pub tls: TlsFiles,
     /// Where answers wait to be fetched.
     pub work_dir: PathBuf,
     /// Its name.
@@ -49,11 +59,32 @@ pub struct ExecutorOptions {
 /// # Errors
 /// [`ClusterError`].
 pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Result<(), ClusterError> {
-    let (scheduler_host, scheduler_port) = host_and_port(&options.scheduler)?;
+    if options.heartbeat < Duration::from_secs(1) {
+        return Err(ClusterError::Heartbeat);
+    }
+    let link = SchedulerLink::new(&options.scheduler, &options.tls)?;
+    if link.tls().is_some_and(|tls| tls.server().is_none()) {
+        return Err(ClusterError::NoCertificate { role: "an executor" });
+    }
+    wait_for(&link).await?;
+    let (scheduler_host, scheduler_port) = link.host_and_port();
     let work_dir = options.work_dir.display().to_string();
     std::fs::create_dir_all(&options.work_dir)
         .map_err(|source| ClusterError::WorkDirectory { directory: work_dir.clone(), source })?;
-    let (port, grpc_port) = ports(options.bind, options.ports)?;
+    let tls = link.tls().map(Arc::as_ref);
+    // Ballista's server of work speaks in clear, and with TLS on loopback only.
+    let inner = if tls.is_some() { Ipv4Addr::LOCALHOST.into() } else { options.bind };
+    // Both are held until both are known.
+    let ((rows, port), (work, grpc_port)) = (listen(options.bind, options.ports.0)?, listen(inner, options.ports.1)?);
+    // An executor tells the scheduler its ports before Ballista listens there.
+    drop(work);
+    let secure = match tls {
+        Some(tls) => Some(SecureServer::start(rows, grpc_port, work_dir.clone(), tls)?),
+        None => {
+            drop(rows);
+            None
+        }
+    };
     let key = root_key(worker.root()).map_err(|error| Box::new(RunError::Build(error)))?;
     let functions = function_state(None).map_err(|error| ClusterError::Ballista {
         role: "the executor",
@@ -61,28 +92,31 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     })?;
     let config = ExecutorProcessConfig {
         executor_id: options.name,
-        bind_host: options.bind.to_string(),
+        bind_host: inner.to_string(),
         external_host: Some(options.host.unwrap_or_else(|| options.bind.to_string())),
         port,
         grpc_port,
-        scheduler_host,
+        scheduler_host: scheduler_host.to_owned(),
         scheduler_port,
-        scheduler_connect_timeout_seconds: CONNECT,
+        scheduler_connect_timeout_seconds: u16::try_from(CONNECT.0.as_secs()).unwrap_or(u16::MAX),
         vcores: options.slots.max(1),
         work_dir: Some(work_dir),
         job_data_ttl_seconds: ANSWERS.0,
         job_data_clean_up_interval_seconds: ANSWERS.1,
-        executor_heartbeat_interval_seconds: HEARTBEAT,
+        executor_heartbeat_interval_seconds: options.heartbeat.as_secs(),
         // Units have a budget of their own.
         memory_pool_size: Some(0),
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&functions))),
         override_runtime_producer: Some(runtime_of(Arc::clone(&worker), key)),
         override_physical_codec: Some(Arc::new(PlanCodec::new(Some(worker)))),
+        override_create_grpc_client_endpoint: tls.map(|tls| tls.hook(Some(REQUEST))),
+        override_config_producer: tls.map(fetches),
+        override_arrow_flight_service: secure.as_ref().map(SecureServer::hook),
         ..ExecutorProcessConfig::default()
     };
-    start_executor_process(Arc::new(config))
-        .await
-        .map_err(|source| ClusterError::Ballista { role: "the executor", source: Box::new(source) })
+    let ended = start_executor_process(Arc::new(config)).await;
+    drop(secure);
+    ended.map_err(|source| ClusterError::Ballista { role: "the executor", source: Box::new(source) })
 }
 
 /// Makes what queries run with: they read the root, and nothing else.
@@ -93,14 +127,36 @@ fn runtime_of(worker: Arc<Worker>, key: String) -> RuntimeProducer {
     })
 }
 
-/// Two ports: those that are given, or free ones, because an executor tells the scheduler its ports before it listens.
-fn ports(bind: IpAddr, given: (u16, u16)) -> Result<(u16, u16), ClusterError> {
-    let free = |port: u16| {
-        let address = SocketAddr::new(bind, port);
-        let listener = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
-        listener.map_err(|source| ClusterError::Listen { address: address.to_string(), source })
-    };
-    // Both are held until both are known.
-    let (first, second) = (free(given.0)?, free(given.1)?);
-    Ok((first.0, second.0))
+/// The settings of tasks that fetch rows of other executors by TLS.
+fn fetches(tls: &Tls) -> ConfigProducer {
+    let hook = tls.hook(None);
+    Arc::new(move || {
+        SessionConfig::new_with_ballista().with_ballista_override_create_grpc_client_endpoint(Arc::clone(&hook))
+    })
+}
+
+/// Waits until the scheduler answers, or says why it never will.
+async fn wait_for(link: &SchedulerLink) -> Result<(), ClusterError> {
+    let (limit, pause) = CONNECT;
+    let begun = Instant::now();
+    loop {
+        match link.connect().await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.lasts || begun.elapsed() >= limit => {
+                return Err(ClusterError::Unreachable { place: link.place(), reason: error.reason });
+            }
+            Err(error) => {
+                tracing::debug!(reason = error.reason, "the scheduler is not there yet");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Listens on a port, or on one that is free if it is 0.
+fn listen(bind: IpAddr, port: u16) -> Result<(TcpListener, u16), ClusterError> {
+    let address = SocketAddr::new(bind, port);
+    let listener = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    let (port, listener) = listener.map_err(|source| ClusterError::Listen { address: address.to_string(), source })?;
+    Ok((listener, port))
 }

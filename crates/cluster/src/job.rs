@@ -23,6 +23,7 @@ use tonic::{Code, Request};
 use crate::MESSAGE;
 use crate::codec::PlanCodec;
 use crate::exec::{UnitExec, row, rows, schema};
+use crate::tls::config::Tls;
 
 /// Answers fetched at the same time.
 const FETCHES: usize = 8;
@@ -35,6 +36,8 @@ pub(crate) struct Job<'a> {
     pub(crate) session: &'a str,
     pub(crate) operation: String,
     pub(crate) settings: Vec<(String, String)>,
+    /// TLS to the executors that have the answers.
+    pub(crate) tls: Option<&'a Arc<Tls>>,
 }
 
 /// Why a job did not bring all its answers.
@@ -58,7 +61,8 @@ impl Job<'_> {
         take: &(dyn Fn(usize, Answer) + Sync),
     ) -> Result<(), JobError> {
         let plan = plan(units).map_err(|error| JobError::Refused(error.to_string()))?;
-        fetch_all(self.finish(plan, named).await?, take).await
+        let tls = self.tls;
+        fetch_all(self.finish(plan, named).await?, tls, take).await
     }
 
     /// Sends a plan, and waits until it is done.
@@ -115,9 +119,13 @@ fn refusal(status: tonic::Status) -> JobError {
 }
 
 /// Fetches all answers of a job, also if some are lost.
-async fn fetch_all(done: SuccessfulJob, take: &(dyn Fn(usize, Answer) + Sync)) -> Result<(), JobError> {
+async fn fetch_all(
+    done: SuccessfulJob,
+    tls: Option<&Arc<Tls>>,
+    take: &(dyn Fn(usize, Answer) + Sync),
+) -> Result<(), JobError> {
     let fetches = done.partition_location.into_iter().map(|location| async move {
-        for (unit, bytes) in fetch(location).await? {
+        for (unit, bytes) in fetch(location, tls).await? {
             let answer = Answer::decode(&bytes).map_err(|error| JobError::Lost(error.to_string()))?;
             take(unit as usize, answer);
         }
@@ -128,9 +136,9 @@ async fn fetch_all(done: SuccessfulJob, take: &(dyn Fn(usize, Answer) + Sync)) -
 }
 
 /// The answers of a partition, from the executor that has them.
-async fn fetch(location: PartitionLocation) -> Result<Vec<(u32, Vec<u8>)>, JobError> {
+async fn fetch(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<Vec<(u32, Vec<u8>)>, JobError> {
     let lost = |error: DataFusionError| JobError::Lost(error.to_string());
-    let batches: Vec<_> = stream_of(location).await?.try_collect().await.map_err(lost)?;
+    let batches: Vec<_> = stream_of(location, tls).await?.try_collect().await.map_err(lost)?;
     let mut found = Vec::new();
     for batch in &batches {
         found.extend(rows(batch).map_err(lost)?);
@@ -139,7 +147,10 @@ async fn fetch(location: PartitionLocation) -> Result<Vec<(u32, Vec<u8>)>, JobEr
 }
 
 /// The rows of a partition, from the executor that has them.
-pub(crate) async fn stream_of(location: PartitionLocation) -> Result<SendableRecordBatchStream, JobError> {
+pub(crate) async fn stream_of(
+    location: PartitionLocation,
+    tls: Option<&Arc<Tls>>,
+) -> Result<SendableRecordBatchStream, JobError> {
     let layout = location.layout();
     let lost = |reason: String| JobError::Lost(reason);
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
@@ -148,9 +159,10 @@ pub(crate) async fn stream_of(location: PartitionLocation) -> Result<SendableRec
     let (host, port) = (executor.host.as_str(), u16::try_from(executor.port).unwrap_or_default());
     let gone = |error: String| lost(format!("executor {} at {host}:{port}: {error}", executor.id));
     let (times, wait) = CONNECTS;
-    let mut client = BallistaClient::try_new(host, port, MESSAGE, false, None, times, wait, 0, 0)
-        .await
-        .map_err(|error| gone(error.to_string()))?;
+    let mut client =
+        BallistaClient::try_new(host, port, MESSAGE, false, tls.map(|tls| tls.fetches()), times, wait, 0, 0)
+            .await
+            .map_err(|error| gone(error.to_string()))?;
     client
         .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, host, port, true)
         .await

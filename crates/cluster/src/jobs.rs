@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
@@ -14,9 +14,8 @@ use tidetable_runner::units::{Answer, Carried, CarryError};
 use tonic::transport::Channel;
 
 use crate::attempts::{Missing, TIMES, jobs, wait_before};
-use crate::connect::{CONNECT, connect};
+use crate::connect::CONNECT;
 use crate::job::{Job, JobError, cancel};
-use crate::ready::has_executors;
 use crate::session::Session;
 
 /// How often a request to stop is looked for.
@@ -29,6 +28,8 @@ const FORSAKEN: Duration = Duration::from_secs(120);
 /// A call of a carrier.
 pub(crate) struct Call<'a> {
     pub(crate) session: &'a Session,
+    /// How long the next answer is waited for.
+    pub(crate) timeout: Duration,
     /// Encoded units.
     pub(crate) units: &'a [Vec<u8>],
     pub(crate) stop: &'a Stop,
@@ -62,8 +63,17 @@ impl Call<'_> {
             enough: false,
             heard: Instant::now(),
         });
-        // The first connection fails at once: a wrong address is no failure to be waited out.
-        let client = RefCell::new(Some(self.connect().await?));
+        // The first connection of a run fails at once: a wrong address is no failure to be waited out. Later the scheduler may be
+        // on its way back.
+        let client = match self.connect().await {
+            Ok(client) => {
+                self.session.reached.store(true, Ordering::Relaxed);
+                Some(client)
+            }
+            Err(error) if !self.session.reached.load(Ordering::Relaxed) => return Err(error),
+            Err(_) => None,
+        };
+        let client = RefCell::new(client);
         let ended = tokio::select! {
             ended = self.all(&shared, &client) => ended,
             signal = self.stopped(&shared) => Err(signal),
@@ -163,9 +173,8 @@ impl Call<'_> {
     }
 
     async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
-        let (host, port) = self.session.address();
-        let unreachable = |reason| CarryError::Unreachable { place: self.session.place_of(), reason };
-        connect(host, port).await.map_err(unreachable)
+        let connected = self.session.link.connect().await;
+        connected.map_err(|error| CarryError::Unreachable { place: self.session.place_of(), reason: error.reason })
     }
 
     /// Waits for a request to stop, or until the caller has enough.
@@ -182,13 +191,20 @@ impl Call<'_> {
         }
     }
 
-    /// Waits until no executor was connected for long.
+    /// Waits until no executor was connected for long, or none has answered for longer than the run waits.
     async fn forsaken(&self, shared: &Mutex<Shared>) -> CarryError {
-        let (host, port) = self.session.address();
         let mut without: Option<Instant> = None;
         loop {
-            tokio::time::sleep(QUIET).await;
-            if lock(shared).heard.elapsed() < QUIET || has_executors(host, port).await != Some(false) {
+            tokio::time::sleep(QUIET.min(self.timeout)).await;
+            let quiet = lock(shared).heard.elapsed();
+            if quiet >= self.timeout {
+                let reason = format!(
+                    "no executor has answered for {} s: see what they do, or raise `timeout` of `[cluster]` in tidetable.toml",
+                    quiet.as_secs()
+                );
+                return CarryError::Refused { place: self.session.place_of(), reason };
+            }
+            if quiet < QUIET || self.session.link.has_executors().await != Some(false) {
                 without = None;
                 continue;
             }

@@ -8,7 +8,7 @@
 //! | `query` | queries: their plans, scans and the files that they may read |
 //! | `scheduler`, `executor` | the two servers |
 //! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |
-//! | `ready` | whether executors are connected |
+//! | `tls` | certificates, and the servers with TLS |
 //!
 //! Ballista plans nothing here: a job of units is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
 //! runs the units by a [`Worker`](tidetable_runner::units::Worker) of its own project; a scheduler cannot run them.
@@ -24,17 +24,18 @@ mod executor;
 mod job;
 mod jobs;
 mod query;
-mod ready;
 mod scheduler;
 mod session;
+mod tls;
 
-pub use address::SCHEME;
+pub use address::{SCHEME, TLS_SCHEME};
 pub use carrier::Ballista;
 pub use error::ClusterError;
 pub use executor::{ExecutorOptions, run_executor};
 pub use query::ClusterQueries;
-pub use scheduler::run_scheduler;
+pub use scheduler::{SchedulerOptions, run_scheduler};
 pub use session::Chaos;
+pub use tls::files::TlsFiles;
 
 /// The largest message between the processes, bytes.
 pub(crate) const MESSAGE: usize = 16 << 20;

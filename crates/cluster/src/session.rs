@@ -1,11 +1,11 @@
-//! A session with a scheduler: its address, and the settings of its jobs.
+//! A session with a scheduler: how it is reached, and the settings of its jobs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use tonic::transport::Channel;
 
-use crate::address::SCHEME;
+use crate::connect::SchedulerLink;
 use crate::job::Job;
 
 /// Jobs at the same time.
@@ -14,12 +14,13 @@ const JOBS_AT_A_TIME: usize = 64;
 /// A session; one for a whole run.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(crate) link: SchedulerLink,
     pub(crate) name: String,
     /// Number of jobs so far.
     pub(crate) next: AtomicU64,
     pub(crate) chaos: Option<Chaos>,
+    /// Whether the scheduler was ever reached.
+    pub(crate) reached: AtomicBool,
 }
 
 /// Faults that Ballista injects into units, for tests: each fails with `probability`, drawn from `seed`.
@@ -32,12 +33,13 @@ pub struct Chaos {
 }
 
 impl Session {
-    pub(crate) fn address(&self) -> (&str, u16) {
-        (&self.host, self.port)
+    /// A session by `link`, for a run or for queries.
+    pub(crate) fn new(link: SchedulerLink, name: &str) -> Self {
+        Self { link, name: name.to_owned(), next: AtomicU64::new(0), chaos: None, reached: AtomicBool::new(false) }
     }
 
     pub(crate) fn place_of(&self) -> String {
-        format!("{SCHEME}{}:{}", self.host, self.port)
+        self.link.place()
     }
 
     pub(crate) fn jobs_at_a_time(&self) -> usize {
@@ -65,6 +67,6 @@ impl Session {
             ]);
         }
         let operation = format!("{}-{serial}", self.name);
-        Job { client, session: &self.name, operation, settings }
+        Job { client, session: &self.name, operation, settings, tls: self.link.tls() }
     }
 }

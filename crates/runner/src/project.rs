@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
 use crate::job::{
-    CacheSettings, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting, nearest,
-    read_cluster, read_root,
+    CacheSettings, Cluster, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting,
+    nearest, read_cluster, read_root,
 };
 
 /// The file that marks the project directory.
@@ -24,8 +24,8 @@ pub struct Project {
     pub lease: Option<Duration>,
     /// The cache of a root in a bucket.
     pub cache: CacheSettings,
-    /// The scheduler that runs send their work to; `None` for runs in their own process.
-    pub cluster: Option<String>,
+    /// Other machines, which do the work of runs.
+    pub cluster: Cluster,
     /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
 }
@@ -68,7 +68,7 @@ impl Project {
     pub fn of_store(start: &Path, root: &str) -> Self {
         let (dir, start) = (start.to_owned(), start.to_owned());
         let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
-        let bare = Self { dir, root: empty, storage, lease: None, cache, cluster: None, start };
+        let bare = Self { dir, root: empty, storage, lease: None, cache, cluster: Cluster::default(), start };
         bare.with_root(Some(root), None)
     }
 
@@ -238,6 +238,11 @@ mod tests {
             "cluster = { url = \"\" }",
             "cluster = { url = \"http://a:1\" }",
             "cluster = { place = \"x\" }",
+            "cluster = { url = \"ballista+tls://\" }",
+            "cluster = { cert = \"x.pem\" }",
+            "cluster = { key = \"x.pem\" }",
+            "cluster = { ca = \"\" }",
+            "cluster = { timeout = \"1d\" }",
         ] {
             fs::write(dir.path().join(MARK), wrong).unwrap();
             let Err(ProjectError::File(error)) = Project::find(dir.path()) else { panic!("{wrong}") };

@@ -1,51 +1,11 @@
 //! A run on two executors publishes the same bytes and holds the same rows as one in a single process.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use super::servers::Cluster;
-use crate::harness::{Project, repository};
-
-pub const NOW: &str = "2026-01-15T06:00:00Z";
-
-/// Copies a directory.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-/// The jobs of the repository and their data.
-fn samples() -> Project {
-    let project = Project::empty();
-    for folder in ["jobs", "sample-data"] {
-        copy(&repository().join(folder), &project.path(folder));
-    }
-    project
-}
-
-/// Published files by part and place: names of several contain the run.
-pub fn published(project: &Project, root: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
-    let mut parts: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
-    for (name, bytes) in project.files(&format!("{root}/exports")) {
-        let name = name.strip_prefix(&format!("{root}/exports/")).unwrap().to_owned();
-        // Lists and logs name the run.
-        if name.contains("/part-") {
-            let (part, _) = name.rsplit_once('/').unwrap();
-            parts.entry(part.to_owned()).or_default().push(bytes);
-        }
-        assert!(!name.contains(".tmp-"), "{name} was left behind");
-    }
-    parts
-}
+pub use crate::export::sample_bytes::NOW;
+use crate::export::sample_bytes::{assert_pinned, published, samples};
+use crate::harness::Project;
 
 /// The cells of a table, sorted.
 pub fn cells(project: &Project, root: &str, table: &str) -> Vec<String> {
@@ -82,6 +42,8 @@ pub fn assert_same(project: &Project, one: &str, other: &str) {
 fn all_sample_jobs_give_the_same_bytes() {
     let project = samples();
     project.ok(&["run", "--all", "--root", "local", "--now", NOW]);
+    // Those of a build without this feature, too.
+    assert_pinned(&project, "local");
     let cluster = Cluster::of(&project, "far");
     project.ok(&["run", "--all", "--root", "far", "--now", NOW, "--on", &cluster.address]);
     assert_same(&project, "local", "far");

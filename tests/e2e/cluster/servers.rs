@@ -15,6 +15,25 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts a command.
+    pub fn start(mut command: Command) -> Self {
+        Self { child: command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap() }
+    }
+
+    /// Starts a scheduler; its address.
+    pub fn announced(mut command: Command) -> (Self, String) {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        (Self { child }, address.trim().to_owned())
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
     /// Kills it as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
@@ -38,27 +57,32 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a scheduler, and two executors of `project` in `root` that are called `one` and `two`.
     pub fn of(project: &Project, root: &str) -> Self {
-        let (scheduler, address) = scheduler(project, "127.0.0.1:0");
-        let executors = ["one", "two"].map(|name| executor(project, &address, root, name)).into();
-        Self { address, scheduler, executors }
+        Self::by(&|args| project.command(args), root, &[], &[])
+    }
+
+    /// The same with commands that are made otherwise, and more arguments of the scheduler and the executors.
+    pub fn by(command: &dyn Fn(&[&str]) -> Command, root: &str, scheduler: &[&str], executor: &[&str]) -> Self {
+        let (scheduler, address) =
+            Server::announced(command(&[&["scheduler", "--bind", "127.0.0.1:0"], scheduler].concat()));
+        let executors = ["one", "two"]
+            .map(|name| Server::start(command(&[&executor_args(&address, root, name)[..], executor].concat())));
+        Self { address, scheduler, executors: executors.into() }
     }
 }
 
 /// Starts a scheduler; its address.
 pub fn scheduler(project: &Project, bind: &str) -> (Server, String) {
-    let mut command = project.command(&["scheduler", "--bind", bind]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut address = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-    (Server { child }, address.trim().to_owned())
+    Server::announced(project.command(&["scheduler", "--bind", bind]))
 }
 
 /// Starts an executor.
 pub fn executor(project: &Project, scheduler: &str, root: &str, name: &str) -> Server {
-    let args = ["executor", "--scheduler", scheduler, "--root", root, "--slots", "1", "--name", name, "--quiet"];
-    let mut command: Command = project.command(&args);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    Server { child }
+    Server::start(project.command(&executor_args(scheduler, root, name)))
+}
+
+/// The command line of an executor.
+pub fn executor_args<'a>(scheduler: &'a str, root: &'a str, name: &'a str) -> [&'a str; 10] {
+    ["executor", "--scheduler", scheduler, "--root", root, "--slots", "1", "--name", name, "--quiet"]
 }
 
 /// Waits for a process; kills it after [`LIMIT`].

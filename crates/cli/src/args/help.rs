@@ -270,7 +270,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "scheduler",
         [
             ("tidetable scheduler", "for executors and runs of this machine"),
-            ("tidetable scheduler --bind 10.0.0.5:50050", "for those of a network, which is trusted"),
+            (
+                "tidetable scheduler --bind 10.0.0.5:50050 --tls-cert this.pem --tls-key this.key --tls-ca cluster.pem",
+                "for those of a network that have a certificate of cluster.pem",
+            ),
         ],
     ),
     (

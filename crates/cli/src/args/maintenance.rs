@@ -72,8 +72,8 @@ pub struct Compact {
     /// Only show what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, or `local` for this process [default:
-    /// `url` of `cluster` in tidetable.toml, or `local`]
+    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
+    /// this process [default: `url` of `cluster` in tidetable.toml, or `local`]
     #[arg(long, value_name = "URL")]
     pub on: Option<String>,
 }
@@ -239,12 +239,20 @@ pub struct Scheduler {
     /// Name or address under which executors reach it [default: the address of --bind]
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
+    /// Time without a heartbeat after which an executor counts as lost, and its work is given to others; several times
+    /// --heartbeat of the executors
+    #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = parse_age)]
+    pub executor_timeout: i64,
+    /// Certificates for TLS
+    #[command(flatten)]
+    pub tls: Certificates,
 }
 
 /// `tidetable executor`
 #[derive(Debug, Args)]
 pub struct Executor {
-    /// The scheduler, ballista://HOST:PORT [default: `url` of `cluster` in tidetable.toml]
+    /// The scheduler, ballista://HOST:PORT, or ballista+tls://HOST:PORT with TLS [default: `url` of `cluster` in
+    /// tidetable.toml]
     #[arg(long, value_name = "URL")]
     pub scheduler: Option<String>,
     /// Units of work at the same time [default: one for each core]
@@ -259,7 +267,7 @@ pub struct Executor {
     /// Port for runs, which fetch answers there [default: any that is free]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// Port for the scheduler [default: any that is free]
+    /// Port for the scheduler; with TLS it uses --port, and this one is for this machine [default: any that is free]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub scheduler_port: u16,
     /// Name in records and logs [default: the name of the machine and a number]
@@ -271,4 +279,27 @@ pub struct Executor {
     /// Approximate memory budget of a unit of work, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
+    /// Time between two heartbeats, by which the scheduler knows that it lives
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_age)]
+    pub heartbeat: i64,
+    /// Certificates for TLS
+    #[command(flatten)]
+    pub tls: Certificates,
+}
+
+/// Files in PEM.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub struct Certificates {
+    /// File with the certificate of this server in PEM, with those up to its authority: connections to it are encrypted then.
+    /// An executor has those of `cluster` in tidetable.toml, unless one of these options is given
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// File with its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// File with the certificates of the authority that the other processes' certificates are from; then every client needs one,
+    /// too [default: those that the system trusts, and clients need none]
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
 }

@@ -27,8 +27,8 @@ pub struct Sql {
     /// temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Have the executors of a scheduler, ballista://HOST:PORT, run the queries; one that they cannot run is refused. Only
-    /// this option does so: `url` of `cluster` in tidetable.toml is for runs [default: this process]
+    /// Have the executors of a scheduler, ballista://HOST:PORT or ballista+tls://HOST:PORT, run the queries; one that they
+    /// cannot run is refused. Only this option does so: `url` of `cluster` in tidetable.toml is for runs [default: this process]
     #[arg(long, value_name = "URL", conflicts_with = "memory")]
     pub on: Option<String>,
     /// Write the rows to this file, in the format of --output or of the ending of its name; an existing file is

@@ -4,7 +4,6 @@ pub(crate) mod roots;
 pub(crate) mod scans;
 pub(crate) mod settings;
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ballista_core::serde::protobuf::PartitionLocation;
@@ -23,15 +22,15 @@ use tidetable_sql::{Place, Session as SqlSession, SqlError};
 use tonic::transport::Channel;
 
 use crate::MESSAGE;
-use crate::address::host_and_port;
 use crate::codec::PlanCodec;
-use crate::connect::connect;
+use crate::connect::SchedulerLink;
 use crate::error::ClusterError;
 use crate::job::{Job, JobError, cancel, stream_of};
 use crate::query::roots::url_of;
 use crate::query::settings::{function_state, job_settings};
-use crate::ready::has_executors;
 use crate::session::Session;
+use crate::tls::config::Tls;
+use crate::tls::files::TlsFiles;
 
 /// A scheduler whose executors answer queries, one at a time.
 #[derive(Debug)]
@@ -46,10 +45,9 @@ impl ClusterQueries {
     /// Queries of `root`, as executors name it too, by the scheduler at `address`; `name`: of the session.
     ///
     /// # Errors
-    /// [`ClusterError::Address`].
-    pub fn new(address: &str, root: &str, name: &str) -> Result<Self, ClusterError> {
-        let (host, port) = host_and_port(address)?;
-        let session = Session { host, port, name: name.to_owned(), next: AtomicU64::new(0), chaos: None };
+    /// [`ClusterError::Address`], or files of TLS that cannot be used.
+    pub fn new(address: &str, tls: &TlsFiles, root: &str, name: &str) -> Result<Self, ClusterError> {
+        let session = Session::new(SchedulerLink::new(address, tls)?, name);
         Ok(Self { session, root: root.to_owned(), running: Mutex::default() })
     }
 
@@ -64,10 +62,11 @@ impl ClusterQueries {
         let key = root_key(&self.root).map_err(|error| failed(error.to_string()))?;
         let plan = session.distributed(query, &Place { url: url_of(&key) }).await?;
         let bytes = encoded(&plan)?;
-        let (host, port) = self.session.address();
-        let unreachable = |reason| ClusterError::Unreachable { place: place.clone(), reason };
-        let client = connect(host, port).await.map_err(unreachable)?;
-        if has_executors(host, port).await == Some(false) {
+        let link = &self.session.link;
+        let client = link.connect().await;
+        let client =
+            client.map_err(|error| ClusterError::Unreachable { place: place.clone(), reason: error.reason })?;
+        if link.has_executors().await == Some(false) {
             return Err(failed("no executor is connected: start `tidetable executor`".to_owned()));
         }
         let job = Job { settings: job_settings(&self.session.name), ..self.session.job(client.clone(), 1) };
@@ -76,11 +75,12 @@ impl ClusterQueries {
             JobError::Refused(reason) | JobError::Lost(reason) => failed(cause(&reason)),
         })?;
         self.running().take();
+        let tls = link.tls().cloned();
         let mut parts = done.partition_location;
         parts.sort_by_key(|part| part.partition_id.as_ref().map(|id| id.partition_id));
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             plan.schema(),
-            futures::stream::iter(parts).then(rows_of).try_flatten(),
+            futures::stream::iter(parts).then(move |part| rows_of(part, tls.clone())).try_flatten(),
         )))
     }
 
@@ -97,13 +97,13 @@ impl ClusterQueries {
     }
 }
 
-async fn rows_of(part: PartitionLocation) -> Result<SendableRecordBatchStream, DataFusionError> {
+async fn rows_of(part: PartitionLocation, tls: Option<Arc<Tls>>) -> Result<SendableRecordBatchStream, DataFusionError> {
     let lost = |error| match error {
         JobError::Refused(reason) | JobError::Lost(reason) => {
             DataFusionError::Execution(format!("rows of the query are lost: {reason}; run it again"))
         }
     };
-    stream_of(part).await.map_err(lost)
+    stream_of(part, tls.as_ref()).await.map_err(lost)
 }
 
 /// What Ballista says of a failed job without where it says it.

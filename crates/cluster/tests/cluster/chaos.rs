@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use tidetable_cluster::{Ballista, Chaos};
+use tidetable_cluster::{Ballista, Chaos, TlsFiles};
 use tidetable_runner::run::IfLocked;
 use tidetable_runner::units::UnitCarrier;
 use tidetable_runner::{Job, Project, RunOptions, Stop, UlidIds, run};
@@ -29,6 +29,11 @@ per = "day"
 name = "E_{day:%Y%m%d}"
 query = { sql = "select meter, ts, kwh from T order by meter, ts" }
 "#;
+
+/// Runs under faults: `TIDETABLE_SEEDS` names another number.
+fn seeds() -> u64 {
+    std::env::var("TIDETABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(3)
+}
 
 /// Runs the job in `root`; the bytes of its published files.
 fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> BTreeMap<String, Vec<u8>> {
@@ -96,8 +101,8 @@ fn published_bytes_are_those_of_one_process_whatever_fails() {
     let local = published(dir.path(), "local", None);
     assert_eq!(local.len(), 9);
     let cluster = start(dir.path());
-    for seed in 0..3 {
-        let ballista = Ballista::new(&cluster.address, &format!("chaos-{seed}")).unwrap();
+    for seed in 0..seeds() {
+        let ballista = Ballista::new(&cluster.address, &TlsFiles::default(), &format!("chaos-{seed}")).unwrap();
         let ballista = ballista.with_chaos(Chaos { probability: 0.35, seed });
         let far = published(dir.path(), "far", Some(Arc::new(ballista)));
         assert!(far == local, "seed {seed}");

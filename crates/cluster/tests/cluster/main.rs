@@ -7,8 +7,9 @@ mod waiting;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidetable_cluster::{ExecutorOptions, run_executor, run_scheduler};
+use tidetable_cluster::{ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
 use tidetable_runner::Project;
 use tidetable_runner::units::Worker;
 use tokio::runtime::{Builder, Runtime};
@@ -31,8 +32,10 @@ fn start(dir: &Path) -> Cluster {
     let (servers, queries) = (runtime(), runtime());
     let (told, heard) = std::sync::mpsc::channel();
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    let (executor_timeout, tls) = (Duration::from_secs(40), TlsFiles::default());
+    let options = SchedulerOptions { bind, host: None, executor_timeout, tls };
     servers.spawn(async move {
-        run_scheduler(bind, None, move |address| told.send(address).unwrap()).await.unwrap();
+        run_scheduler(options, move |address| told.send(address).unwrap()).await.unwrap();
     });
     let address = format!("ballista://{}", heard.recv().unwrap());
     for name in ["one", "two"] {
@@ -45,6 +48,8 @@ fn start(dir: &Path) -> Cluster {
             bind: bind.ip(),
             host: None,
             ports: (0, 0),
+            heartbeat: Duration::from_secs(5),
+            tls: TlsFiles::default(),
             work_dir: dir.join(format!("work-{name}")),
             name: name.to_owned(),
         };

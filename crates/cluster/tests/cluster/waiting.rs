@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use tidetable_cluster::{Ballista, Chaos};
+use tidetable_cluster::{Ballista, Chaos, TlsFiles};
 use tidetable_runner::units::{CarryError, Unit, UnitCarrier};
 use tidetable_runner::{Project, Stop};
 
@@ -23,9 +24,11 @@ fn each_unit_is_answered_also_under_faults() {
     let root = Project::find(dir.path()).unwrap().root;
     let units: Vec<Unit> = (0..150).map(|_| Unit::waiting(&root, 1)).collect();
     for chaos in [None, Some(Chaos { probability: 0.2, seed: 7 }), Some(Chaos { probability: 0.4, seed: 8 })] {
-        let ballista = Ballista::new(&cluster.address, "waiting").unwrap();
-        let ballista = chaos
-            .map_or_else(|| Ballista::new(&cluster.address, "waiting").unwrap(), |chaos| ballista.with_chaos(chaos));
+        let ballista = Ballista::new(&cluster.address, &TlsFiles::default(), "waiting").unwrap();
+        let ballista = chaos.map_or_else(
+            || Ballista::new(&cluster.address, &TlsFiles::default(), "waiting").unwrap(),
+            |chaos| ballista.with_chaos(chaos),
+        );
         let answers: Mutex<BTreeMap<usize, String>> = Mutex::default();
         let take = |unit: usize, answer: tidetable_runner::units::Answer| {
             answers.lock().unwrap().insert(unit, answer.executor);
@@ -43,7 +46,7 @@ fn a_stop_and_enough_end_a_call() {
     let dir = project();
     let cluster = start(dir.path());
     let root = Project::find(dir.path()).unwrap().root;
-    let ballista = Ballista::new(&cluster.address, "stopping").unwrap();
+    let ballista = Ballista::new(&cluster.address, &TlsFiles::default(), "stopping").unwrap();
     let long = [Unit::waiting(&root, 600_000)];
     let stop = Stop::default();
     stop.signal().store(2, Ordering::Relaxed);
@@ -53,7 +56,14 @@ fn a_stop_and_enough_end_a_call() {
     let units: Vec<Unit> = (0..4).map(|_| Unit::waiting(&root, 1)).collect();
     ballista.carry(&units, &Stop::default(), &|_, _| true, &|_| {}).unwrap();
     ballista.carry(&units, &Stop::default(), &|_, _| false, &|_| {}).unwrap();
-    let gone = Ballista::new("ballista://127.0.0.1:1", "gone").unwrap();
+    // What hangs ends, too.
+    let impatient = Ballista::new(&cluster.address, &TlsFiles::default(), "hanging").unwrap();
+    let impatient = impatient.with_timeout(Duration::from_secs(2));
+    let hung = impatient.carry(&long, &Stop::default(), &|_, _| true, &|_| {});
+    let Err(CarryError::Refused { reason, .. }) = hung else { panic!("{hung:?}") };
+    assert!(reason.contains("no executor has answered for 2 s") && reason.contains("`timeout`"), "{reason}");
+    ballista.carry(&units, &Stop::default(), &|_, _| true, &|_| {}).unwrap();
+    let gone = Ballista::new("ballista://127.0.0.1:1", &TlsFiles::default(), "gone").unwrap();
     let unreachable = gone.carry(&units, &Stop::default(), &|_, _| true, &|_| {});
     assert!(matches!(unreachable, Err(CarryError::Unreachable { .. })), "{unreachable:?}");
 }

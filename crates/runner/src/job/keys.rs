@@ -95,8 +95,21 @@ pub(crate) static PROJECT: Section = Section {
 
 pub(crate) static CLUSTER: Section = Section {
     noun: "`cluster`",
-    keys: &[key("url", ValueShape::Text)
-        .says("The scheduler, `ballista://HOST:PORT`; without it runs work in their own process.")],
+    keys: &[
+        key("url", ValueShape::Text).says(
+            "The scheduler, `ballista://HOST:PORT`, or `ballista+tls://HOST:PORT` with TLS; without it runs work in their \
+             own process.",
+        ),
+        key("ca", ValueShape::Text).says(
+            "File, relative to this one, with the certificates of the authority of schedulers and executors with TLS; those \
+             of the system by default.",
+        ),
+        key("cert", ValueShape::Text)
+            .says("File with the certificate that this machine shows to them, with those up to its authority."),
+        key("key", ValueShape::Text).says("File with the private key of `cert`."),
+        key("timeout", ValueShape::Text)
+            .says("How long a run waits for the next answer of an executor before it gives up; `12h` by default."),
+    ],
 };
 
 pub(crate) static ROOT: Section = Section {

@@ -37,7 +37,7 @@ pub use sections::export::{Export, ExportMode, FILE_SIZE};
 pub(crate) use sections::hooks::hooks_alone;
 pub use sections::hooks::{HookKind, Hooks};
 pub use sections::push::Push;
-pub use sections::root::{CacheSettings, Root};
+pub use sections::root::{CacheSettings, Cluster, Root};
 pub(crate) use sections::root::{read as read_root, read_cluster};
 pub use sections::stages::{Retries, Stage, Stages};
 pub use sections::storage::{SettingValue, StorageSetting};

@@ -215,6 +215,8 @@ pub(crate) enum Mistake {
     Wait { value: String },
     #[error("`lease` cannot be `{value}`")]
     Lease { value: String },
+    #[error("`{key}` without `{other}`")]
+    WithoutOther { key: &'static str, other: &'static str },
     #[error("`{value}` is no address of a scheduler")]
     SchedulerUrl { value: String },
     #[error("`{value}` is not a path of a file")]
@@ -407,8 +409,11 @@ impl Mistake {
                 format!("for example `{key} = \"https://hc-ping.com/UUID\"`, or `{key} = {{ env = \"NAME\" }}`")
             }
             Self::Timeout { .. } | Self::Wait { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
+            Self::WithoutOther { other, .. } => format!("add `{other}`: a certificate is shown with its private key"),
             Self::Lease { .. } => "write 6s to 1h, as in `60s`".to_owned(),
-            Self::SchedulerUrl { .. } => "write `url = \"ballista://HOST:PORT\"`, as `tidetable scheduler` shows it".to_owned(),
+            Self::SchedulerUrl { .. } => "write `url = \"ballista://HOST:PORT\"`, or `ballista+tls://HOST:PORT` with TLS, as \
+                                          `tidetable scheduler` shows it"
+                .to_owned(),
             Self::Retries { most, .. } => format!("write 0 to {most}: so often a stage is tried again"),
             Self::NoFileName { .. } => "for example `metrics/job.prom`, relative to the project's folder".to_owned(),
             Self::PlainSecret { key } | Self::EnvOrFile { key } => format!(

@@ -3,24 +3,66 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidetable_cluster::{Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, run_executor, run_scheduler};
+use tidetable_cluster::{
+    Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles,
+    run_executor, run_scheduler,
+};
 use tidetable_runner::run::machine;
 use tidetable_runner::units::{UnitCarrier, Worker};
-use tidetable_runner::{UlidIds, runtime};
+use tidetable_runner::{Project, UlidIds, runtime};
 use tidetable_sql::{SendableRecordBatchStream, Session};
 use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
+use crate::args::maintenance::Certificates;
 use crate::args::{Executor, Global, Scheduler};
 use crate::commands::{clock, project};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::stdout;
 
-/// Brings the units of run `run` to the scheduler at `address`.
-pub fn carrier(address: &str, run: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
-    Ok(Arc::new(Ballista::new(address, run)?))
+/// A scheduler, and how it is reached.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    address: String,
+    tls: TlsFiles,
+    /// How long the next answer is waited for; `None` for the default.
+    timeout: Option<Duration>,
+}
+
+impl Elsewhere {
+    /// The scheduler at `address`, reached as the project says.
+    pub fn of(address: &str, project: &Project) -> Self {
+        Self { address: address.to_owned(), tls: files_of(project), timeout: project.cluster.timeout }
+    }
+}
+
+/// The files for TLS that a project names.
+fn files_of(project: &Project) -> TlsFiles {
+    let file = |path: &Option<String>| path.as_ref().map(|path| project.dir.join(path));
+    let cluster = &project.cluster;
+    TlsFiles { ca: file(&cluster.ca), cert: file(&cluster.cert), key: file(&cluster.key) }
+}
+
+/// The files for TLS of the command line.
+fn files_of_args(args: &Certificates) -> TlsFiles {
+    TlsFiles { ca: args.tls_ca.clone(), cert: args.tls_cert.clone(), key: args.tls_key.clone() }
+}
+
+/// Microseconds of an option as a duration.
+fn duration(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+}
+
+/// Brings the units of run `run` to a scheduler.
+pub fn carrier(to: &Elsewhere, run: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
+    let ballista = Ballista::new(&to.address, &to.tls, run)?;
+    Ok(Arc::new(match to.timeout {
+        Some(timeout) => ballista.with_timeout(timeout),
+        None => ballista,
+    }))
 }
 
 /// Runs queries by the executors of a scheduler.
@@ -28,10 +70,10 @@ pub fn carrier(address: &str, run: &str) -> Result<Arc<dyn UnitCarrier>, CliErro
 pub struct Queries(ClusterQueries);
 
 impl Queries {
-    /// Queries of `root` by the scheduler at `address`.
-    pub fn new(address: &str, root: &str) -> Result<Self, CliError> {
+    /// Queries of `root` by a scheduler.
+    pub fn new(to: &Elsewhere, root: &str) -> Result<Self, CliError> {
         let name = format!("sql-{}", ulid_text(UlidIds::default().next()));
-        Ok(Self(ClusterQueries::new(address, root, &name)?))
+        Ok(Self(ClusterQueries::new(&to.address, &to.tls, root, &name)?))
     }
 
     /// The rows of a query.
@@ -50,22 +92,38 @@ impl Queries {
 
 /// Runs a scheduler until it is stopped. Its address is written to standard output.
 pub fn scheduler(global: &Global, args: &Scheduler) -> Result<(), CliError> {
-    if !args.bind.ip().is_loopback() {
-        print_message(
-            global,
-            "warning: anyone who reaches this address can have work done: use a network that you trust",
-        );
+    let tls = files_of_args(&args.tls);
+    let open = match (&tls.cert, &tls.ca) {
+        _ if args.bind.ip().is_loopback() => None,
+        (None, _) => Some(
+            "warning: anyone who reaches this address can have work done and read answers: use a network that you trust, or \
+             --tls-cert, --tls-key and --tls-ca",
+        ),
+        (Some(_), None) => Some(
+            "warning: anyone who reaches this address can have work done: with --tls-ca only who has a certificate of your \
+             authority can",
+        ),
+        (Some(_), Some(_)) => None,
+    };
+    if let Some(open) = open {
+        print_message(global, open);
     }
-    let host = args.host.clone();
+    let (host, scheme) = (args.host.clone(), if tls.is_empty() { SCHEME } else { TLS_SCHEME });
     let ready = move |address: SocketAddr| {
         let place = host.map_or_else(|| address.to_string(), |host| format!("{host}:{}", address.port()));
         let mut out = stdout();
-        let _ = writeln!(out, "{SCHEME}{place}").and_then(|()| out.flush());
+        let _ = writeln!(out, "{scheme}{place}").and_then(|()| out.flush());
+    };
+    let options = SchedulerOptions {
+        bind: args.bind,
+        host: args.host.clone(),
+        executor_timeout: duration(args.executor_timeout),
+        tls,
     };
     let runtime = runtime()?;
     runtime.block_on(async {
         tokio::select! {
-            ended = run_scheduler(args.bind, args.host.as_deref(), ready) => ended.map_err(CliError::from),
+            ended = run_scheduler(options, ready) => ended.map_err(CliError::from),
             stopped = stopped() => stopped,
         }
     })
@@ -77,10 +135,12 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
         return Err(CliError::MemoryTooSmall);
     }
     let project = project(global)?;
-    let scheduler = args.scheduler.clone().or_else(|| project.cluster.clone());
+    let scheduler = args.scheduler.clone().or_else(|| project.cluster.url.clone());
     let scheduler = scheduler.ok_or(CliError::Usage(
         "no scheduler is named: add --scheduler ballista://HOST:PORT, or `[cluster] url` to tidetable.toml",
     ))?;
+    let given = files_of_args(&args.tls);
+    let tls = if given.is_empty() { files_of(&project) } else { given };
     let slots = args.slots.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let id = ulid_text(UlidIds::default().next());
     let name = args.name.clone().unwrap_or_else(|| {
@@ -99,6 +159,8 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
         bind: args.bind,
         host: args.host.clone(),
         ports: (args.port, args.scheduler_port),
+        heartbeat: duration(args.heartbeat),
+        tls,
         work_dir,
         name: name.clone(),
     };

@@ -2,13 +2,24 @@
 
 use std::sync::Arc;
 
+use tidetable_runner::Project;
 use tidetable_runner::units::UnitCarrier;
 use tidetable_sql::{SendableRecordBatchStream, Session};
 
 use crate::args::{Executor, Global, Scheduler};
 use crate::error::CliError;
 
-pub fn carrier(_: &str, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
+/// Another machine.
+#[derive(Debug, Clone)]
+pub struct Elsewhere;
+
+impl Elsewhere {
+    pub fn of(_: &str, _: &Project) -> Self {
+        Self
+    }
+}
+
+pub fn carrier(_: &Elsewhere, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
     Err(CliError::NotBuilt { feature: "cluster" })
 }
 
@@ -17,7 +28,7 @@ pub fn carrier(_: &str, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
 pub enum Queries {}
 
 impl Queries {
-    pub fn new(_: &str, _: &str) -> Result<Self, CliError> {
+    pub fn new(_: &Elsewhere, _: &str) -> Result<Self, CliError> {
         Err(CliError::NotBuilt { feature: "cluster" })
     }
 

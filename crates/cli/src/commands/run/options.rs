@@ -11,7 +11,7 @@ use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};
 use crate::commands::clock;
-use crate::commands::cluster::{carrier, scheduler_of};
+use crate::commands::cluster::{Elsewhere, carrier, scheduler_of};
 use crate::error::CliError;
 use crate::signals::stop_on_signals;
 
@@ -25,7 +25,7 @@ pub struct ExecutionOptions {
     memory: u64,
     stop: Stop,
     /// The scheduler that the work goes to.
-    on: Option<String>,
+    on: Option<Elsewhere>,
 }
 
 impl Default for ExecutionOptions {
@@ -90,7 +90,7 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         pusher: Some(std::sync::Arc::new(crate::commands::bigtable::run::RunPusher)),
         #[cfg(not(feature = "bigtable"))]
         pusher: None,
-        carrier: execution.on.as_deref().map(|on| carrier(on, &run)).transpose()?,
+        carrier: execution.on.as_ref().map(|on| carrier(on, &run)).transpose()?,
         run,
     })
 }

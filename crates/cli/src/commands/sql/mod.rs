@@ -29,7 +29,7 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = open_store(&project)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
-    let elsewhere = elsewhere(args.on.as_deref()).map(|on| Queries::new(on, &project.root)).transpose()?;
+    let elsewhere = elsewhere(args.on.as_deref(), &project).map(|on| Queries::new(&on, &project.root)).transpose()?;
     let output_options = OutputOptions {
         output: global.output,
         format_is_explicit: global.output_given,

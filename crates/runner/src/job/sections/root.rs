@@ -36,6 +36,24 @@ pub struct CacheSettings {
     pub size: Option<u64>,
 }
 
+/// The schemes of addresses of schedulers: in clear, and with TLS.
+const SCHEMES: [&str; 2] = ["ballista://", "ballista+tls://"];
+
+/// Other machines, as a tidetable.toml names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// The scheduler that runs send their work to; `None` for runs in their own process.
+    pub url: Option<String>,
+    /// File with the authority of its certificates, relative to the project; `None` for those of the system.
+    pub ca: Option<String>,
+    /// File with the certificate of this machine.
+    pub cert: Option<String>,
+    /// File with its private key.
+    pub key: Option<String>,
+    /// How long the next answer is waited for; `None` for the default.
+    pub timeout: Option<Duration>,
+}
+
 /// Reads `root`.
 pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     let mut root = Root::default();
@@ -81,16 +99,39 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     root
 }
 
-/// The start of addresses of schedulers.
-const SCHEME: &str = "ballista://";
-
-/// Reads `cluster`: the address of a scheduler.
-pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Option<String> {
-    let fields = Fields::of_value(reader, &CLUSTER, project.value("cluster")?, project.key_at("cluster"))?;
-    let url = fields.text(reader, "url")?;
-    if url.value.starts_with(SCHEME) && url.value.len() > SCHEME.len() {
-        return Some(url.owned());
+/// Reads `cluster`.
+pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Cluster {
+    let mut cluster = Cluster::default();
+    let Some(value) = project.value("cluster") else { return cluster };
+    let Some(fields) = Fields::of_value(reader, &CLUSTER, value, project.key_at("cluster")) else { return cluster };
+    if let Some(url) = fields.text(reader, "url") {
+        let named = SCHEMES.iter().find_map(|scheme| url.value.strip_prefix(scheme));
+        match named.filter(|place| !place.is_empty()) {
+            Some(_) => cluster.url = Some(url.owned()),
+            None => reader.refuse(url.at.clone(), Mistake::SchedulerUrl { value: url.owned() }),
+        }
     }
-    reader.refuse(url.at.clone(), Mistake::SchedulerUrl { value: url.owned() });
-    None
+    let mut file = |key: &'static str| {
+        let text = fields.text(reader, key)?;
+        if text.value.is_empty() {
+            reader.refuse(text.at.clone(), Mistake::Empty { key });
+        }
+        Some(text.owned())
+    };
+    (cluster.ca, cluster.cert, cluster.key) = (file("ca"), file("cert"), file("key"));
+    for (key, other, alone) in [
+        ("cert", "key", cluster.cert.is_some() && cluster.key.is_none()),
+        ("key", "cert", cluster.key.is_some() && cluster.cert.is_none()),
+    ] {
+        if alone {
+            reader.refuse(fields.key_at(key), Mistake::WithoutOther { key, other });
+        }
+    }
+    if let Some(text) = fields.text(reader, "timeout") {
+        match seconds(text.value) {
+            Some(timeout) => cluster.timeout = Some(timeout),
+            None => reader.refuse(text.at.clone(), Mistake::Timeout { value: text.owned() }),
+        }
+    }
+    cluster
 }
