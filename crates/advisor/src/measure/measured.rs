@@ -159,10 +159,7 @@ impl Visitor for Counts<'_> {
             self.qualifier.extend_from_slice(cell.qualifier);
         }
         self.held += 1;
-        if let Some(packer) = &mut self.packer {
-            packer.add(cell);
-        }
-        Ok(())
+        self.packer.as_mut().map_or(Ok(()), |packer| packer.add(cell))
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<()> {

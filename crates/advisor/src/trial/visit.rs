@@ -1,14 +1,11 @@
 //! The rows of a layout with their cells, and the writes that made them.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::{GroupBlock, GroupProjection};
 use tidetable_layout::error::ShapeError;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sql::{CellRef, SqlError, cells_of_block};
-use tidetable_store::StoreError;
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
@@ -75,17 +72,8 @@ impl TrialTable {
     /// As [`Self::visit`].
     pub fn visit_in(&self, keys: &KeyRange, visitor: &mut impl Visitor) -> Result<()> {
         let Some(range) = self.snapshot.whole(keys) else { return Ok(()) };
-        let scan = self.snapshot.scan(&range, &Projection::all(self.snapshot.schema()))?;
-        ahead(scan, |blocks| self.visit_blocks(blocks, visitor))
-    }
-
-    fn visit_blocks(
-        &self,
-        blocks: Receiver<std::result::Result<Block, StoreError>>,
-        visitor: &mut impl Visitor,
-    ) -> Result<()> {
         let mut row = OpenRow::default();
-        for block in blocks {
+        for block in self.snapshot.scan(&range, &Projection::all(self.snapshot.schema()))? {
             let (block, counter) = self.without_counter(block?);
             let writes = counter.as_ref().and_then(Writes::new);
             visitor.block(&block);
@@ -173,23 +161,6 @@ impl TrialTable {
         }
         Ok(())
     }
-}
-
-/// Calls `take` with the `items`, which another thread makes: of the last layout that is read, one reads while the other
-/// counts.
-fn ahead<T: Send, R>(items: impl Iterator<Item = T> + Send, take: impl FnOnce(Receiver<T>) -> R) -> R {
-    std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(1);
-        scope.spawn(move || {
-            for item in items {
-                // Nobody takes more after an error.
-                if sender.send(item).is_err() {
-                    return;
-                }
-            }
-        });
-        take(receiver)
-    })
 }
 
 /// The records of the counter in a block.
