@@ -66,7 +66,7 @@ mod tests {
             |number: u32| ScanRange { keys: KeyRange::all(), ssts: vec![number.to_string()], time: 0..1, bytes: 1 };
         let next = NextRanges::default();
         next.note(&(0..6).map(range).collect::<Vec<_>>());
-        let mut after = |number, count| -> Vec<String> {
+        let after = |number, count| -> Vec<String> {
             next.after(&range(number), count).into_iter().flat_map(|range| range.ssts).collect()
         };
         assert_eq!(after(0, 3), ["1", "2", "3"]);
