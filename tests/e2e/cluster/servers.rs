@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crate::harness::Project;
@@ -28,6 +29,23 @@ impl Server {
         (Self { child }, address.trim().to_owned())
     }
 
+    /// Starts an executor; what it returns hears of its registration by the scheduler.
+    fn registering(mut command: Command) -> (Self, Receiver<()>) {
+        command.env("RUST_LOG", "warn,ballista_executor=info").stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let (told, heard) = channel();
+        // Reads on to the end: a log that nobody reads fills its pipe.
+        std::thread::spawn(move || {
+            for line in log.lines().map_while(Result::ok) {
+                if line.contains("Executor registration succeed") {
+                    let _ = told.send(());
+                }
+            }
+        });
+        (Self { child }, heard)
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
@@ -47,7 +65,7 @@ impl Drop for Server {
     }
 }
 
-/// A scheduler and two executors.
+/// A scheduler and two executors that it knows.
 pub struct Cluster {
     pub address: String,
     pub scheduler: Server,
@@ -65,7 +83,11 @@ impl Cluster {
         let (scheduler, address) =
             Server::announced(command(&[&["scheduler", "--bind", "127.0.0.1:0"], scheduler].concat()));
         let executors = ["one", "two"]
-            .map(|name| Server::start(command(&[&executor_args(&address, root, name)[..], executor].concat())));
+            .map(|name| Server::registering(command(&[&executor_args(&address, root, name)[..], executor].concat())));
+        let executors = executors.map(|(server, registered)| {
+            registered.recv_timeout(LIMIT).unwrap();
+            server
+        });
         Self { address, scheduler, executors: executors.into() }
     }
 }
@@ -75,9 +97,11 @@ pub fn scheduler(project: &Project, bind: &str) -> (Server, String) {
     Server::announced(project.command(&["scheduler", "--bind", bind]))
 }
 
-/// Starts an executor.
+/// Starts an executor that the scheduler knows.
 pub fn executor(project: &Project, scheduler: &str, root: &str, name: &str) -> Server {
-    Server::start(project.command(&executor_args(scheduler, root, name)))
+    let (server, registered) = Server::registering(project.command(&executor_args(scheduler, root, name)));
+    registered.recv_timeout(LIMIT).unwrap();
+    server
 }
 
 /// The command line of an executor.

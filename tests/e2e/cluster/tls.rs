@@ -48,19 +48,6 @@ fn work_by_tls_has_the_results_of_one_process() {
     assert_eq!(sql(&[]), sql(&["--on", &cluster.address]));
 }
 
-/// Waits until the cluster has executors, by a query that changes nothing.
-fn has_executors(project: &Project, address: &str) {
-    for _ in 0..100 {
-        let ran = project.run(&["sql", "--on", address, "-c", "select count(*) as n from T"]);
-        if !ran.stderr.contains("no executor is connected") {
-            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
-    panic!("no executor was connected");
-}
-
 #[test]
 fn clients_that_lack_something_are_told_what() {
     let project = project(1);
@@ -68,7 +55,6 @@ fn clients_that_lack_something_are_told_what() {
     let cluster = Cluster::by(&|args| project.command(args), "data", MUTUAL, MUTUAL);
     let address = cluster.address.as_str();
     settings(&project, SETTINGS);
-    has_executors(&project, address);
     let run = ["run", "j", "--force", "--on", address];
     for (text, words) in [
         ("cert = \"node.pem\"\nkey = \"node.key\"\n", "from no authority that is trusted here: name the file"),
