@@ -15,8 +15,11 @@ use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};
 use crate::units::work::{LoadAnswer, LoadFrom, LoadWork};
 
-/// Bytes of inputs, as stored, of a unit of files.
-const UNIT_BYTES: u64 = 64 << 20;
+/// Bytes of inputs, as stored, of a unit of files, at least and at most: a unit has costs of its own, and one that is lost is run
+/// again.
+const UNIT_BYTES: (u64, u64) = (8 << 20, 64 << 20);
+/// Units of files that a small load has: executors wait less for the last one.
+const FILE_UNITS: u64 = 16;
 /// Units of a derived table, at most.
 const QUERY_UNITS: u64 = 64;
 
@@ -31,8 +34,6 @@ pub(crate) struct CarriedLoad<'a> {
     pub(crate) others: &'a OtherColumns,
     pub(crate) from: LoadFrom,
     pub(crate) tables: Vec<String>,
-    /// Inputs of the load, at most.
-    pub(crate) inputs: usize,
     pub(crate) on_progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
     pub(crate) note: &'a (dyn Fn(String) + Sync),
@@ -47,11 +48,11 @@ struct Taken<'t> {
 }
 
 impl RunLoadUnits for CarriedLoad<'_> {
-    fn unit_bytes(&self) -> Option<u64> {
+    fn unit_bytes(&self, total: u64) -> Option<u64> {
         Some(match &self.from {
-            LoadFrom::Source(_) => UNIT_BYTES,
-            // Windows have no size, and count as a byte each.
-            LoadFrom::Query { .. } => (self.inputs as u64).div_ceil(QUERY_UNITS).max(1),
+            LoadFrom::Source(_) => (total / FILE_UNITS).clamp(UNIT_BYTES.0, UNIT_BYTES.1),
+            // Windows have no size.
+            LoadFrom::Query { .. } => total.div_ceil(QUERY_UNITS).max(1),
         })
     }
 

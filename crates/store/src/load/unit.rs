@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
-use crate::load::pass::{Pass, passes};
+use crate::load::pass::{Pass, Reading, passes};
 use crate::load::spec::UnitLoader;
 use crate::load::stats::{EmptyRow, LoadStats};
 use crate::load::work::{InputRead, Work};
@@ -43,8 +43,9 @@ pub(crate) struct TableDone {
 
 /// Runs the units of a load, in this process or elsewhere.
 pub trait RunLoadUnits {
-    /// Bytes of inputs, as stored, from which a unit is full; `None`: one unit has all of them.
-    fn unit_bytes(&self) -> Option<u64>;
+    /// Bytes of inputs, as stored, of a unit of a load of `total` bytes; `None`: one unit has all of them. An input of unknown
+    /// size counts as one byte.
+    fn unit_bytes(&self, total: u64) -> Option<u64>;
 
     /// Runs `units`, and passes the result of each to `take` with its index, in any order.
     ///
@@ -54,7 +55,7 @@ pub trait RunLoadUnits {
 }
 
 impl RunLoadUnits for UnitLoader<'_> {
-    fn unit_bytes(&self) -> Option<u64> {
+    fn unit_bytes(&self, _: u64) -> Option<u64> {
         None
     }
 
@@ -104,9 +105,13 @@ pub(crate) fn bytes(passes: &[Pass]) -> u64 {
     passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum()
 }
 
-/// Splits works into units of `limit` bytes or a little more. An input of unknown size counts as one byte.
-pub(crate) fn split(works: Vec<Work>, limit: Option<u64>) -> Vec<LoadUnit> {
-    let Some(limit) = limit else { return vec![LoadUnit { works }] };
+/// Splits works into units of as many bytes as `limit` says for those of all, as near as their inputs allow. An input of unknown
+/// size counts as one byte.
+pub(crate) fn split(works: Vec<Work>, limit: &dyn Fn(u64) -> Option<u64>) -> Vec<LoadUnit> {
+    let passes = passes(&works);
+    let size = |reading: &Reading| reading.file.size.max(1);
+    let total = passes.iter().flat_map(|pass| &pass.readings).map(size).sum();
+    let Some(limit) = limit(total) else { return vec![LoadUnit { works }] };
     let empty = || {
         let work = |work: &Work| Work {
             rebuilt: work.rebuilt.clone(),
@@ -116,14 +121,16 @@ pub(crate) fn split(works: Vec<Work>, limit: Option<u64>) -> Vec<LoadUnit> {
         LoadUnit { works: works.iter().map(work).collect() }
     };
     let mut units = Vec::new();
-    for pass in passes(&works) {
+    for pass in passes {
         let (mut unit, mut bytes) = (empty(), 0);
         for reading in pass.readings {
-            if bytes >= limit {
+            let size = size(&reading);
+            // Nearer to the limit without this input than with it.
+            if bytes > 0 && bytes + size / 2 >= limit {
                 units.push(std::mem::replace(&mut unit, empty()));
                 bytes = 0;
             }
-            bytes += reading.file.size.max(1);
+            bytes += size;
             for (target, index) in reading.uses {
                 let input = works.get(target).and_then(|work| work.inputs.get(index));
                 if let (Some(work), Some(input)) = (unit.works.get_mut(target), input) {
@@ -211,14 +218,14 @@ mod tests {
     #[test]
     fn a_unit_has_inputs_up_to_its_bytes_for_all_tables() {
         let works = vec![work(&[("a", 4), ("b", 5), ("c", 100), ("d", 1)]), work(&[("b", 5), ("d", 1), ("e", 0)])];
-        let whole = split(works.clone(), None);
+        let whole = split(works.clone(), &|_| None);
         assert_eq!(whole, [LoadUnit { works: works.clone() }]);
         assert_eq!(whole[0].bytes(), 110);
-        let units = split(works.clone(), Some(8));
+        let units = split(works.clone(), &|total| Some(total / 14));
         assert_eq!(paths(&units), [[vec!["a", "b"], vec!["b"]], [vec!["c"], vec![]], [vec!["d"], vec!["d", "e"]]]);
         assert!(units.iter().flat_map(|unit| &unit.works).all(|work| work.rebuilt == [7]));
         for limit in [1, 2, 5, 9, 1000] {
-            let units = split(works.clone(), Some(limit));
+            let units = split(works.clone(), &|_| Some(limit));
             for (target, work) in works.iter().enumerate() {
                 let inputs: Vec<ToRead> = units.iter().flat_map(|unit| unit.works[target].inputs.clone()).collect();
                 assert_eq!(inputs, work.inputs, "each input once, in order, with {limit} bytes a unit");

@@ -96,6 +96,7 @@ impl LocalBlobs {
         let target = self.full(path);
         let directory = target.parent().unwrap_or(&self.root);
         self.make_directory(directory, path)?;
+        let mut is_made_again = false;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = directory.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -103,6 +104,12 @@ impl LocalBlobs {
                 Ok(file) => return Ok((name, file)),
                 // Left by a killed process with the same process id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                // The root was removed while this process ran, such as by a person between two runs on executors.
+                Err(error) if error.kind() == ErrorKind::NotFound && !is_made_again => {
+                    is_made_again = true;
+                    self.durable.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                    self.make_directory(directory, path)?;
+                }
                 Err(error) => return Err(io_error("create", path)(error)),
             }
         }
@@ -409,6 +416,17 @@ mod tests {
         assert_eq!(blobs.read("a/b/1.json").unwrap().unwrap().as_ref(), b"one");
         assert_eq!(blobs.list("a/b").unwrap(), ["1.json"]);
         assert_eq!(blobs.list("a").unwrap(), ["b"]);
+    }
+
+    #[test]
+    fn a_root_that_was_removed_is_made_again() {
+        let (directory, blobs) = blobs();
+        assert!(blobs.create_new("a/b/1.json", b"one").unwrap());
+        fs::remove_dir_all(directory.path().join("root")).unwrap();
+        let mut writer = blobs.writer("a/b/x.sst").unwrap();
+        writer.write_all(b"whole").unwrap();
+        writer.finish().unwrap();
+        assert_eq!(blobs.list("a/b").unwrap(), ["x.sst"]);
     }
 
     #[test]

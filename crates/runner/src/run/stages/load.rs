@@ -214,7 +214,6 @@ impl<'a> LoadStage<'a> {
                 others: &self.others,
                 from,
                 tables: with_work().map(|planned| planned.table.spec.name.clone()).collect(),
-                inputs: with_work().map(|planned| planned.plan.inputs()).max().unwrap_or_default(),
                 on_progress: &on_progress,
                 on_reject: self.on_reject,
                 note: &|note| self.observer.event(Event::Note(note)),

@@ -233,11 +233,6 @@ impl InputPlan {
         !self.changes_rows() && self.forgotten.is_empty() && !self.renames
     }
 
-    /// Number of inputs that may be read.
-    pub fn inputs(&self) -> usize {
-        self.new.len() + self.changed.len() + self.grown.len() + self.resumed.len() + self.unchanged.len()
-    }
-
     /// Whether rows are added or removed.
     pub fn changes_rows(&self) -> bool {
         let brings = !self.new.is_empty() || !self.changed.is_empty() || !self.grown.is_empty();
