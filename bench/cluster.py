@@ -128,7 +128,7 @@ def cases(args, project, where):
         root = project.root()
         times["plain"].append(project.run(root, core=0))
         hashes.add(project.bytes(root))
-        # Two jobs that share nothing but the machine: more than they gain, no two executors can.
+        # Two runs with roots of their own: two executors can hardly gain more than they do.
         times["both"].append(project.run(project.root(), project.root()))
         for executors in (1, 2):
             root = project.root()

@@ -1,8 +1,8 @@
 //! SQL functions: those of GoogleSQL for Bigtable that DataFusion lacks, those that it defines differently, and those of
 //! sketches.
 //!
-//! [`register`] adds the functions of one value, [`override_totals`] replaces `sum` and `avg`. Operators and casts are no functions
-//! in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions.
+//! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
+//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions.
 
 mod argument_types;
 mod bytes;

@@ -29,19 +29,17 @@ impl Server {
         (Self { child }, address.trim().to_owned())
     }
 
-    /// Starts an executor; what it returns hears of its registration by the scheduler.
-    fn registering(mut command: Command) -> (Self, Receiver<()>) {
+    /// Starts an executor; what it returns gets the lines of its log.
+    fn logged(mut command: Command) -> (Self, Receiver<String>) {
         command.env("RUST_LOG", "warn,ballista_executor=info").stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let (told, heard) = channel();
         // Reads on to the end: a log that nobody reads fills its pipe.
         std::thread::spawn(move || {
-            for line in log.lines().map_while(Result::ok) {
-                if line.contains("Executor registration succeed") {
-                    let _ = told.send(());
-                }
-            }
+            log.lines().map_while(Result::ok).for_each(|line| {
+                let _ = told.send(line);
+            });
         });
         (Self { child }, heard)
     }
@@ -99,9 +97,20 @@ pub fn scheduler(project: &Project, bind: &str) -> (Server, String) {
 
 /// Starts an executor that the scheduler knows.
 pub fn executor(project: &Project, scheduler: &str, root: &str, name: &str) -> Server {
-    let (server, registered) = Server::registering(project.command(&executor_args(scheduler, root, name)));
-    registered.recv_timeout(LIMIT).unwrap();
+    let (server, log) = Server::logged(project.command(&executor_args(scheduler, root, name)));
+    registers(&log);
     server
+}
+
+/// Waits until the log of an executor says that the scheduler knows it.
+fn registers(log: &Receiver<String>) {
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.contains("Executor registration succeed")) {
+        match log.recv_timeout(LIMIT) {
+            Ok(line) => lines.push(line),
+            Err(error) => panic!("no executor was registered: {error}: {}", lines.join("\n")),
+        }
+    }
 }
 
 /// The command line of an executor.

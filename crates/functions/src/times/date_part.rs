@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, TimestampMicrosecondArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::functions::datetime;
@@ -12,6 +12,7 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUD
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil, iso_week};
 
 use crate::overridden::{Coercion, Override, overridden};
+use crate::times::micros::by_unit;
 use crate::times::zones::is_utc;
 
 /// Wraps DataFusion's function.
@@ -54,44 +55,29 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
         return None;
     }
     let times = times.as_primitive::<TimestampMicrosecondType>();
-    let day = |time: i64| time.div_euclid(DAY);
     // The epoch was a Thursday.
-    let weekday = |time: i64| (day(time) + 3).rem_euclid(7);
-    Some(match name {
-        "hour" => by_unit(times, HOUR, |time| (time.rem_euclid(DAY) / HOUR) as i32),
-        "minute" => by_unit(times, MINUTE, |time| (time.rem_euclid(HOUR) / MINUTE) as i32),
-        "second" => by_unit(times, SECOND, |time| (time.rem_euclid(MINUTE) / SECOND) as i32),
-        "isodow" => by_unit(times, DAY, |time| weekday(time) as i32 + 1),
-        "dow" => by_unit(times, DAY, |time| ((weekday(time) + 1) % 7) as i32),
-        "day" => by_unit(times, DAY, |time| civil_from_days(day(time)).2 as i32),
-        "month" => by_unit(times, DAY, |time| civil_from_days(day(time)).1 as i32),
-        "quarter" => by_unit(times, DAY, |time| ((civil_from_days(day(time)).1 - 1) / 3 + 1) as i32),
-        "year" => by_unit(times, DAY, |time| civil_from_days(day(time)).0 as i32),
-        "doy" => {
-            by_unit(times, DAY, |time| (day(time) - days_from_civil(civil_from_days(day(time)).0, 1, 1) + 1) as i32)
-        }
-        "isoyear" => by_unit(times, DAY, |time| iso_week(day(time)).0 as i32),
-        "week" => by_unit(times, DAY, |time| iso_week(day(time)).1 as i32),
+    let weekday = |day: i64| (day + 3).rem_euclid(7);
+    let parts: Int32Array = match name {
+        "hour" => by_unit::<_, HOUR>(times, |hour| hour.rem_euclid(24) as i32),
+        "minute" => by_unit::<_, MINUTE>(times, |minute| minute.rem_euclid(60) as i32),
+        "second" => by_unit::<_, SECOND>(times, |second| second.rem_euclid(60) as i32),
+        "isodow" => by_unit::<_, DAY>(times, |day| weekday(day) as i32 + 1),
+        "dow" => by_unit::<_, DAY>(times, |day| ((weekday(day) + 1) % 7) as i32),
+        "day" => by_unit::<_, DAY>(times, |day| civil_from_days(day).2 as i32),
+        "month" => by_unit::<_, DAY>(times, |day| civil_from_days(day).1 as i32),
+        "quarter" => by_unit::<_, DAY>(times, |day| ((civil_from_days(day).1 - 1) / 3 + 1) as i32),
+        "year" => by_unit::<_, DAY>(times, |day| civil_from_days(day).0 as i32),
+        "doy" => by_unit::<_, DAY>(times, |day| (day - days_from_civil(civil_from_days(day).0, 1, 1) + 1) as i32),
+        "isoyear" => by_unit::<_, DAY>(times, |day| iso_week(day).0 as i32),
+        "week" => by_unit::<_, DAY>(times, |day| iso_week(day).1 as i32),
         _ => return None,
-    })
-}
-
-/// A part of each time that is constant over multiples of `unit` microseconds: neighbours often lie in one.
-fn by_unit(times: &TimestampMicrosecondArray, unit: i64, part: impl Fn(i64) -> i32) -> ArrayRef {
-    let (mut current, mut value) = (0..0, 0);
-    let parts = times.values().iter().map(|time| {
-        if !current.contains(time) {
-            let into = time.rem_euclid(unit);
-            current = time.saturating_sub(into)..time.saturating_add(unit - into);
-            value = part(*time);
-        }
-        value
-    });
-    Arc::new(Int32Array::new(parts.collect(), times.nulls().cloned()))
+    };
+    Some(Arc::new(parts))
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::TimestampMicrosecondArray;
     use arrow::compute::{DatePart as ArrowPart, date_part};
 
     use super::*;
@@ -123,6 +109,19 @@ mod tests {
     fn parts_of_every_day_of_eight_hundred_years_equal_those_of_arrow() {
         let days = -400 * 366..400 * 366;
         same_as_arrow(days.map(|day| Some(day * DAY + day.rem_euclid(86_400) * SECOND)).chain([None]).collect());
+    }
+
+    #[test]
+    fn times_at_both_ends_are_no_neighbours() {
+        let times = [-i64::MAX, i64::MAX, -i64::MAX, i64::MIN, i64::MAX];
+        for (name, _) in PARTS {
+            let of = |times: &[i64]| {
+                parts(name, &(Arc::new(TimestampMicrosecondArray::from(times.to_vec())) as ArrayRef)).unwrap()
+            };
+            let alone: Vec<i32> =
+                times.iter().map(|time| of(&[*time]).as_primitive::<arrow::datatypes::Int32Type>().value(0)).collect();
+            assert_eq!(of(&times).as_primitive::<arrow::datatypes::Int32Type>().values(), alone.as_slice(), "{name}");
+        }
     }
 
     #[test]

@@ -1,14 +1,36 @@
-//! Truncates microseconds to the start of a unit or bin.
+//! Units of microseconds: the unit or bin that a time lies in. Neighbours often lie in one.
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, PrimitiveArray};
-use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use arrow::array::{Array, AsArray, PrimitiveArray, TimestampMicrosecondArray};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
 use crate::times::zones::{Clock, beyond_calendar, is_utc, zone};
+
+/// `part` of each time: of the number of its unit of `UNIT` microseconds since the epoch. Division by a constant compiles to a
+/// multiplication.
+pub(crate) fn by_unit<T: ArrowPrimitiveType, const UNIT: i64>(
+    times: &TimestampMicrosecondArray,
+    part: impl Fn(i64) -> T::Native,
+) -> PrimitiveArray<T> {
+    let (mut first, mut last, mut value) = (0, UNIT - 1, part(0));
+    let parts = times.values().iter().map(|time| {
+        if *time < first || *time > last {
+            (first, last) = around(*time, time.rem_euclid(UNIT), UNIT);
+            value = part(time.div_euclid(UNIT));
+        }
+        value
+    });
+    PrimitiveArray::new(parts.collect(), times.nulls().cloned())
+}
+
+/// The first and last time of the unit of `length` in which `time` is `into`.
+fn around(time: i64, into: i64, length: i64) -> (i64, i64) {
+    (time.saturating_sub(into), time.saturating_add(length - 1 - into))
+}
 
 /// A truncation of times.
 pub(crate) trait Cut {
@@ -55,10 +77,18 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
             let times = times.as_primitive::<TimestampMicrosecondType>();
             let done: PrimitiveArray<TimestampMicrosecondType> = match even {
                 Some((step, origin)) => {
-                    times.unary(|time| time.wrapping_sub(time.wrapping_sub(origin).rem_euclid(step)))
+                    let (mut first, mut last, mut start) = (1, 0, 0);
+                    let starts = times.values().iter().map(|time| {
+                        if *time < first || *time > last {
+                            let into = time.wrapping_sub(origin).rem_euclid(step);
+                            (first, last) = around(*time, into, step);
+                            start = time.wrapping_sub(into);
+                        }
+                        start
+                    });
+                    PrimitiveArray::new(starts.collect(), times.nulls().cloned())
                 }
                 None => {
-                    // Neighbours often lie in one unit.
                     let mut unit = 0..0;
                     let mut cut = |time: i64| -> Result<i64> {
                         if unit.contains(&time) {

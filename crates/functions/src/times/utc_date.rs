@@ -12,6 +12,8 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::time::DAY;
 
+use crate::times::micros::by_unit;
+
 /// The date of a time in microseconds, of UTC or without a zone.
 #[derive(Debug, Eq)]
 pub struct UtcDate {
@@ -57,7 +59,7 @@ impl PhysicalExpr for UtcDate {
         let unlike = || DataFusionError::Internal("a date is one of a time in microseconds".to_owned());
         let times = times.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
         // 64 bits of microseconds are less than 2^27 days.
-        let dates: PrimitiveArray<Date32Type> = times.unary(|time| time.div_euclid(DAY) as i32);
+        let dates: PrimitiveArray<Date32Type> = by_unit::<_, DAY>(times, |day| day as i32);
         Ok(ColumnarValue::Array(Arc::new(dates)))
     }
 

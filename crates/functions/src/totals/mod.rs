@@ -1,8 +1,10 @@
 //! `sum` and `avg` as in PostgreSQL and DuckDB: sums of integers fail on overflow, and averages of decimals are
-//! rounded. DataFusion 55.2 wraps around and truncates.
+//! rounded. DataFusion 55.2 wraps around and truncates. Variances, deviations, covariances and
+//! correlations are DataFusion's, computed by batch.
 
 pub(crate) mod average;
 pub(crate) mod function;
+pub(crate) mod moments;
 pub(crate) mod sum;
 
 use std::sync::Arc;
@@ -11,10 +13,10 @@ use datafusion::execution::SessionStateBuilder;
 
 pub use sum::sum_overflow;
 
-/// Replaces DataFusion's `sum` and `avg`.
+/// Replaces DataFusion's `sum`, `avg` and functions of moments, such as `stddev` and `corr`.
 pub fn override_totals(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
-    let functions = [sum::sum(), average::average()];
+    let functions = [sum::sum(), average::average()].into_iter().chain(moments::moments());
     builder.aggregate_functions().get_or_insert_with(Vec::new).extend(functions.map(Arc::new));
     builder
 }

@@ -6,7 +6,9 @@
 //! The prefixes of a table are prefix-free, which layouts guarantee, so (prefix, tail) sorts as the key bytes do.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use arrow::buffer::BooleanBuffer;
 
 use crate::schema::{KeyTail, TailPart};
 
@@ -14,10 +16,27 @@ use crate::schema::{KeyTail, TailPart};
 #[derive(Debug, Clone)]
 pub struct Keys {
     tail: Arc<KeyTail>,
+    parts: Parts,
+    /// Which of these are the keys; `None` for all.
+    kept: Option<Kept>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Parts {
     prefix_ends: Vec<u32>,
     prefix_bytes: Vec<u8>,
     prefix_of: Vec<u32>,
     tails: Vec<u64>,
+}
+
+/// Rows whose keys may be wanted: most filtered scans never look at them.
+#[derive(Debug, Clone)]
+struct Kept {
+    /// The row of the first bit.
+    first: usize,
+    mask: BooleanBuffer,
+    count: usize,
+    found: OnceLock<Parts>,
 }
 
 impl KeyTail {
@@ -94,7 +113,7 @@ impl KeyTail {
 impl Keys {
     /// No keys yet, with this tail.
     pub fn new(tail: Arc<KeyTail>) -> Self {
-        Self { tail, prefix_ends: Vec::new(), prefix_bytes: Vec::new(), prefix_of: Vec::new(), tails: Vec::new() }
+        Self { tail, parts: Parts::default(), kept: None }
     }
 
     /// Keys of columns that a reader has decoded: the end of each distinct prefix in `prefix_bytes`, the prefix of
@@ -113,40 +132,49 @@ impl Keys {
         let first_fits = prefix_of.first().is_none_or(|first| *first == 0);
         let last_fits = prefix_of.last().map_or(0, |last| *last as usize + 1) == prefix_ends.len();
         let tails_fit = tails.len() == if tail.parts.is_empty() { 0 } else { prefix_of.len() };
-        (ends_fit && steps_fit && first_fits && last_fits && tails_fit).then_some(Self {
-            tail,
-            prefix_ends,
-            prefix_bytes,
-            prefix_of,
-            tails,
-        })
+        let parts = Parts { prefix_ends, prefix_bytes, prefix_of, tails };
+        (ends_fit && steps_fit && first_fits && last_fits && tails_fit).then_some(Self { tail, parts, kept: None })
+    }
+
+    /// The parts of these keys alone.
+    #[inline]
+    fn own(&self) -> &Parts {
+        match &self.kept {
+            None => &self.parts,
+            Some(kept) => kept.found.get_or_init(|| kept.of(&self.parts)),
+        }
+    }
+
+    fn own_mut(&mut self) -> &mut Parts {
+        if let Some(mut kept) = self.kept.take() {
+            self.parts = kept.found.take().unwrap_or_else(|| kept.of(&self.parts));
+        }
+        &mut self.parts
     }
 
     /// Appends a key, which must be greater than the last. A prefix equal to the last is shared.
     pub fn push(&mut self, prefix: &[u8], tail: u64) {
-        let shared = !self.prefix_of.is_empty() && self.last_prefix() == prefix;
-        if !shared {
-            self.prefix_bytes.extend_from_slice(prefix);
-            self.prefix_ends.push(self.prefix_bytes.len() as u32);
+        let has_tail = !self.tail.parts.is_empty();
+        let own = self.own_mut();
+        if own.prefix_ends.len().checked_sub(1).is_none_or(|last| own.prefix(last) != prefix) {
+            own.prefix_bytes.extend_from_slice(prefix);
+            own.prefix_ends.push(own.prefix_bytes.len() as u32);
         }
-        self.prefix_of.push(self.prefix_ends.len() as u32 - 1);
-        if !self.tail.parts.is_empty() {
-            self.tails.push(tail);
+        own.prefix_of.push(own.prefix_ends.len() as u32 - 1);
+        if has_tail {
+            own.tails.push(tail);
         }
-    }
-
-    fn last_prefix(&self) -> &[u8] {
-        self.prefix(self.prefix_ends.len() - 1)
     }
 
     /// Rows.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.prefix_of.len()
+        self.kept.as_ref().map_or(self.parts.prefix_of.len(), |kept| kept.count)
     }
 
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.prefix_of.is_empty()
+        self.len() == 0
     }
 
     /// The schema of the tails.
@@ -156,28 +184,32 @@ impl Keys {
 
     /// Distinct prefixes.
     pub fn prefix_count(&self) -> usize {
-        self.prefix_ends.len()
+        self.own().prefix_ends.len()
     }
 
     /// Bytes of a distinct prefix.
+    #[inline]
     pub fn prefix(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.prefix_ends[index - 1] as usize };
-        &self.prefix_bytes[start..self.prefix_ends[index] as usize]
+        self.own().prefix(index)
     }
 
     /// For each row, the index of its prefix; ascending by runs.
+    #[inline]
     pub fn prefix_of(&self) -> &[u32] {
-        &self.prefix_of
+        &self.own().prefix_of
     }
 
     /// For each row, its tail; empty if the keys have none.
+    #[inline]
     pub fn tails(&self) -> &[u64] {
-        &self.tails
+        &self.own().tails
     }
 
     /// Prefix bytes and tail of a row (tail 0 if the keys have none).
+    #[inline]
     pub fn parts(&self, row: usize) -> (&[u8], u64) {
-        (self.prefix(self.prefix_of[row] as usize), self.tails.get(row).copied().unwrap_or(0))
+        let own = self.own();
+        (own.prefix(own.prefix_of[row] as usize), own.tails.get(row).copied().unwrap_or(0))
     }
 
     /// Appends the bytes of the key of `row`.
@@ -195,6 +227,7 @@ impl Keys {
     }
 
     /// Order of two rows of two blocks of one table, as their key bytes compare.
+    #[inline]
     pub fn compare(&self, row: usize, other: &Self, other_row: usize) -> Ordering {
         self.parts(row).cmp(&other.parts(other_row))
     }
@@ -219,7 +252,34 @@ impl Keys {
 
     /// These rows, which ascend, as keys of their own.
     pub fn select(&self, rows: impl Iterator<Item = usize>) -> Self {
-        let mut out = Self::new(Arc::clone(&self.tail));
+        Self { tail: Arc::clone(&self.tail), parts: self.own().select(rows), kept: None }
+    }
+
+    /// The rows from `first` on that are set in `mask`; they are taken out when they are first looked at.
+    pub fn into_kept(mut self, first: usize, mask: BooleanBuffer) -> Self {
+        self.own_mut();
+        let count = mask.count_set_bits();
+        Self { kept: Some(Kept { first, mask, count, found: OnceLock::new() }), ..self }
+    }
+}
+
+impl Kept {
+    #[cold]
+    fn of(&self, all: &Parts) -> Parts {
+        all.select(self.mask.set_indices().map(|row| self.first + row))
+    }
+}
+
+impl Parts {
+    /// Bytes of a distinct prefix.
+    #[inline]
+    fn prefix(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.prefix_ends[index - 1] as usize };
+        &self.prefix_bytes[start..self.prefix_ends[index] as usize]
+    }
+
+    fn select(&self, rows: impl Iterator<Item = usize>) -> Self {
+        let mut out = Self::default();
         let count = rows.size_hint().0;
         out.prefix_of.reserve(count);
         out.tails.reserve(if self.tails.is_empty() { 0 } else { count });
@@ -237,5 +297,27 @@ impl Keys {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_keys_are_those_selected() {
+        let mut keys = Keys::new(Arc::new(KeyTail { parts: vec![TailPart::Digits(2)] }));
+        let rows: [(&[u8], u64); 6] = [(b"a#", 1), (b"a#", 7), (b"b#", 0), (b"c#", 3), (b"c#", 4), (b"d#", 9)];
+        rows.iter().for_each(|(prefix, tail)| keys.push(prefix, *tail));
+        let kept = keys.clone().into_kept(1, BooleanBuffer::from(vec![true, false, true, true, false]));
+        let selected = keys.select([1, 3, 4].into_iter());
+        assert_eq!((kept.len(), kept.prefix_count()), (3, 2));
+        let all = |keys: &Keys| (0..keys.len()).map(|row| keys.get(row)).collect::<Vec<_>>();
+        assert_eq!(all(&kept), [b"a#07", b"c#03", b"c#04"]);
+        assert_eq!(all(&selected), all(&kept));
+        let mut again = kept.into_kept(0, BooleanBuffer::from(vec![false, true, true]));
+        again.push(b"e#", 5);
+        assert_eq!(all(&again), [b"c#03", b"c#04", b"e#05"]);
+        assert!(keys.into_kept(0, BooleanBuffer::new_unset(6)).is_empty());
     }
 }

@@ -18,7 +18,7 @@ use crate::units::work::{LoadAnswer, LoadFrom, LoadWork};
 /// Bytes of inputs, as stored, of a unit of files, at least and at most: a unit has costs of its own, and one that is lost is run
 /// again.
 const UNIT_BYTES: (u64, u64) = (8 << 20, 64 << 20);
-/// Units of files that a small load has: executors wait less for the last one.
+/// Units of files of a load of 128 MiB to 1 GiB, about: executors wait less for the last of many.
 const FILE_UNITS: u64 = 16;
 /// Units of a derived table, at most.
 const QUERY_UNITS: u64 = 64;

@@ -17,7 +17,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_functions::sum_overflow;
 use tidetable_layout::decode::record_counts;
 
-/// Floats added in parallel lanes.
+/// Values added or compared in parallel lanes.
 const LANES: usize = 8;
 
 /// A function whose states by row are made here; DataFusion merges them.
@@ -199,8 +199,20 @@ impl RowArgument<'_> {
 
 /// The least or greatest of the non-null values of each row, in total order: a NaN is the greatest.
 fn bounds<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], greatest: bool) -> Option<ArrayRef> {
-    let better = |a: T::Native, b: T::Native| if a.is_lt(b) == greatest { b } else { a };
-    fold::<T>(values, ends, |own| own.iter().copied().reduce(better).unwrap_or_default())
+    match greatest {
+        true => fold::<T>(values, ends, |own| best(own, |a, b| if a.is_lt(b) { b } else { a })),
+        false => fold::<T>(values, ends, |own| best(own, |a, b| if b.is_lt(a) { b } else { a })),
+    }
+}
+
+/// The value that is `better` than all others.
+fn best<N: Copy + Default>(values: &[N], better: impl Fn(N, N) -> N) -> N {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let lanes = chunks.iter().copied().reduce(|mut lanes, chunk| {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane = better(*lane, value));
+        lanes
+    });
+    lanes.iter().flatten().chain(rest).copied().reduce(better).unwrap_or_default()
 }
 
 /// One value of the non-null values of each row.

@@ -1,6 +1,7 @@
 //! Optimizer rules, physical but for those of comparisons.
 
 pub(crate) mod aggregate_below_join;
+pub(crate) mod any_order;
 pub(crate) mod comparison_rule;
 pub(crate) mod fixed_intervals;
 pub(crate) mod group_top_k;

@@ -8,32 +8,38 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 use crate::optimizer::aggregate_below_join::below_join;
+use crate::optimizer::any_order::over_any_order;
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
 
 /// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
-const FUNCTIONS: [&str; 15] = [
+pub(crate) const BY_ANY_ORDER: [&str; 17] = [
     "avg",
     "bit_and",
     "bit_or",
     "bit_xor",
     "bool_and",
     "bool_or",
+    "corr",
     "count",
-    "first_value",
-    "last_value",
+    "covar_pop",
+    "covar_samp",
     "max",
     "min",
     "stddev",
     "stddev_pop",
     "sum",
+    "var",
     "var_pop",
 ];
 
-/// Moves partial aggregations into the scans below them.
+/// Moves partial aggregations into the scans below them, or has these read in any order.
 pub(crate) fn aggregate_in_scan() -> Rule {
     node_rule("AggregateInScan", |plan| match plan.downcast_ref::<AggregateExec>() {
-        Some(aggregation) => in_scan(aggregation),
+        Some(aggregation) => match in_scan(aggregation)? {
+            Some(in_scan) => Ok(Some(in_scan)),
+            None => over_any_order(plan, aggregation),
+        },
         None => Ok(None),
     })
 }
@@ -73,7 +79,7 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
 fn has_stages(function: &AggregateFunctionExpr, grouped: bool) -> bool {
     let name = function.fun().name();
     let by_order = matches!(name, "first_value" | "last_value");
-    FUNCTIONS.contains(&name)
+    (by_order || BY_ANY_ORDER.contains(&name))
         && !function.is_distinct()
         // `first_value` without ORDER BY depends on the order of records, which this rule changes.
         && by_order != function.order_bys().is_empty()

@@ -63,7 +63,7 @@ impl FileOpener for ScanRangeOpener {
         let totals = of_all.and_then(|all| StripeTotals::new(&self.task.scan, &self.task.stored, all)).map(Arc::new);
         let options = ScanOptions {
             counts: Some(Arc::clone(&counts)),
-            unordered: self.task.aggregate.is_some(),
+            unordered: self.task.unordered,
             stripe_pruner: self.pruner.clone(),
             record_filter: self.record_filter.clone(),
             stripe_stats: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),

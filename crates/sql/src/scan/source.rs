@@ -47,6 +47,8 @@ pub(crate) struct SstSource {
     aggregate: Option<Arc<ScanAggregate>>,
     /// Output order of one scan range.
     order: Option<LexOrdering>,
+    /// Whether records come in any order.
+    unordered: bool,
     /// Output before projection: the table, or the aggregation.
     table_schema: TableSchema,
     projection: SplitProjection,
@@ -71,6 +73,7 @@ impl SstSource {
             dynamic_filters: Vec::new(),
             aggregate: None,
             order,
+            unordered: false,
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             batch_size: 8192,
@@ -118,6 +121,15 @@ impl SstSource {
         self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
 
+    /// The same source of records, in any order; `None` if it outputs something else, or its output is published: files stay the
+    /// same when SSTs are compacted.
+    pub(crate) fn unordered(&self) -> Option<Self> {
+        let scan = &self.scan;
+        let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
+        let is_free = is_of_records && !scan.even && scan.shared_scan.is_none() && !self.unordered;
+        is_free.then(|| Self { order: None, unordered: true, ..self.clone() })
+    }
+
     /// Schema of the table.
     pub(crate) fn records_schema(&self) -> &SchemaRef {
         &self.stored
@@ -144,6 +156,7 @@ impl SstSource {
             filters: self.filters.clone(),
             dynamic_filters: self.dynamic_filters.clone(),
             aggregate: self.aggregate.clone(),
+            unordered: self.unordered || self.aggregate.is_some(),
             columns,
             schema,
             batch_size: self.batch_size,

@@ -55,6 +55,8 @@ pub(crate) struct ScanTask {
     /// Dynamic filters over that schema; they prune stripes only.
     pub(crate) dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregate: Option<Arc<ScanAggregate>>,
+    /// Whether records may come in any order.
+    pub(crate) unordered: bool,
     /// Output columns, of the table or of the aggregation, ascending.
     pub(crate) columns: Vec<usize>,
     /// Schema of the output columns.

@@ -142,6 +142,13 @@ impl StripeReader {
             return Ok(Block { keys, groups });
         }
         let own = groups.get(at).and_then(Option::as_ref).ok_or_else(odd)?;
+        if let ([Some(_)], true) = (groups.as_slice(), is_one_each(&own.row_ends)) {
+            let row_ends = (1..=mask.count_set_bits() as u32).collect();
+            let group = groups.pop().flatten().ok_or_else(odd)?;
+            groups.push(Some(filtered(group, mask, row_ends)?));
+            put(&mut groups).ok_or_else(odd)?;
+            return Ok(Block { keys: self.head.keys.into_kept(rows.start, mask.clone()), groups });
+        }
         let (kept, row_ends) = rows_with(&own.row_ends, mask);
         let whole = kept.len() == rows.len();
         for (other, slot) in groups.iter_mut().enumerate() {

@@ -58,8 +58,9 @@ impl Loader<'_> {
         for (work, grown) in works.iter_mut().zip(reported) {
             work.report_only_held(grown);
         }
-        (self.on_progress)(Progress::ToRead { bytes: bytes(&passes(&works)) });
-        let units = split(works, &|total| runner.unit_bytes(total));
+        let passes = passes(&works);
+        (self.on_progress)(Progress::ToRead { bytes: bytes(&passes) });
+        let units = split(works, passes, &|total| runner.unit_bytes(total));
         let tables = self.targets.iter().map(|target| target.table).collect();
         let mut answers = Answers { tables, done: units.iter().map(|_| None).collect() };
         let done = runner.run(&units, &mut |at, done| answers.take(at, done));

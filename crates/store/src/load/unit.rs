@@ -105,10 +105,8 @@ pub(crate) fn bytes(passes: &[Pass]) -> u64 {
     passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum()
 }
 
-/// Splits works into units of as many bytes as `limit` says for those of all, as near as their inputs allow. An input of unknown
-/// size counts as one byte.
-pub(crate) fn split(works: Vec<Work>, limit: &dyn Fn(u64) -> Option<u64>) -> Vec<LoadUnit> {
-    let passes = passes(&works);
+/// Splits works, which are read in `passes`, into units of about `limit(total)` bytes. An input of unknown size counts as one byte.
+pub(crate) fn split(works: Vec<Work>, passes: Vec<Pass>, limit: &dyn Fn(u64) -> Option<u64>) -> Vec<LoadUnit> {
     let size = |reading: &Reading| reading.file.size.max(1);
     let total = passes.iter().flat_map(|pass| &pass.readings).map(size).sum();
     let Some(limit) = limit(total) else { return vec![LoadUnit { works }] };
@@ -218,14 +216,15 @@ mod tests {
     #[test]
     fn a_unit_has_inputs_up_to_its_bytes_for_all_tables() {
         let works = vec![work(&[("a", 4), ("b", 5), ("c", 100), ("d", 1)]), work(&[("b", 5), ("d", 1), ("e", 0)])];
-        let whole = split(works.clone(), &|_| None);
+        let all = || passes(&works);
+        let whole = split(works.clone(), all(), &|_| None);
         assert_eq!(whole, [LoadUnit { works: works.clone() }]);
         assert_eq!(whole[0].bytes(), 110);
-        let units = split(works.clone(), &|total| Some(total / 14));
+        let units = split(works.clone(), all(), &|total| Some(total / 14));
         assert_eq!(paths(&units), [[vec!["a", "b"], vec!["b"]], [vec!["c"], vec![]], [vec!["d"], vec!["d", "e"]]]);
         assert!(units.iter().flat_map(|unit| &unit.works).all(|work| work.rebuilt == [7]));
         for limit in [1, 2, 5, 9, 1000] {
-            let units = split(works.clone(), &|_| Some(limit));
+            let units = split(works.clone(), all(), &|_| Some(limit));
             for (target, work) in works.iter().enumerate() {
                 let inputs: Vec<ToRead> = units.iter().flat_map(|unit| unit.works[target].inputs.clone()).collect();
                 assert_eq!(inputs, work.inputs, "each input once, in order, with {limit} bytes a unit");

@@ -47,7 +47,14 @@ impl LocalBlobs {
     }
 
     fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
-        let (temporary, file) = self.temporary(path)?;
+        let (temporary, file) = match self.temporary(path) {
+            // The root was removed while this process ran, such as by a person between two runs on executors.
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                self.durable.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.temporary(path)?
+            }
+            made => made?,
+        };
         let out = BufWriter::with_capacity(WRITE_BUFFER, file);
         let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
         let (target, path) = (self.full(path), path.to_owned());
@@ -96,7 +103,6 @@ impl LocalBlobs {
         let target = self.full(path);
         let directory = target.parent().unwrap_or(&self.root);
         self.make_directory(directory, path)?;
-        let mut is_made_again = false;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = directory.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -104,12 +110,6 @@ impl LocalBlobs {
                 Ok(file) => return Ok((name, file)),
                 // Left by a killed process with the same process id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                // The root was removed while this process ran, such as by a person between two runs on executors.
-                Err(error) if error.kind() == ErrorKind::NotFound && !is_made_again => {
-                    is_made_again = true;
-                    self.durable.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                    self.make_directory(directory, path)?;
-                }
                 Err(error) => return Err(io_error("create", path)(error)),
             }
         }
