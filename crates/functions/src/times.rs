@@ -6,7 +6,6 @@ pub(crate) mod date_trunc;
 pub(crate) mod micros;
 pub(crate) mod time_counts;
 pub(crate) mod to_char;
-pub(crate) mod utc_date;
 pub(crate) mod zones;
 
 use std::sync::Arc;

@@ -81,7 +81,7 @@ impl<'a> RunningAggregate<'a> {
             Ok((fields.bind(expr)?, *of))
         };
         let argument = |aggregate: &Aggregate| -> Result<(Vec<Expr>, Option<Expr>)> {
-            let arguments = records.bind_all(&aggregate.arguments)?;
+            let arguments = records.bind_arguments(&aggregate.arguments)?;
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
@@ -106,8 +106,9 @@ impl<'a> RunningAggregate<'a> {
         let batch = &records.records;
         if let Accumulators::All { accumulators, any } = &mut self.totals {
             *any = true;
+            let mut evaluated = Evaluated::of(batch);
             for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
-                let mut values = evaluate(arguments, batch)?;
+                let mut values = evaluated.all(arguments)?;
                 if let Some(only) = only {
                     let only = verdict(only, batch)?;
                     values = values.iter().map(|values| filter(values, &only)).collect::<Result<_, _>>()?;
@@ -120,19 +121,19 @@ impl<'a> RunningAggregate<'a> {
         let batch = &records.records;
         let runs = Runs::of(&records, &self.groups, self.timeline.as_mut(), values.as_mut())?;
         let (groups, long) = (values.len(), runs.are_long());
-        let mut numbers = None;
+        let (mut numbers, mut evaluated) = (None, Evaluated::of(batch));
         for ((accumulator, state), (arguments, only)) in accumulators.iter_mut().zip(&self.states).zip(&self.arguments)
         {
             let state = state.as_ref().filter(|state| long && (runs.within_rows || state.is_exact()));
             if let Some(state) = state {
-                let own = if state.looks_at_values() { evaluate(arguments, batch)? } else { Vec::new() };
+                let own = if state.looks_at_values() { evaluated.all(arguments)? } else { Vec::new() };
                 let argument = own.first().map(|own| RowArgument::Values(own, &runs.ends));
                 accumulator.merge_batch(&state.states(&runs.ends, argument.as_ref())?, &runs.groups, groups)?;
                 continue;
             }
             let numbers = numbers.get_or_insert_with(|| runs.by_record());
             let only = only.as_ref().map(|only| verdict(only, batch)).transpose()?;
-            accumulator.update_batch(&evaluate(arguments, batch)?, numbers, only.as_ref(), groups)?;
+            accumulator.update_batch(&evaluated.all(arguments)?, numbers, only.as_ref(), groups)?;
         }
         Ok(())
     }
@@ -218,6 +219,31 @@ impl<'a> RunningAggregate<'a> {
         }
         records.records = take_record_batch(&records.records, &UInt32Array::from(newest))?;
         Ok(())
+    }
+}
+
+/// The values of expressions over a batch, each evaluated once: several functions may have one argument.
+struct Evaluated<'b> {
+    batch: &'b RecordBatch,
+    known: Vec<(Expr, ArrayRef)>,
+}
+
+impl<'b> Evaluated<'b> {
+    fn of(batch: &'b RecordBatch) -> Self {
+        Self { batch, known: Vec::new() }
+    }
+
+    fn all(&mut self, exprs: &[Expr]) -> Result<Vec<ArrayRef>> {
+        exprs.iter().map(|expr| self.one(expr)).collect()
+    }
+
+    fn one(&mut self, expr: &Expr) -> Result<ArrayRef> {
+        if let Some((_, values)) = self.known.iter().find(|(known, _)| known == expr) {
+            return Ok(Arc::clone(values));
+        }
+        let values = expr.evaluate(self.batch)?.into_array(self.batch.num_rows())?;
+        self.known.push((Arc::clone(expr), Arc::clone(&values)));
+        Ok(values)
     }
 }
 

@@ -8,14 +8,13 @@ use arrow::array::{
 };
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_functions::{UtcDate, is_utc};
+use tidetable_functions::ScanCast;
 use tidetable_layout::decode::{is_one_each, record_counts};
 use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
@@ -68,7 +67,15 @@ impl Fields {
 
     /// Rewrites an expression over the table to one over a batch of these fields.
     pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
-        reassign_expr_columns(Arc::clone(expr), &self.schema)?.transform_up(|expr| utc_date(expr, &self.schema)).data()
+        let date = |expr| replaced(ScanCast::date(&expr, &self.schema), expr);
+        reassign_expr_columns(Arc::clone(expr), &self.schema)?.transform_up(date).data()
+    }
+
+    /// As [`Self::bind_all`], for arguments of functions: casts of decimals to floats are replaced, too. Filters keep them: their
+    /// ranges are found through the cast.
+    pub(crate) fn bind_arguments(&self, exprs: &[Expr]) -> Result<Vec<Expr>> {
+        let float = |expr| replaced(ScanCast::float(&expr, &self.schema), expr);
+        self.bind_all(exprs)?.into_iter().map(|expr| expr.transform_up(float).data()).collect()
     }
 
     /// Rewrites several expressions; see [`Self::bind`].
@@ -98,17 +105,11 @@ impl Fields {
     }
 }
 
-/// Replaces a cast of a UTC time to its date, for which arrow builds a calendar date of each value.
-fn utc_date(expr: Expr, schema: &Schema) -> Result<Transformed<Expr>> {
-    let Some(cast) = expr.downcast_ref::<CastExpr>().filter(|cast| *cast.cast_type() == DataType::Date32) else {
-        return Ok(Transformed::no(expr));
-    };
-    match cast.expr().data_type(schema)? {
-        DataType::Timestamp(TimeUnit::Microsecond, zone) if zone.as_deref().is_none_or(is_utc) => {
-            Ok(Transformed::yes(Arc::new(UtcDate::new(Arc::clone(cast.expr())))))
-        }
-        _ => Ok(Transformed::no(expr)),
-    }
+fn replaced(cast: Result<Option<ScanCast>>, expr: Expr) -> Result<Transformed<Expr>> {
+    Ok(match cast? {
+        Some(cast) => Transformed::yes(Arc::new(cast)),
+        None => Transformed::no(expr),
+    })
 }
 
 /// What a query reads beside its filters.

@@ -5,7 +5,7 @@ use tidetable_sql::SessionOptions;
 use super::{fields, rows, worlds};
 use crate::run;
 
-const QUERIES: [&str; 37] = [
+const QUERIES: [&str; 43] = [
     "SELECT CAST(ts AS DATE), sum(kwh), avg(kwh), max(kwh) FROM T GROUP BY 1",
     "SELECT meter, sum(kwh) FROM T WHERE extract(hour FROM ts) < 6 GROUP BY 1 ORDER BY 2 DESC NULLS LAST, 1 LIMIT 10",
     "SELECT count(*), sum(kwh) FROM T WHERE kwh > 990",
@@ -37,6 +37,12 @@ const QUERIES: [&str; 37] = [
     "SELECT sum(kwh) FROM (SELECT kwh FROM T WHERE ts < '2018-01-02' UNION ALL SELECT kwh FROM T WHERE ts >= '2018-01-03')",
     "WITH days AS (SELECT CAST(ts AS DATE) AS d, sum(kwh) AS s FROM T GROUP BY 1) \
      SELECT d, s FROM days WHERE s > (SELECT avg(s) FROM days)",
+    "SELECT kwh, count(*), sum(meter) FROM T GROUP BY 1",
+    "SELECT tag, count(*), count(DISTINCT kwh) FROM T WHERE kwh > 10 GROUP BY 1",
+    "SELECT round(var_samp(kwh), 6), round(var_pop(kwh), 6), round(stddev_pop(kwh), 6) FROM T",
+    "SELECT round(covar_samp(kwh, meter), 6), round(covar_pop(meter, kwh), 6), round(corr(meter, kwh), 6) FROM T WHERE kwh > 1",
+    "SELECT meter, round(corr(kwh, extract(hour FROM ts)), 6), round(var_samp(kwh), 6) FROM T GROUP BY 1",
+    "SELECT DISTINCT kwh FROM T WHERE kwh > 10",
     "SELECT DISTINCT ON (meter) meter, ts FROM T ORDER BY meter, ts DESC",
     "SELECT count(*), sum(kwh) FROM T WHERE kwh >= 0",
     "SELECT meter, ts, kwh FROM T WHERE kwh > 99.5 AND kwh <= 700 AND 650 > kwh",
