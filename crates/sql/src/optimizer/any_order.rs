@@ -15,11 +15,31 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, replace_children_if_necessary};
 use tidetable_layout::KeyRange;
 
-use crate::optimizer::partial_aggregate::BY_ANY_ORDER;
 use crate::scan::file_groups::a_file_each;
 use crate::scan::source::SstSource;
 
 type Plan = Arc<dyn ExecutionPlan>;
+
+/// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
+pub(crate) const BY_ANY_ORDER: [&str; 17] = [
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "corr",
+    "count",
+    "covar_pop",
+    "covar_samp",
+    "max",
+    "min",
+    "stddev",
+    "stddev_pop",
+    "sum",
+    "var",
+    "var_pop",
+];
 
 /// Functions whose partial stages stay outside the scan, and do not depend on the order of records either.
 const OTHERS: [&str; 5] = ["approx_distinct", "approx_median", "approx_percentile_cont", "median", "percentile_cont"];

@@ -8,30 +8,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 use crate::optimizer::aggregate_below_join::below_join;
-use crate::optimizer::any_order::over_any_order;
+use crate::optimizer::any_order::{BY_ANY_ORDER, over_any_order};
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
-
-/// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
-pub(crate) const BY_ANY_ORDER: [&str; 17] = [
-    "avg",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "bool_and",
-    "bool_or",
-    "corr",
-    "count",
-    "covar_pop",
-    "covar_samp",
-    "max",
-    "min",
-    "stddev",
-    "stddev_pop",
-    "sum",
-    "var",
-    "var_pop",
-];
 
 /// Moves partial aggregations into the scans below them, or has these read in any order.
 pub(crate) fn aggregate_in_scan() -> Rule {
