@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 use crate::optimizer::aggregate_below_join::below_join;
-use crate::optimizer::any_order::{BY_ANY_ORDER, over_any_order};
+use crate::optimizer::any_order::{BY_ANY_STATES, over_any_order};
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
 
@@ -58,7 +58,7 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
 fn has_stages(function: &AggregateFunctionExpr, grouped: bool) -> bool {
     let name = function.fun().name();
     let by_order = matches!(name, "first_value" | "last_value");
-    (by_order || BY_ANY_ORDER.contains(&name))
+    (by_order || BY_ANY_STATES.contains(&name))
         && !function.is_distinct()
         // `first_value` without ORDER BY depends on the order of records, which this rule changes.
         && by_order != function.order_bys().is_empty()
