@@ -81,9 +81,9 @@ impl Cluster {
         let (scheduler, address) =
             Server::announced(command(&[&["scheduler", "--bind", "127.0.0.1:0"], scheduler].concat()));
         let executors = ["one", "two"]
-            .map(|name| Server::registering(command(&[&executor_args(&address, root, name)[..], executor].concat())));
-        let executors = executors.map(|(server, registered)| {
-            registered.recv_timeout(LIMIT).unwrap();
+            .map(|name| Server::logged(command(&[&executor_args(&address, root, name)[..], executor].concat())));
+        let executors = executors.map(|(server, log)| {
+            registers(&log);
             server
         });
         Self { address, scheduler, executors: executors.into() }
