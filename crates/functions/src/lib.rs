@@ -2,7 +2,8 @@
 //! sketches.
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
-//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions.
+//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and
+//! [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans.
 
 mod argument_types;
 mod bytes;
