@@ -9,6 +9,7 @@ use arrow::compute::{is_not_null, take};
 use crate::block::Block;
 use crate::decode::align::group_of;
 use crate::decode::key_times::KeyTimes;
+use crate::decode::prefix_runs::PrefixRuns;
 use crate::decode::record_alignment::RecordAlignment;
 use crate::error::DecodeError;
 use crate::plan::{Layout, Origin, RecordField, TailField, ValuePlan};
@@ -82,19 +83,9 @@ impl ColumnReader<'_> {
 
     fn prefix_field(&self, record: &RecordField, segment: usize) -> Result<ArrayRef, DecodeError> {
         let keys = &self.block.keys;
-        let segments = self.layout.key.prefix_segments();
-        let field = self.layout.key.field(segment);
-        let mut builder = ColumnBuilder::new(record.kind, keys.prefix_count());
-        let mut spans = Vec::new();
-        for index in 0..keys.prefix_count() {
-            let prefix = keys.prefix(index);
-            let span = if split(segments, prefix, &mut spans) { spans.get(segment) } else { None };
-            let read = field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder));
-            if !read {
-                return Err(self.bad_key(prefix));
-            }
-        }
-        self.alignment.spread(&builder.finish()?, Some(keys.prefix_of()))
+        let runs = PrefixRuns::read(self.layout, keys, &[(record, segment)])?;
+        let values = runs.columns.first().ok_or(DecodeError::NoField { field: record.field, count: 0 })?;
+        self.alignment.spread(values, Some(&runs.of_rows(keys)))
     }
 
     fn tail_values(&self, record: &RecordField, tail: &TailField) -> Result<ArrayRef, DecodeError> {

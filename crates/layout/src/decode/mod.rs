@@ -3,6 +3,7 @@
 mod align;
 mod columns;
 mod key_times;
+mod prefix_runs;
 mod projection;
 mod record_alignment;
 mod records;

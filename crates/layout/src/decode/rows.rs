@@ -9,7 +9,8 @@ use arrow::array::ArrayRef;
 
 use crate::block::{Block, Keys};
 use crate::decode::columns::ColumnReader;
-use crate::decode::record_alignment::RecordAlignment;
+use crate::decode::prefix_runs::PrefixRuns;
+use crate::decode::record_alignment::{RecordAlignment, is_one_each};
 use crate::error::DecodeError;
 use crate::plan::{Layout, Origin, RecordField};
 use crate::scalar::{ColumnView, ScalarRef};
@@ -23,7 +24,12 @@ pub struct RowValues {
     pub columns: Vec<ArrayRef>,
     /// For each row, the end of its records among those that [`Layout::decode`] makes of the block.
     pub ends: Vec<u32>,
+    /// Whether neighbouring rows with equal values are one here.
+    pub joined: bool,
 }
+
+/// Records of a run, on average, from which on rows are joined.
+const LEAST_JOINED: usize = 2;
 
 impl Layout {
     /// Whether this record field (an index into [`Layout::records_schema`]) is decoded from the key, so that all records of
@@ -116,7 +122,37 @@ impl Layout {
         let alignment = RecordAlignment::of_rows(block.keys.len());
         let reader = ColumnReader { layout: self, block, alignment: &alignment, timestamps: Vec::new() };
         let column = |field: &usize| self.row_column(&reader, *field);
-        Ok(RowValues { columns: fields.iter().map(column).collect::<Result<_, _>>()?, ends })
+        Ok(RowValues { columns: fields.iter().map(column).collect::<Result<_, _>>()?, ends, joined: false })
+    }
+
+    /// As [`Layout::decode_rows`], but neighbouring rows of one record each are one row if they agree in `fields`, where that
+    /// makes less of them: of a table with a row an event, the events of an entity.
+    ///
+    /// # Errors
+    /// As [`Layout::decode_rows`].
+    pub fn decode_joined_rows(&self, block: &Block, fields: &[usize]) -> Result<RowValues, DecodeError> {
+        let keys = &block.keys;
+        let Some(segments) = self.prefix_fields(fields) else { return self.decode_rows(block, fields) };
+        if !is_one_each(&RecordAlignment::build(self, block)?.row_ends) {
+            return self.decode_rows(block, fields);
+        }
+        let runs = PrefixRuns::read(self, keys, &segments)?;
+        match runs.run_of.last().is_some_and(|last| (*last as usize + 1) * LEAST_JOINED <= keys.len()) {
+            true => Ok(RowValues { ends: runs.row_ends(keys), columns: runs.columns, joined: true }),
+            false => self.decode_rows(block, fields),
+        }
+    }
+
+    /// These record fields with the segments of the key prefix that print them; `None` if there are none, or one is elsewhere.
+    fn prefix_fields(&self, fields: &[usize]) -> Option<Vec<(&RecordField, usize)>> {
+        let place = |field: &usize| {
+            let record = self.records.get(*field)?;
+            match record.origins.first()? {
+                Origin::Key { segment } if *segment < self.key.prefix => Some((record, *segment)),
+                _ => None,
+            }
+        };
+        fields.iter().map(place).collect::<Option<Vec<_>>>().filter(|fields| !fields.is_empty())
     }
 
     /// The value of a row field in one row key: an array of length one.

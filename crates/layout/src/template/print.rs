@@ -41,7 +41,18 @@ fn check_delimiter(out: &mut Vec<u8>, start: usize, literal: &str) -> Result<(),
 
 /// Offset of the first `needle`, which is not empty, in `haystack`.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len().max(1)).position(|window| window == needle)
+    match needle {
+        [byte] => haystack.iter().position(|own| own == byte),
+        _ => haystack.windows(needle.len().max(1)).position(|window| window == needle),
+    }
+}
+
+/// Whether two short byte strings are equal, without a call for single bytes.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([one], [other]) => one == other,
+        _ => one == other,
+    }
 }
 
 /// Splits `bytes` into `out`: the bytes that each segment printed. False if the template cannot have printed them.
@@ -61,7 +72,7 @@ pub(crate) fn split<'b>(segments: &[Segment], bytes: &'b [u8], out: &mut Vec<&'b
         };
         let Some((own, after)) = length.and_then(|length| rest.split_at_checked(length)) else { return false };
         if let Segment::Literal(text) = segment
-            && own != text.as_bytes()
+            && !is_equal(own, text.as_bytes())
         {
             return false;
         }

@@ -58,6 +58,33 @@ fn fields_of_a_key_are_read_without_a_block() {
 }
 
 #[test]
+fn neighbours_that_agree_are_one_row() {
+    let fields = [("site", FieldType::Text), ("meter", FieldType::UInt64), ("ts", FieldType::Timestamp)];
+    let (spec, source) = (table("{site}#{meter}#{ts:ms}", &[("F", &[("q", "{meter}")])]), source(&fields, "ts"));
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let sites = texts(&["a", "a", "a", "b", "b", "ba"]);
+    let times = times(&[NOON, NOON + MINUTE, NOON, NOON, NOON + DAY, NOON]);
+    let block = load(&layout, &[batch(&source, vec![sites, uints(&[1, 1, 2, 2, 2, 2]), times])]);
+    let joined = |fields: &[usize]| {
+        let found = layout.decode_joined_rows(&block, fields).unwrap();
+        let plain = layout.decode_rows(&block, fields).unwrap();
+        assert_eq!(plain.ends, [1, 2, 3, 4, 5, 6]);
+        if !found.joined {
+            assert_eq!(found.columns.len(), plain.columns.len());
+        }
+        (found.joined, found.ends, found.columns)
+    };
+    let (is_joined, ends, columns) = joined(&[0]);
+    assert_eq!((is_joined, ends), (true, vec![3, 5, 6]));
+    assert_eq!(columns[0].to_data(), texts(&["a", "b", "ba"]).to_data());
+    let (is_joined, ends, columns) = joined(&[1]);
+    assert_eq!((is_joined, ends), (true, vec![2, 6]));
+    assert_eq!(columns[0].to_data(), uints(&[1, 2]).to_data());
+    // Four runs of six rows are not worth it, and times lie elsewhere.
+    assert!(!joined(&[0, 1]).0 && !joined(&[0, 2]).0 && !joined(&[]).0);
+}
+
+#[test]
 fn meters_read_back_without_copying() {
     let (spec, source) = meters();
     let layout = Layout::compile(&spec, &source).unwrap();

@@ -39,6 +39,8 @@ impl ScanAggregate {
             of_records: aggregates.chain(of(GroupOf::Time)).collect(),
             fields: if by_time { time } else { &[] },
             by_row: !self.groups.is_empty() || self.newest_only,
+            // The times of a row are a class, and one of them is its newest.
+            rows_apart: by_time,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Runs {
         let filled =
             record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
         let filled = UInt32Array::from_iter_values(filled);
-        let mut runs = Self { within_rows: true, ..Self::default() };
+        let mut runs = Self { within_rows: !records.joined, ..Self::default() };
         let rows = match filled.len() == records.ends.len() {
             true => records.rows.clone(),
             false => take_record_batch(&records.rows, &filled)?,
@@ -133,7 +133,7 @@ impl Runs {
     /// Runs of equal group values, of rows of single records, or where timestamp lists do not repeat. Neighbours often share
     /// a group: an hour has sixty minutes, an entity all its rows.
     fn of_values(records: &Records, groups: &[(Expr, GroupOf)], values: &mut dyn GroupValues) -> Result<Self> {
-        let Records { rows, records, ends } = records;
+        let Records { rows, records, ends, .. } = records;
         let mut runs = Self::default();
         let counts = record_counts(ends).enumerate();
         let one_each = is_one_each(ends);

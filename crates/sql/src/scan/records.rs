@@ -15,7 +15,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_functions::ScanCast;
-use tidetable_layout::decode::{is_one_each, record_counts};
+use tidetable_layout::decode::{RowValues, is_one_each, record_counts};
 use tidetable_layout::error::DecodeError;
 use tidetable_layout::{Block, Layout, Projection};
 use tidetable_store::read::ValueRange;
@@ -44,6 +44,7 @@ pub(crate) struct RecordReader {
     /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
+    join_rows: bool,
 }
 
 /// A projection of a table's fields, and its schema.
@@ -99,6 +100,12 @@ impl Fields {
         &self.at
     }
 
+    /// A batch of these fields, with the end of each row's records.
+    fn batch(&self, values: RowValues) -> Result<(RecordBatch, Vec<u32>)> {
+        let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
+        Ok((RecordBatch::try_new_with_options(Arc::clone(&self.schema), values.columns, &options)?, values.ends))
+    }
+
     /// Schema of these fields.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -123,12 +130,16 @@ pub(crate) struct ReadRequest<'a> {
     pub(crate) fields: &'a [usize],
     /// Whether row ends are needed.
     pub(crate) by_row: bool,
+    /// Whether each row must be by itself, or its neighbours with equal row fields may be joined to it.
+    pub(crate) rows_apart: bool,
 }
 
 /// The records of a block that pass the filters.
 pub(crate) struct Records {
     /// The row fields, for every row; rows without records may be among them.
     pub(crate) rows: RecordBatch,
+    /// Whether neighbouring rows that agree in these fields are one.
+    pub(crate) joined: bool,
     /// End of each row's records.
     pub(crate) ends: Vec<u32>,
     pub(crate) records: RecordBatch,
@@ -164,6 +175,7 @@ impl RecordReader {
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
+            join_rows: !wanted.rows_apart,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
             row_filter: rows.bind_all(of_rows)?,
             ranges: ranges.into_iter().filter_map(|(range, _)| range).collect(),
@@ -199,10 +211,16 @@ impl RecordReader {
 
     /// The records of a block that pass; `None` if there are none.
     pub(crate) fn read(&self, block: Block) -> Result<Option<Records>> {
-        let (mut ends, mut mask) = (Vec::new(), None);
+        let (mut ends, mut mask, mut joined) = (Vec::new(), None, false);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
         if self.by_row {
-            (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, &block)?;
+            let found = match self.join_rows {
+                true => self.layout().decode_joined_rows(&block, &self.rows.at),
+                false => self.layout().decode_rows(&block, &self.rows.at),
+            };
+            let found = found.map_err(|error| self.undecoded(error))?;
+            joined = found.joined;
+            (rows, ends) = self.rows.batch(found)?;
             if let Some(kept) = passing(&self.row_filter, &rows)? {
                 if kept.true_count() == 0 {
                     return Ok(None);
@@ -232,7 +250,7 @@ impl RecordReader {
                 ends = ends_of(&mask, &ends);
             }
         }
-        Ok((records.num_rows() > 0).then_some(Records { rows, ends, records }))
+        Ok((records.num_rows() > 0).then_some(Records { rows, joined, ends, records }))
     }
 }
 
@@ -257,10 +275,7 @@ pub(crate) fn read_rows(
     block: &Block,
 ) -> Result<(RecordBatch, Vec<u32>)> {
     let values = scan.snapshot.layout().decode_rows(block, &fields.at);
-    let values = values.map_err(|error| undecoded(scan, name, error))?;
-    let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
-    let rows = RecordBatch::try_new_with_options(Arc::clone(&fields.schema), values.columns, &options)?;
-    Ok((rows, values.ends))
+    fields.batch(values.map_err(|error| undecoded(scan, name, error))?)
 }
 
 /// The error for a scan range of this name.

@@ -92,7 +92,8 @@ impl SharedScan {
             even: false,
             push_down: task.scan.push_down,
         });
-        let wanted = ReadRequest { fields: &task.columns, by_row: within.is_none(), ..ReadRequest::default() };
+        let by_row = within.is_none();
+        let wanted = ReadRequest { fields: &task.columns, by_row, rows_apart: by_row, ..ReadRequest::default() };
         let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
         let columns = fields.places(&task.columns)?;

@@ -173,6 +173,10 @@ pub fn worlds() -> Vec<(&'static str, World)> {
                 &tagged(&plain),
             ),
         ),
+        (
+            "a row a reading of a tag",
+            make(spec("{tag}#{meter:06}#{ts:ms}", vec![family("M", &[("kwh", "{kwh}")])]), &[], &tagged(&plain)),
+        ),
         ("sums by hour", make(spec(daily, counts), &[], &plain)),
         ("rows that are replaced", make(upsert, &[], &plain)),
         ("late readings", with_late(daily_spec(), &[], &plain)),
