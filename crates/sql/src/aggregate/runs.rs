@@ -39,7 +39,11 @@ impl Runs {
 
     /// The group number of each record.
     pub(crate) fn by_record(&self) -> Vec<usize> {
-        let mut numbers = Vec::with_capacity(self.ends.last().map_or(0, |end| *end as usize));
+        let records = self.ends.last().map_or(0, |end| *end as usize);
+        if records == self.groups.len() {
+            return self.groups.clone();
+        }
+        let mut numbers = Vec::with_capacity(records);
         for (end, group) in self.ends.iter().zip(&self.groups) {
             numbers.resize(*end as usize, *group);
         }

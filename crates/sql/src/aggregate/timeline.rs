@@ -38,6 +38,8 @@ pub(crate) struct Timeline {
     times: Vec<i64>,
     /// Class of each time.
     classes: Vec<u32>,
+    /// For each time, the end of the consecutive times of its class.
+    class_ends: Vec<usize>,
     interned: Box<dyn GroupValues>,
     /// By expression: the value of each class.
     values: Vec<ArrayRef>,
@@ -64,10 +66,15 @@ impl TimeRuns {
         self.classes.get(end(rows.start)..end(rows.end)).unwrap_or_default()
     }
 
-    /// Appends a run that ends at record `end`.
-    fn push(&mut self, class: u32, end: u32) {
-        self.classes.push(class);
-        self.ends.push(end);
+    /// Appends records of a row up to `end`, to the last run if that is of the row and the class.
+    fn push(&mut self, class: u32, end: u32, first_run: usize) {
+        match (self.classes.get(first_run..).and_then(<[u32]>::last), self.ends.last_mut()) {
+            (Some(last), Some(run)) if *last == class => *run = end,
+            _ => {
+                self.classes.push(class);
+                self.ends.push(end);
+            }
+        }
     }
 
     /// Appends runs like those at `like`, for a row whose records begin at `start`, where those of `like` began at `before`.
@@ -94,6 +101,7 @@ impl Timeline {
             exprs,
             times: Vec::new(),
             classes: Vec::new(),
+            class_ends: Vec::new(),
             interned: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
             values,
             groups: Vec::new(),
@@ -137,10 +145,13 @@ impl Timeline {
 
     /// The group number of each class that `runs` has, in `values`; the columns of other groups are of no use.
     pub(crate) fn groups(&mut self, runs: &TimeRuns, values: &mut dyn GroupValues) -> Result<Vec<usize>> {
-        let mut missing: Vec<u32> = runs.classes.clone();
-        missing.retain(|class| self.groups.get(*class as usize).is_some_and(Option::is_none));
-        missing.sort_unstable();
-        missing.dedup();
+        let mut missing = Vec::new();
+        if self.groups.iter().any(Option::is_none) {
+            missing.clone_from(&runs.classes);
+            missing.retain(|class| self.groups.get(*class as usize).is_some_and(Option::is_none));
+            missing.sort_unstable();
+            missing.dedup();
+        }
         if !missing.is_empty() {
             let at = UInt32Array::from(missing.clone());
             let columns = self.values.iter().map(|values| take(values, &at, None)).collect::<Result<Vec<_>, _>>()?;
@@ -152,7 +163,9 @@ impl Timeline {
                 }
             }
         }
-        Ok(runs.classes.iter().filter_map(|class| self.groups.get(*class as usize).copied().flatten()).collect())
+        // Each class has a number now.
+        let number = |class: &u32| self.groups.get(*class as usize).copied().flatten().unwrap_or(usize::MAX);
+        Ok(runs.classes.iter().map(number).collect())
     }
 
     /// The runs of `times`; the index of the first unknown time if there is one.
@@ -171,13 +184,13 @@ impl Timeline {
                 runs.row_ends.push(runs.classes.len());
                 continue;
             };
-            let from = runs.classes.len();
+            let runs_before = runs.classes.len();
             let like = last_rows.get(earliest).filter(|(like, _)| times.get(like.clone()) == Some(own));
             if let Some((before, like)) = like {
                 runs.repeat(like.clone(), before.start, records.start);
             } else {
-                let (mut place, mut last) = (first, None);
-                for (at, time) in own.iter().enumerate() {
+                let (mut place, mut at) = (first, 0);
+                while let Some(time) = own.get(at) {
                     if self.times.get(place) != Some(time) {
                         let found = self.near(place, *time).ok_or(records.start + at)?;
                         // The time before was at the expected place less a step.
@@ -189,15 +202,19 @@ impl Timeline {
                     if at == 0 {
                         first = place;
                     }
-                    let (class, end) = (self.classes.get(place).copied(), (records.start + at + 1) as u32);
-                    match runs.ends.last_mut().filter(|_| last == class) {
-                        Some(run) => *run = end,
-                        None => runs.push(class.unwrap_or(0), end),
+                    let known = self.times.get(place..).unwrap_or_default();
+                    let alike = if step < 0 { 1 } else { common(own.get(at..).unwrap_or_default(), known) };
+                    let (mut from, to) = (place, place + alike);
+                    while let (Some(class), true) = (self.classes.get(from), from < to) {
+                        let end = self.class_ends.get(from).map_or(to, |end| *end).clamp(from + 1, to);
+                        runs.push(*class, (records.start + at + end - place) as u32, runs_before);
+                        from = end;
                     }
-                    (last, place) = (class, place.wrapping_add_signed(step));
+                    at += alike;
+                    place = if step < 0 { place.wrapping_sub(1) } else { to };
                 }
             }
-            last_rows.insert(*earliest, (records, from..runs.classes.len()));
+            last_rows.insert(*earliest, (records, runs_before..runs.classes.len()));
             runs.row_ends.push(runs.classes.len());
         }
         Ok(runs)
@@ -252,8 +269,22 @@ impl Timeline {
         // Two ascending runs, which this sort merges.
         all.sort();
         (self.times, self.classes) = all.into_iter().unzip();
+        let ends = self.classes.chunk_by(|one, next| one == next).scan(0, |end, alike| {
+            *end += alike.len();
+            Some(std::iter::repeat_n(*end, alike.len()))
+        });
+        self.class_ends = ends.flatten().collect();
         Ok(())
     }
+}
+
+/// The number of equal values that two lists begin with.
+fn common(one: &[i64], other: &[i64]) -> usize {
+    const LANES: usize = 8;
+    let pairs = one.as_chunks::<LANES>().0.iter().zip(other.as_chunks::<LANES>().0);
+    let whole = pairs.take_while(|(one, other)| one == other).count() * LANES;
+    let rest = one.iter().zip(other).skip(whole);
+    whole + rest.take_while(|(one, other)| one == other).count()
 }
 
 #[cfg(test)]

@@ -413,8 +413,12 @@ fn filtered(group: GroupBlock, mask: &BooleanBuffer, row_ends: Vec<u32>) -> Resu
         mask.set_slices().for_each(|(start, end)| out.extend_from_slice(values.get(start..end).unwrap_or_default()));
         out
     }
-    let predicate = FilterBuilder::new(&BooleanArray::new(mask.clone(), None)).optimize().build();
-    let column = |values: Option<ArrayRef>| values.map(|values| predicate.filter(values.as_ref())).transpose();
+    let is_wanted = group.columns.iter().any(Option::is_some);
+    // It makes a list of all records, which counts where there is no column.
+    let predicate = is_wanted.then(|| FilterBuilder::new(&BooleanArray::new(mask.clone(), None)).optimize().build());
+    let column = |values: Option<ArrayRef>| {
+        values.zip(predicate.as_ref()).map(|(values, predicate)| predicate.filter(values.as_ref())).transpose()
+    };
     Ok(GroupBlock {
         row_ends,
         qualifiers: group
