@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::ExecutionPlan;
@@ -11,16 +12,36 @@ use crate::optimizer::aggregate_below_join::below_join;
 use crate::optimizer::any_order::{BY_ANY_STATES, over_any_order};
 use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
+use crate::scan::source::SstSource;
 
 /// Moves partial aggregations into the scans below them, or has these read in any order.
 pub(crate) fn aggregate_in_scan() -> Rule {
     node_rule("AggregateInScan", |plan| match plan.downcast_ref::<AggregateExec>() {
+        Some(aggregation) if *aggregation.mode() == AggregateMode::FinalPartitioned => in_one_partition(aggregation),
         Some(aggregation) => match in_scan(aggregation)? {
             Some(in_scan) => Ok(Some(in_scan)),
             None => over_any_order(plan, aggregation),
         },
         None => Ok(None),
     })
+}
+
+/// The last stage of an aggregation in one partition, if the scan below is one: it reads a stripe or two, or it would have been
+/// divided. Other partitions would be tasks, and threads to wake.
+fn in_one_partition(last: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let mut below = last.input();
+    while let (None, [only]) = (below.downcast_ref::<DataSourceExec>(), below.children().as_slice()) {
+        below = only;
+    }
+    let scan = below.downcast_ref::<DataSourceExec>().and_then(DataSourceExec::downcast_to_file_source::<SstSource>);
+    if scan.is_none_or(|(config, _)| config.file_groups.len() > 1) {
+        return Ok(None);
+    }
+    let (functions, filters) = (last.aggr_expr().to_vec(), last.filter_expr().to_vec());
+    let (input, schema) = (Arc::clone(last.input()), last.input_schema());
+    let whole =
+        AggregateExec::try_new(AggregateMode::Final, last.group_expr().clone(), functions, filters, input, schema)?;
+    Ok(Some(Arc::new(whole.with_limit_options(last.limit_options()))))
 }
 
 /// `aggregation` with its partial stage in the scan; `None` if the scan cannot do it.
