@@ -118,8 +118,8 @@ impl ResultOverride for DecimalAverage {
         finished(inner, move |state| self.of_all(state, distinct))
     }
 
-    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(GroupAverages { inner, rounds: self })
+    fn groups(self, inner: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(GroupAverages { inner: inner()?, rounds: self }))
     }
 }
 

@@ -15,6 +15,9 @@ use datafusion::logical_expr::{
 
 /// The overrides for one result type.
 pub(crate) trait ResultOverride: Sized {
+    /// Whether it has an accumulator of groups even where DataFusion has none.
+    const HAS_GROUPS: bool = false;
+
     /// For results of this type; `None` for DataFusion's.
     fn of(kind: &DataType) -> Option<Self>;
 
@@ -24,8 +27,11 @@ pub(crate) trait ResultOverride: Sized {
     /// Accumulator of all rows or of a window; replaces or wraps `inner`.
     fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator>;
 
-    /// Accumulator of groups; replaces or wraps `inner`.
-    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator>;
+    /// Accumulator of groups; replaces or wraps the one that `inner` makes.
+    ///
+    /// # Errors
+    /// If `inner` cannot make it.
+    fn groups(self, inner: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>>;
 }
 
 /// DataFusion's function `E` with the results `R`.
@@ -94,16 +100,16 @@ where
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.inner.groups_accumulator_supported(args)
+        let is_ours = R::HAS_GROUPS && !args.is_distinct && R::of(args.return_type()).is_some();
+        is_ours || self.inner.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        let results = R::of(args.return_type());
-        let inner = self.inner.create_groups_accumulator(args)?;
-        Ok(match results {
-            Some(results) => results.groups(inner),
-            None => inner,
-        })
+        let inner = |args| self.inner.create_groups_accumulator(args);
+        match R::of(args.return_type()) {
+            Some(results) => results.groups(|| inner(args)),
+            None => inner(args),
+        }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

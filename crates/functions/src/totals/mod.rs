@@ -1,10 +1,12 @@
 //! `sum` and `avg` as in PostgreSQL and DuckDB: sums of integers fail on overflow, and averages of decimals are
 //! rounded. DataFusion 55.2 wraps around and truncates. Variances, deviations, covariances and
-//! correlations are DataFusion's, computed by batch.
+//! correlations are computed by batch, and their parts merged without rounding a
+//! constant's mean.
 
 pub(crate) mod average;
 pub(crate) mod function;
 pub(crate) mod moments;
+pub(crate) mod moments_accumulators;
 pub(crate) mod sum;
 
 use std::sync::Arc;
@@ -16,7 +18,7 @@ pub use sum::sum_overflow;
 /// Replaces DataFusion's `sum`, `avg` and functions of moments, such as `stddev` and `corr`.
 pub fn override_totals(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
-    let functions = [sum::sum(), average::average()].into_iter().chain(moments::moments());
+    let functions = [sum::sum(), average::average()].into_iter().chain(moments_accumulators::moments());
     builder.aggregate_functions().get_or_insert_with(Vec::new).extend(functions.map(Arc::new));
     builder
 }

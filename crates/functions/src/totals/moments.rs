@@ -1,165 +1,145 @@
-//! Variances, deviations, covariances and correlations, of a batch at a time: its state is made in two passes over the values, and
-//! merged. DataFusion 55.2 takes value by value, with a division for each, which takes several times as long.
-
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, UInt64Array};
-use arrow::compute::{and, filter, is_not_null};
-use arrow::datatypes::{DataType, FieldRef, Float64Type};
-use datafusion::common::ScalarValue;
-use datafusion::error::Result;
-use datafusion::functions_aggregate::correlation::Correlation;
-use datafusion::functions_aggregate::covariance::{CovariancePopulation, CovarianceSample};
-use datafusion::functions_aggregate::stddev::{Stddev, StddevPop};
-use datafusion::functions_aggregate::variance::{VariancePopulation, VarianceSample};
-use datafusion::logical_expr::function::StateFieldsArgs;
-use datafusion::logical_expr::{Accumulator, AggregateUDF, GroupsAccumulator};
-
-use crate::totals::function::{OverriddenAggregate, ResultOverride};
+//! Moments of numbers: counts, means, and sums of the products of distances from the means. From them follow variances, deviations,
+//! covariances and correlations.
+//!
+//! A batch is computed in two passes, its mean and the distances, in vector instructions; DataFusion 55.2 takes value by value, with a
+//! division for each. Parts merge by the difference of their means (Chan, Golub and LeVeque, 1983), so that parts of one constant
+//! have exactly its mean and no variance. DataFusion adds weighted means, which rounds, and its correlations of groups add squares, which
+//! loses the digits of values that are far from 0, such as times.
 
 /// Fewer values are taken one by one.
 const LEAST: usize = 32;
 /// Values added in parallel.
 const LANES: usize = 8;
-/// DataFusion multiplies means when it merges states: greater ones could overflow there.
+/// The mean of a batch may overflow above: such values are taken one by one.
 const MAX_MEAN: f64 = 1e100;
 
-/// `stddev`, `stddev_pop`, `var`, `var_pop`, `covar_samp`, `covar_pop`, `corr`.
-pub(crate) fn moments() -> [AggregateUDF; 7] {
-    type Of<E, const STATES: usize> = OverriddenAggregate<E, BatchMoments<STATES>>;
-    [
-        AggregateUDF::from(Of::<_, 3>::new(Stddev::new())),
-        AggregateUDF::from(Of::<_, 3>::new(StddevPop::new())),
-        AggregateUDF::from(Of::<_, 3>::new(VarianceSample::new())),
-        AggregateUDF::from(Of::<_, 3>::new(VariancePopulation::new())),
-        AggregateUDF::from(Of::<_, 4>::new(CovarianceSample::new())),
-        AggregateUDF::from(Of::<_, 4>::new(CovariancePopulation::new())),
-        AggregateUDF::from(Of::<_, 6>::new(Correlation::new())),
-    ]
+/// A function of moments; `sample`: of a sample, not of the population.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Statistic {
+    Variance { sample: bool },
+    Deviation { sample: bool },
+    Covariance { sample: bool },
+    Correlation,
 }
 
-/// Makes states of batches. `STATES` is the number of columns of DataFusion's state: 3 of a variance, 4 of a covariance, 6 of a
-/// correlation.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct BatchMoments<const STATES: usize>;
-
-impl<const STATES: usize> ResultOverride for BatchMoments<STATES> {
-    fn of(kind: &DataType) -> Option<Self> {
-        (*kind == DataType::Float64).then_some(Self)
+impl Statistic {
+    pub(crate) fn has_two_arguments(self) -> bool {
+        matches!(self, Self::Covariance { .. } | Self::Correlation)
     }
 
-    fn state(&self, _: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
-        None
-    }
-
-    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
-        if distinct { inner } else { Box::new(MomentsAccumulator::<STATES>::new(inner)) }
-    }
-
-    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        inner
-    }
-}
-
-/// DataFusion's accumulator, which gets states of whole batches to merge.
-#[derive(Debug)]
-struct MomentsAccumulator<const STATES: usize> {
-    inner: Box<dyn Accumulator>,
-    /// Whether a batch had no mean of ordinary size: what follows is taken one by one, too.
-    one_by_one: bool,
-}
-
-impl<const STATES: usize> MomentsAccumulator<STATES> {
-    fn new(inner: Box<dyn Accumulator>) -> Self {
-        Self { inner, one_by_one: false }
-    }
-
-    /// The state of values without nulls; `None` if they have to be taken one by one.
-    fn state_of(&mut self, values: &[ArrayRef]) -> Option<Vec<ArrayRef>> {
-        let first = values.first()?.as_primitive_opt::<Float64Type>()?.values();
-        let second = values.last()?.as_primitive_opt::<Float64Type>()?.values();
-        if self.one_by_one || first.is_empty() {
-            return None;
-        }
-        let means = [mean(first), mean(second)];
-        self.one_by_one = !means.iter().all(|mean| mean.abs() < MAX_MEAN);
-        if self.one_by_one || first.len() < LEAST || is_constant(first) || is_constant(second) {
-            return None;
-        }
-        let [one, other] = means;
-        let floats: &[f64] = match STATES {
-            3 => &[one, products(first, first, [one, one])],
-            4 => &[one, other, products(first, second, means)],
-            6 => &[
-                one,
-                products(first, first, [one, one]),
-                other,
-                products(second, second, [other, other]),
-                products(first, second, means),
-            ],
-            _ => return None,
-        };
-        let count: ArrayRef = Arc::new(UInt64Array::from(vec![first.len() as u64]));
-        let floats = floats.iter().map(|float| Arc::new(Float64Array::from(vec![*float])) as ArrayRef);
-        Some(std::iter::once(count).chain(floats).collect())
-    }
-}
-
-impl<const STATES: usize> Accumulator for MomentsAccumulator<STATES> {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let present;
-        let values = match values.iter().all(|values| values.null_count() == 0) {
-            true => values,
-            false => {
-                present = pairs(values)?;
-                &present
+    /// The result; `None` for null: without values, and for samples of one. As in PostgreSQL the correlation with a constant is null.
+    pub(crate) fn of(self, moments: &Moments) -> Option<f64> {
+        let Moments { count, means: [first, second], squares: [square, other_square], products } = *moments;
+        let divisor = |sample: bool| if sample { count.saturating_sub(1) } else { count };
+        let divided = |sum: f64, sample: bool| (divisor(sample) > 0).then(|| sum / divisor(sample) as f64);
+        match self {
+            Self::Variance { sample } => divided(square, sample),
+            Self::Deviation { sample } => divided(square, sample).map(f64::sqrt),
+            Self::Covariance { sample } => divided(products, sample),
+            Self::Correlation if first.is_nan() && second.is_nan() => Some(f64::NAN),
+            Self::Correlation if first.is_nan() || second.is_nan() || count < 2 => None,
+            Self::Correlation => {
+                let [one, other] = [square, other_square].map(|square| (square / count as f64).sqrt());
+                (one != 0.0 && other != 0.0).then(|| products / count as f64 / one / other)
             }
-        };
-        match self.state_of(values) {
-            Some(state) => self.inner.merge_batch(&state),
-            None => self.inner.update_batch(values),
+        }
+    }
+}
+
+/// The moments of pairs of values, or of single ones as the first of pairs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    pub(crate) means: [f64; 2],
+    /// Sums of the squares of the distances from the means.
+    pub(crate) squares: [f64; 2],
+    /// Sum of the products of both distances.
+    pub(crate) products: f64,
+}
+
+impl Moments {
+    /// Adds values, of which `second` has as many as `first`, or none.
+    pub(crate) fn add(&mut self, first: &[f64], second: &[f64]) {
+        if first.len() >= LEAST {
+            let means = [mean(first), mean(second)];
+            if means.iter().all(|mean| mean.abs() < MAX_MEAN) {
+                return self.merge(&Self::of(first, second, means));
+            }
+        }
+        for (at, value) in first.iter().enumerate() {
+            self.push([*value, second.get(at).copied().unwrap_or_default()]);
         }
     }
 
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.inner.merge_batch(states)
+    fn of(first: &[f64], second: &[f64], means: [f64; 2]) -> Self {
+        let [one, other] = means;
+        Self {
+            count: first.len() as u64,
+            means,
+            squares: [products(first, first, [one, one]), products(second, second, [other, other])],
+            products: products(first, second, means),
+        }
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.inner.state()
+    /// Adds a pair.
+    pub(crate) fn push(&mut self, pair: [f64; 2]) {
+        self.count += 1;
+        let before = self.distances(pair);
+        for (mean, distance) in self.means.iter_mut().zip(before) {
+            *mean += distance / self.count as f64;
+        }
+        let [first, second] = self.distances(pair);
+        self.squares[0] += before[0] * first;
+        self.squares[1] += before[1] * second;
+        self.products += before[0] * second;
     }
 
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.inner.evaluate()
+    /// Takes out a pair that was added.
+    pub(crate) fn take_out(&mut self, pair: [f64; 2]) {
+        if self.count <= 1 {
+            *self = Self::default();
+            return;
+        }
+        self.count -= 1;
+        let before = self.distances(pair);
+        for (mean, distance) in self.means.iter_mut().zip(before) {
+            *mean -= distance / self.count as f64;
+        }
+        let [first, second] = self.distances(pair);
+        self.squares[0] -= before[0] * first;
+        self.squares[1] -= before[1] * second;
+        self.products -= before[0] * second;
     }
 
-    fn size(&self) -> usize {
-        self.inner.size()
+    fn distances(&self, [first, second]: [f64; 2]) -> [f64; 2] {
+        [first - self.means[0], second - self.means[1]]
     }
 
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.count == 0 || other.count == 0 {
+            if self.count == 0 {
+                *self = *other;
+            }
+            return;
+        }
+        let (own, more) = (self.count as f64, other.count as f64);
+        let share = more / (own + more);
+        let [first, second] = self.distances(other.means).map(|distance| -distance);
+        self.count += other.count;
+        self.means[0] -= first * share;
+        self.means[1] -= second * share;
+        self.squares[0] += other.squares[0] + first * first * own * share;
+        self.squares[1] += other.squares[1] + second * second * own * share;
+        self.products += other.products + first * second * own * share;
     }
 }
 
-/// The rows in which no argument is null.
-fn pairs(values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    let masks = values.iter().map(|values| is_not_null(values)).collect::<std::result::Result<Vec<_>, _>>()?;
-    let mask = masks.into_iter().map(Ok).reduce(|all, one| and(&all?, &one?)).transpose()?;
-    let Some(mask) = mask else { return Ok(values.to_vec()) };
-    Ok(values.iter().map(|values| filter(values, &mask)).collect::<std::result::Result<_, _>>()?)
-}
-
-/// Whether all values are equal: their variance is exactly 0 one by one, and a mean of their sum may differ from them.
-fn is_constant(values: &[f64]) -> bool {
-    values.first().is_some_and(|first| values.iter().all(|value| value == first))
-}
-
+/// 0 without values. The mean of a constant is the constant: its sum may be rounded.
 fn mean(values: &[f64]) -> f64 {
+    let Some(first) = values.first() else { return 0.0 };
+    if values.iter().all(|value| value == first) {
+        return *first;
+    }
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
     for chunk in chunks {
@@ -182,91 +162,99 @@ fn products(first: &[f64], second: &[f64], [one, other]: [f64; 2]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::functions_aggregate::correlation::CorrelationAccumulator;
-    use datafusion::functions_aggregate::covariance::CovarianceAccumulator;
-    use datafusion::functions_aggregate::variance::VarianceAccumulator;
-    use datafusion::physical_expr::expressions::StatsType::Sample;
-
     use super::*;
 
-    /// Numbers that repeat by no small period.
-    fn numbers(count: usize, factor: u64) -> Vec<f64> {
-        (0..count as u64).map(|at| ((at * factor * factor + 7) % 10_007) as f64 / 8.0 + 1e6).collect()
+    fn numbers(count: usize, factor: u64, offset: f64) -> Vec<f64> {
+        (0..count as u64).map(|at| ((at * factor * factor + 7) % 10_007) as f64 / 8.0 + offset).collect()
     }
 
-    fn close(a: &ScalarValue, b: &ScalarValue) -> bool {
-        let (ScalarValue::Float64(Some(a)), ScalarValue::Float64(Some(b))) = (a, b) else { return a == b };
-        a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+    fn one_by_one(first: &[f64], second: &[f64]) -> Moments {
+        let mut moments = Moments::default();
+        first.iter().zip(second).for_each(|(first, second)| moments.push([*first, *second]));
+        moments
     }
 
-    /// DataFusion's accumulator and this one of the same batches.
-    fn both<const STATES: usize>(of: impl Fn() -> Box<dyn Accumulator>, batches: &[Vec<ArrayRef>]) {
-        let (mut one_by_one, mut batched) = (of(), MomentsAccumulator::<STATES>::new(of()));
-        for batch in batches {
-            one_by_one.update_batch(batch).unwrap();
-            batched.update_batch(batch).unwrap();
+    fn close(one: &Moments, other: &Moments) {
+        assert_eq!(one.count, other.count);
+        let all = |moments: &Moments| {
+            let Moments { means, squares, products, .. } = *moments;
+            [means[0], means[1], squares[0], squares[1], products]
+        };
+        for (one, other) in all(one).into_iter().zip(all(other)) {
+            let is_close = (one - other).abs() <= 1e-9 * one.abs().max(other.abs());
+            assert!(one == other || one.is_nan() && other.is_nan() || is_close, "{one} and {other}");
         }
-        let (expected, found) = (one_by_one.evaluate().unwrap(), batched.evaluate().unwrap());
-        assert!(close(&expected, &found), "{expected} and {found}");
-        let counts = [one_by_one.state().unwrap(), batched.state().unwrap()].map(|state| state[0].clone());
-        assert_eq!(counts[0], counts[1]);
-    }
-
-    fn all_functions(batches: &[Vec<ArrayRef>]) {
-        let first: Vec<Vec<ArrayRef>> = batches.iter().map(|batch| batch[..1].to_vec()).collect();
-        both::<3>(|| Box::new(VarianceAccumulator::try_new(Sample).unwrap()), &first);
-        both::<4>(|| Box::new(CovarianceAccumulator::try_new(Sample).unwrap()), batches);
-        both::<6>(|| Box::new(CorrelationAccumulator::try_new().unwrap()), batches);
-    }
-
-    fn batch(first: Vec<Option<f64>>, second: Vec<Option<f64>>) -> Vec<ArrayRef> {
-        vec![Arc::new(Float64Array::from(first)), Arc::new(Float64Array::from(second))]
     }
 
     #[test]
     fn batches_have_the_moments_of_their_values() {
-        for count in [0, 1, 2, 31, 32, 33, 39, 40, 1000, 8191] {
-            let (first, second) = (numbers(count, 3), numbers(count, 11));
-            let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
-            let holes = |values: &[f64], every: usize| {
-                values.iter().enumerate().map(|(at, value)| (at % every != 1).then_some(*value)).collect::<Vec<_>>()
-            };
-            all_functions(&[batch(some(&first), some(&second))]);
-            all_functions(&[batch(some(&first), some(&second)), batch(some(&second), some(&first))]);
-            all_functions(&[batch(holes(&first, 3), holes(&second, 5)), batch(some(&first), holes(&second, 2))]);
+        for count in [0, 1, 2, 31, 32, 33, 39, 1000, 8191] {
+            let (first, second) = (numbers(count, 3, 1e6), numbers(count, 11, -5.0));
+            let mut moments = Moments::default();
+            moments.add(&first, &second);
+            close(&moments, &one_by_one(&first, &second));
+            moments.add(&second, &first);
+            let both = |one: &[f64], other: &[f64]| [one, other].concat();
+            close(&moments, &one_by_one(&both(&first, &second), &both(&second, &first)));
+            first.iter().zip(&second).for_each(|(first, second)| moments.take_out([*first, *second]));
+            let mut rest = Moments::default();
+            rest.add(&second, &first);
+            let share = |moments: &Moments| Statistic::Deviation { sample: false }.of(moments).unwrap_or(0.0);
+            assert!((share(&moments) - share(&rest)).abs() <= 1e-6 * share(&rest), "{count}");
         }
     }
 
-    fn ordinary(factor: u64) -> Vec<Option<f64>> {
-        numbers(100, factor).into_iter().map(Some).collect()
+    #[test]
+    fn parts_of_a_constant_have_no_variance() {
+        for constant in [0.1, 1e-300, 1e90, -7.3, 1_700_000_000.123] {
+            let mut moments = Moments::default();
+            for count in [1000, 3, 77, 1, 4096, 31] {
+                moments.add(&vec![constant; count], &numbers(count, 3, 0.0));
+                let mut part = Moments::default();
+                part.add(&vec![constant; count], &numbers(count, 5, 9.0));
+                moments.merge(&part);
+            }
+            assert_eq!((moments.means[0], moments.squares[0], moments.products), (constant, 0.0, 0.0));
+            assert_eq!(Statistic::Deviation { sample: true }.of(&moments), Some(0.0));
+            assert_eq!(Statistic::Correlation.of(&moments), None);
+        }
     }
 
     #[test]
     fn values_that_are_not_finite_or_overflow_are_taken_one_by_one() {
-        for (odd, times) in [f64::NAN, f64::INFINITY, 1.7e308, 1e300, -1e200]
-            .into_iter()
-            .flat_map(|odd| [(odd, 1), (odd, 2), (odd, 100)])
-        {
-            let mut first = ordinary(3);
-            first.iter_mut().rev().take(times).for_each(|value| *value = Some(odd));
-            all_functions(&[
-                batch(first, ordinary(5)),
-                batch(ordinary(5), ordinary(3)),
-                batch(ordinary(11), ordinary(3)),
-            ]);
+        for odd in [f64::NAN, f64::INFINITY, 1.7e308, 1e300, -1e200] {
+            for times in [1, 2, 100] {
+                let mut first = numbers(100, 3, 0.0);
+                first.iter_mut().rev().take(times).for_each(|value| *value = odd);
+                let mut moments = Moments::default();
+                moments.add(&first, &numbers(100, 5, 0.0));
+                close(&moments, &one_by_one(&first, &numbers(100, 5, 0.0)));
+            }
         }
     }
 
     #[test]
-    fn a_constant_has_no_variance_and_no_correlation() {
-        let batches: Vec<_> = (0..3).map(|_| batch(vec![Some(0.1); 1000], vec![Some(0.1); 1000])).collect();
-        let mut variance = MomentsAccumulator::<3>::new(Box::new(VarianceAccumulator::try_new(Sample).unwrap()));
-        let mut correlation = MomentsAccumulator::<6>::new(Box::new(CorrelationAccumulator::try_new().unwrap()));
-        for batch in &batches {
-            variance.update_batch(&batch[..1]).unwrap();
-            correlation.update_batch(batch).unwrap();
-        }
-        assert_eq!(variance.evaluate().unwrap(), ScalarValue::Float64(Some(0.0)));
-        assert_eq!(correlation.evaluate().unwrap(), ScalarValue::Float64(None));
+    fn correlations_of_times_keep_their_digits() {
+        let times = numbers(1000, 3, 1.7e9);
+        let mut moments = Moments::default();
+        times.chunks(7).for_each(|part| moments.add(part, part));
+        let found = Statistic::Correlation.of(&moments).unwrap();
+        assert!((found - 1.0).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn few_values_have_the_nulls_of_postgresql() {
+        let of = |values: &[f64]| one_by_one(values, values);
+        let statistics = [
+            Statistic::Variance { sample: true },
+            Statistic::Deviation { sample: false },
+            Statistic::Covariance { sample: true },
+            Statistic::Covariance { sample: false },
+            Statistic::Correlation,
+        ];
+        let results = |values: &[f64]| statistics.map(|statistic| statistic.of(&of(values)));
+        assert_eq!(results(&[]), [None; 5]);
+        assert_eq!(results(&[3.0]), [None, Some(0.0), None, Some(0.0), None]);
+        assert_eq!(results(&[3.0, 5.0]), [Some(2.0), Some(1.0), Some(2.0), Some(1.0), Some(1.0)]);
     }
 }

@@ -50,8 +50,8 @@ impl ResultOverride for ExactSum {
         Box::new(RowSum { sum: 0, count: 0, kind })
     }
 
-    fn groups(self, _: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(GroupSums { sums: Vec::new(), seen: None, kind: self.kind })
+    fn groups(self, _: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(GroupSums { sums: Vec::new(), seen: None, kind: self.kind }))
     }
 }
 

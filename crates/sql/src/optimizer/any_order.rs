@@ -21,25 +21,28 @@ use crate::scan::source::SstSource;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
-pub(crate) const BY_ANY_STATES: [&str; 13] = [
+pub(crate) const BY_ANY_STATES: [&str; 17] = [
     "avg",
     "bit_and",
     "bit_or",
     "bit_xor",
     "bool_and",
     "bool_or",
+    "corr",
     "count",
+    "covar_pop",
+    "covar_samp",
     "max",
     "min",
     "stddev",
     "stddev_pop",
     "sum",
+    "var",
     "var_pop",
 ];
 
-/// Functions whose result does not depend on the order of records. They get no more partial states than they have to: DataFusion
-/// rounds means when it merges them, which gives a constant a correlation where many are merged.
-const BY_ANY_ORDER: [&str; 6] = ["approx_distinct", "corr", "covar_pop", "covar_samp", "median", "var"];
+/// Functions whose result does not depend on the order of records, but that get no more partial states than they have to.
+const BY_ANY_ORDER: [&str; 2] = ["approx_distinct", "median"];
 
 /// `aggregation` over a scan in any order; `None` if its result may depend on the order, or its input is no scan of records.
 pub(crate) fn over_any_order(plan: &Plan, aggregation: &AggregateExec) -> Result<Option<Plan>> {

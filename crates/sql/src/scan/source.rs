@@ -246,6 +246,9 @@ impl FileSource for SstSource {
             write!(f, "{between}cells={shown}{between}timestamps=")?;
             show_times(&shown.time, f)?;
         }
+        if self.unordered {
+            write!(f, "{between}order=any")?;
+        }
         if let Some(filter) = conjunction_opt(self.filters.iter().cloned()) {
             write!(f, "{between}filter={filter}")?;
         }

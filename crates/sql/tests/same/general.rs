@@ -5,7 +5,7 @@ use tidetable_sql::SessionOptions;
 use super::{fields, rows, worlds};
 use crate::run;
 
-const QUERIES: [&str; 43] = [
+const QUERIES: [&str; 46] = [
     "SELECT CAST(ts AS DATE), sum(kwh), avg(kwh), max(kwh) FROM T GROUP BY 1",
     "SELECT meter, sum(kwh) FROM T WHERE extract(hour FROM ts) < 6 GROUP BY 1 ORDER BY 2 DESC NULLS LAST, 1 LIMIT 10",
     "SELECT count(*), sum(kwh) FROM T WHERE kwh > 990",
@@ -42,6 +42,9 @@ const QUERIES: [&str; 43] = [
     "SELECT round(var_samp(kwh), 6), round(var_pop(kwh), 6), round(stddev_pop(kwh), 6) FROM T",
     "SELECT round(covar_samp(kwh, meter), 6), round(covar_pop(meter, kwh), 6), round(corr(meter, kwh), 6) FROM T WHERE kwh > 1",
     "SELECT meter, round(corr(kwh, extract(hour FROM ts)), 6), round(var_samp(kwh), 6) FROM T GROUP BY 1",
+    "SELECT stddev(kwh * 0 + 0.1), corr(kwh * 0 + 0.1, kwh), var_samp(0.7 - kwh * 0), covar_pop(kwh, kwh * 0 + 0.1) FROM T",
+    "SELECT CAST(ts AS DATE), meter, stddev(kwh * 0 + 0.1), corr(kwh, kwh * 0 + 0.1), var_pop(0.7 - kwh * 0) FROM T GROUP BY 1, 2",
+    "SELECT meter, round(covar_samp(kwh, extract(hour FROM ts)), 6), round(corr(kwh, extract(epoch FROM ts)), 6) FROM T GROUP BY 1",
     "SELECT DISTINCT kwh FROM T WHERE kwh > 10",
     "SELECT DISTINCT ON (meter) meter, ts FROM T ORDER BY meter, ts DESC",
     "SELECT count(*), sum(kwh) FROM T WHERE kwh >= 0",
