@@ -66,7 +66,7 @@ impl<const STATISTIC: usize> ResultOverride for FloatMoments<STATISTIC> {
     }
 }
 
-/// The arguments of a function without the rows in which one is null, or that `only` excludes.
+/// The arguments of a function, without the rows in which one is null.
 struct Arguments {
     first: Float64Array,
     /// Empty if there is one argument.

@@ -147,8 +147,8 @@ impl Layout {
     fn prefix_fields(&self, fields: &[usize]) -> Option<Vec<(&RecordField, usize)>> {
         let place = |field: &usize| {
             let record = self.records.get(*field)?;
-            match record.origins.first()? {
-                Origin::Key { segment } if *segment < self.key.prefix => Some((record, *segment)),
+            match record.origins.as_slice() {
+                [Origin::Key { segment }] if *segment < self.key.prefix => Some((record, *segment)),
                 _ => None,
             }
         };

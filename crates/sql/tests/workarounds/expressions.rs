@@ -61,6 +61,14 @@ async fn still_broken_integers_wrap_around() {
 }
 
 #[tokio::test]
+async fn still_broken_correlations_of_groups_lose_digits() {
+    let values = "(VALUES (1, 1000000000.0), (1, 1000000007.0), (1, 1000000015.0)) AS t(g, x)";
+    let query = format!("SELECT CAST(round(corr(x, x), 6) AS VARCHAR) FROM {values} GROUP BY g");
+    let remove = "the correlation of groups in crates/functions/src/totals/moments_accumulators.rs";
+    still_broken(&rows(&plain(), &query).await, &["-1.0"], &["1.0"], remove);
+}
+
+#[tokio::test]
 async fn still_broken_sums_wrap_around() {
     let remove = "crates/functions/src/totals/sum.rs";
     let integers = "SELECT sum(column1) FROM (VALUES (9223372036854775807), (1))";
