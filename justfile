@@ -76,6 +76,13 @@ test:
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace --no-default-features {{ without }}
 
+# Ask the queries of the benchmarks of tidetable and of DuckDB, on little data: all answers must be equal. Ratios mean nothing here.
+test-answers: _venv
+    cargo build --workspace --no-default-features {{ without }} --bins --examples
+    "$TIDETABLE_PYTHON" -B bench/sql.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "{{ target }}/debug/examples" "$TIDETABLE_PYTHON" "{{ target }}/answers" --general --scale 0.01 --runs 1
+    "$TIDETABLE_PYTHON" -B bench/tsbs.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "$TIDETABLE_PYTHON" "{{ target }}/answers" --hosts 40 --hours 2 --runs 1
+    "$TIDETABLE_PYTHON" -B bench/tall.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "$TIDETABLE_PYTHON" "{{ target }}/answers" --data household --rows 50000 --runs 1
+
 # Kill a push N times, and compare what is in the emulator: `just prove-pushes 200`.
 prove-pushes N="200": _venv
     TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::transfer::many_kills --ignored
@@ -125,7 +132,7 @@ house:
     python3 -B tests/house.py
 
 # What CI runs: lints, tests, the first command of the README in an empty root, then the packages, of the binary that is there.
-ci: lint _venv test lint-features test-features
+ci: lint _venv test test-answers lint-features test-features
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
     "{{ just_executable() }}" package-test "{{ tidetable }}"
 
