@@ -27,17 +27,18 @@ impl Statistic {
         matches!(self, Self::Covariance { .. } | Self::Correlation)
     }
 
-    /// The result; `None` for null: without values, and for samples of one. As in PostgreSQL the correlation with a constant is null.
+    /// The result; `None` for null: without values, and for samples of one. As in PostgreSQL the correlation with a constant is null, and
+    /// what has a value that is not finite is NaN, in any order of the values.
     pub(crate) fn of(self, moments: &Moments) -> Option<f64> {
-        let Moments { count, means: [first, second], squares: [square, other_square], products } = *moments;
+        let Moments { count, squares: [square, other_square], products, .. } = *moments;
         let divisor = |sample: bool| if sample { count.saturating_sub(1) } else { count };
         let divided = |sum: f64, sample: bool| (divisor(sample) > 0).then(|| sum / divisor(sample) as f64);
         match self {
             Self::Variance { sample } => divided(square, sample),
             Self::Deviation { sample } => divided(square, sample).map(f64::sqrt),
-            Self::Covariance { sample } => divided(products, sample),
-            Self::Correlation if first.is_nan() && second.is_nan() => Some(f64::NAN),
-            Self::Correlation if first.is_nan() || second.is_nan() || count < 2 => None,
+            Self::Covariance { sample } => divided(if products.is_finite() { products } else { f64::NAN }, sample),
+            Self::Correlation if square.is_nan() || other_square.is_nan() => Some(f64::NAN),
+            Self::Correlation if count < 2 => None,
             Self::Correlation => {
                 let [one, other] = [square, other_square].map(|square| (square / count as f64).sqrt());
                 (one != 0.0 && other != 0.0).then(|| products / count as f64 / one / other)
@@ -229,6 +230,26 @@ mod tests {
                 let mut moments = Moments::default();
                 moments.add(&first, &numbers(100, 5, 0.0));
                 close(&moments, &one_by_one(&first, &numbers(100, 5, 0.0)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_gives_nan_in_any_order_and_division() {
+        let values = [[1.0, 1.0], [2.0, 2.0], [f64::INFINITY, 3.0]];
+        for at in 0..3 {
+            let mut turned = values;
+            turned.rotate_left(at);
+            let mut all = Moments::default();
+            turned.iter().for_each(|pair| all.push(*pair));
+            let mut merged = Moments::default();
+            for pair in turned {
+                let mut part = Moments::default();
+                part.push(pair);
+                merged.merge(&part);
+            }
+            for statistic in [Statistic::Correlation, Statistic::Covariance { sample: false }] {
+                assert!([all, merged].iter().all(|moments| statistic.of(moments).is_some_and(f64::is_nan)), "{at}");
             }
         }
     }

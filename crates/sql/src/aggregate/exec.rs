@@ -41,6 +41,7 @@ impl ScanAggregate {
             by_row: !self.groups.is_empty() || self.newest_only,
             // The times of a row are a class, and one of them is its newest.
             rows_apart: by_time,
+            every_row: false,
         }
     }
 }

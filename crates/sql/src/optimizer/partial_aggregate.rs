@@ -34,7 +34,7 @@ fn in_one_partition(last: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan
         below = only;
     }
     let scan = below.downcast_ref::<DataSourceExec>().and_then(DataSourceExec::downcast_to_file_source::<SstSource>);
-    if scan.is_none_or(|(config, _)| config.file_groups.len() > 1) {
+    if scan.is_none_or(|(config, _)| config.file_groups.len() != 1) {
         return Ok(None);
     }
     let (functions, filters) = (last.aggr_expr().to_vec(), last.filter_expr().to_vec());

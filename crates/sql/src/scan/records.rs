@@ -45,6 +45,7 @@ pub(crate) struct RecordReader {
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
     join_rows: bool,
+    every_row: bool,
 }
 
 /// A projection of a table's fields, and its schema.
@@ -132,6 +133,8 @@ pub(crate) struct ReadRequest<'a> {
     pub(crate) by_row: bool,
     /// Whether each row must be by itself, or its neighbours with equal row fields may be joined to it.
     pub(crate) rows_apart: bool,
+    /// Whether rows without records stay, because they are counted.
+    pub(crate) every_row: bool,
 }
 
 /// The records of a block that pass the filters.
@@ -176,6 +179,7 @@ impl RecordReader {
             scan: Arc::clone(scan),
             name: name.to_owned(),
             join_rows: !wanted.rows_apart,
+            every_row: wanted.every_row,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
             row_filter: rows.bind_all(of_rows)?,
             ranges: ranges.into_iter().filter_map(|(range, _)| range).collect(),
@@ -243,7 +247,7 @@ impl RecordReader {
                 return Ok(None);
             }
             records = filter_record_batch(&records, &mask)?;
-            if self.by_row && is_one_each(&ends) {
+            if self.by_row && !self.every_row && is_one_each(&ends) {
                 rows = filter_record_batch(&rows, &mask)?;
                 ends = (1..=records.num_rows() as u32).collect();
             } else {

@@ -93,7 +93,8 @@ impl SharedScan {
             push_down: task.scan.push_down,
         });
         let by_row = within.is_none();
-        let wanted = ReadRequest { fields: &task.columns, by_row, rows_apart: by_row, ..ReadRequest::default() };
+        let (rows_apart, every_row) = (by_row, by_row);
+        let wanted = ReadRequest { fields: &task.columns, by_row, rows_apart, every_row, ..ReadRequest::default() };
         let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
         let columns = fields.places(&task.columns)?;

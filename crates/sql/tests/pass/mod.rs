@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
+use tidetable_layout::spec::FamilySpec;
+use tidetable_layout::{FieldType, TableSpec};
+use tidetable_source::ColumnSpec;
 use tidetable_sql::{ScalarValue, Session, SharedScan};
 use tidetable_store::compaction::CompactionExtent;
 use tidetable_store::tombstone::DeleteTarget;
 
 use super::same::worlds;
-use super::world::{DAY, START, World};
+use super::world::{DAY, START, World, column};
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -41,17 +44,32 @@ fn joined() -> World {
     world
 }
 
+/// The same with a row a reading.
+fn joined_readings() -> World {
+    let columns = ["meter", "ts", "kwh"].into_iter().zip([FieldType::UInt64, FieldType::Timestamp, FieldType::Float64]);
+    let columns = columns.map(|(name, kind)| ColumnSpec::new(name, kind)).collect();
+    let family = FamilySpec { name: "M".to_owned(), columns: vec![column("kwh", "{kwh}")], ..FamilySpec::default() };
+    let (name, row_key) = ("T".to_owned(), "{meter:06}#{ts:ms}".to_owned());
+    let spec = TableSpec { name, row_key, families: vec![family], ..TableSpec::default() };
+    let world = World::with_table(columns, spec, &[], &csv(0..DAYS, 1.0));
+    world.compact(CompactionExtent::Needed);
+    let shared = world.store().snapshot("T").unwrap();
+    assert!(shared.version().ssts().any(|sst| sst.multi_window.is_some()), "January is not joined");
+    world
+}
+
 /// Bounds of days that begin `offset` before midnight.
 fn days(count: i64, offset: i64) -> Vec<Range<i64>> {
     (0..count).map(|day| START + day * DAY - offset..START + (day + 1) * DAY - offset).collect()
 }
 
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 10] = [
     "SELECT * FROM {T} ORDER BY meter, ts",
     "SELECT * FROM {T}",
     "SELECT sum(kwh), avg(kwh), count(*), min(ts) FROM {T}",
     "SELECT meter, sum(kwh) AS s, count(*) AS n FROM {T} GROUP BY meter ORDER BY meter",
     "SELECT meter, kwh * 2 AS k FROM {T} WHERE kwh > 100 AND meter <> 3",
+    "SELECT meter, ts, kwh FROM {T} WHERE kwh + meter > 60",
     "SELECT count(*) FROM {T} WHERE meter IN (2, 5) OR meter = 7",
     "SELECT a.meter, a.ts, b.kwh FROM {T} a JOIN {T} b ON a.meter = b.meter AND a.ts = b.ts WHERE a.meter < 4 \
      ORDER BY a.meter, a.ts",
@@ -133,6 +151,8 @@ async fn shared_scans_give_the_same_batches_of_multi_window_files() {
             assert!(given > 5 * (DAYS as u64 / step as u64), "{name}: {given}");
         }
     }
+    let given = compare("a row a reading", &joined_readings(), "T", &days(DAYS, 0), u64::MAX).await;
+    assert!(given > 5 * DAYS as u64, "{given}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
