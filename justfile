@@ -78,6 +78,7 @@ test:
 
 # Ask the queries of the benchmarks of tidetable and of DuckDB, on little data: all answers must be equal. Ratios mean nothing here.
 test-answers: _venv
+    rm -rf "{{ target }}/answers"
     cargo build --workspace --no-default-features {{ without }} --bins --examples
     "$TIDETABLE_PYTHON" -B bench/sql.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "{{ target }}/debug/examples" "$TIDETABLE_PYTHON" "{{ target }}/answers" --general --scale 0.01 --runs 1
     "$TIDETABLE_PYTHON" -B bench/tsbs.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "$TIDETABLE_PYTHON" "{{ target }}/answers" --hosts 40 --hours 2 --runs 1

@@ -49,6 +49,10 @@ impl PrefixRuns {
         Ok(Self { columns, run_of })
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.run_of.last().map_or(0, |last| *last as usize + 1)
+    }
+
     /// For each run, the end of its rows.
     pub(crate) fn row_ends(&self, keys: &Keys) -> Vec<u32> {
         let mut ends: Vec<u32> = Vec::new();

@@ -118,11 +118,7 @@ impl Layout {
     /// # Errors
     /// If the block lacks a projected part, this layout cannot have encoded a key, or a field is of another kind.
     pub fn decode_rows(&self, block: &Block, fields: &[usize]) -> Result<RowValues, DecodeError> {
-        let ends = RecordAlignment::build(self, block)?.row_ends;
-        let alignment = RecordAlignment::of_rows(block.keys.len());
-        let reader = ColumnReader { layout: self, block, alignment: &alignment, timestamps: Vec::new() };
-        let column = |field: &usize| self.row_column(&reader, *field);
-        Ok(RowValues { columns: fields.iter().map(column).collect::<Result<_, _>>()?, ends, joined: false })
+        self.rows(block, fields, false)
     }
 
     /// As [`Layout::decode_rows`], but neighbouring rows of one record each are one row if they agree in `fields`, where that
@@ -131,16 +127,27 @@ impl Layout {
     /// # Errors
     /// As [`Layout::decode_rows`].
     pub fn decode_joined_rows(&self, block: &Block, fields: &[usize]) -> Result<RowValues, DecodeError> {
-        let keys = &block.keys;
-        let Some(segments) = self.prefix_fields(fields) else { return self.decode_rows(block, fields) };
-        if !is_one_each(&RecordAlignment::build(self, block)?.row_ends) {
-            return self.decode_rows(block, fields);
+        self.rows(block, fields, true)
+    }
+
+    fn rows(&self, block: &Block, fields: &[usize], may_join: bool) -> Result<RowValues, DecodeError> {
+        let (keys, ends) = (&block.keys, RecordAlignment::build(self, block)?.row_ends);
+        let alignment = RecordAlignment::of_rows(keys.len());
+        if may_join
+            && is_one_each(&ends)
+            && let Some(segments) = self.prefix_fields(fields)
+        {
+            let runs = PrefixRuns::read(self, keys, &segments)?;
+            if runs.count() * LEAST_JOINED <= keys.len() {
+                return Ok(RowValues { ends: runs.row_ends(keys), columns: runs.columns, joined: true });
+            }
+            let run_of = runs.of_rows(keys);
+            let columns = runs.columns.iter().map(|values| alignment.spread(values, Some(&run_of)));
+            return Ok(RowValues { columns: columns.collect::<Result<_, _>>()?, ends, joined: false });
         }
-        let runs = PrefixRuns::read(self, keys, &segments)?;
-        match runs.run_of.last().is_some_and(|last| (*last as usize + 1) * LEAST_JOINED <= keys.len()) {
-            true => Ok(RowValues { ends: runs.row_ends(keys), columns: runs.columns, joined: true }),
-            false => self.decode_rows(block, fields),
-        }
+        let reader = ColumnReader { layout: self, block, alignment: &alignment, timestamps: Vec::new() };
+        let columns = fields.iter().map(|field| self.row_column(&reader, *field));
+        Ok(RowValues { columns: columns.collect::<Result<_, _>>()?, ends, joined: false })
     }
 
     /// These record fields with the segments of the key prefix that print them; `None` if there are none, or one is elsewhere.

@@ -20,7 +20,7 @@ use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::runs::Runs;
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
 use crate::aggregate::timeline::Timeline;
-use crate::scan::records::{Fields, ReadRequest, Records, verdict};
+use crate::scan::records::{Fields, ReadRequest, Records, WantedRows, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -40,8 +40,7 @@ impl ScanAggregate {
             fields: if by_time { time } else { &[] },
             by_row: !self.groups.is_empty() || self.newest_only,
             // The times of a row are a class, and one of them is its newest.
-            rows_apart: by_time,
-            every_row: false,
+            rows: if by_time { WantedRows::Apart } else { WantedRows::Joined },
         }
     }
 }

@@ -44,8 +44,7 @@ pub(crate) struct RecordReader {
     /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
-    join_rows: bool,
-    every_row: bool,
+    wanted_rows: WantedRows,
 }
 
 /// A projection of a table's fields, and its schema.
@@ -131,10 +130,19 @@ pub(crate) struct ReadRequest<'a> {
     pub(crate) fields: &'a [usize],
     /// Whether row ends are needed.
     pub(crate) by_row: bool,
-    /// Whether each row must be by itself, or its neighbours with equal row fields may be joined to it.
-    pub(crate) rows_apart: bool,
-    /// Whether rows without records stay, because they are counted.
-    pub(crate) every_row: bool,
+    pub(crate) rows: WantedRows,
+}
+
+/// How close the rows of records are to those that are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WantedRows {
+    /// Neighbours with equal row fields may be joined.
+    #[default]
+    Joined,
+    /// Each is by itself; those without records may be missing.
+    Apart,
+    /// Each is there, because they are counted.
+    Every,
 }
 
 /// The records of a block that pass the filters.
@@ -178,8 +186,7 @@ impl RecordReader {
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            join_rows: !wanted.rows_apart,
-            every_row: wanted.every_row,
+            wanted_rows: wanted.rows,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
             row_filter: rows.bind_all(of_rows)?,
             ranges: ranges.into_iter().filter_map(|(range, _)| range).collect(),
@@ -218,9 +225,9 @@ impl RecordReader {
         let (mut ends, mut mask, mut joined) = (Vec::new(), None, false);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
         if self.by_row {
-            let found = match self.join_rows {
-                true => self.layout().decode_joined_rows(&block, &self.rows.at),
-                false => self.layout().decode_rows(&block, &self.rows.at),
+            let found = match self.wanted_rows {
+                WantedRows::Joined => self.layout().decode_joined_rows(&block, &self.rows.at),
+                WantedRows::Apart | WantedRows::Every => self.layout().decode_rows(&block, &self.rows.at),
             };
             let found = found.map_err(|error| self.undecoded(error))?;
             joined = found.joined;
@@ -247,7 +254,7 @@ impl RecordReader {
                 return Ok(None);
             }
             records = filter_record_batch(&records, &mask)?;
-            if self.by_row && !self.every_row && is_one_each(&ends) {
+            if self.by_row && self.wanted_rows != WantedRows::Every && is_one_each(&ends) {
                 rows = filter_record_batch(&rows, &mask)?;
                 ends = (1..=records.num_rows() as u32).collect();
             } else {

@@ -10,7 +10,7 @@ use tidetable_store::ScanRange;
 use tidetable_store::read::ScanOptions;
 
 use crate::error::external;
-use crate::scan::records::{ReadRequest, RecordReader};
+use crate::scan::records::{ReadRequest, RecordReader, WantedRows};
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 use crate::shared_scan::files::{PeriodRecords, SharedFiles, bytes_of};
 use crate::shared_scan::signatures::ScanSignature;
@@ -92,9 +92,8 @@ impl SharedScan {
             even: false,
             push_down: task.scan.push_down,
         });
-        let by_row = within.is_none();
-        let (rows_apart, every_row) = (by_row, by_row);
-        let wanted = ReadRequest { fields: &task.columns, by_row, rows_apart, every_row, ..ReadRequest::default() };
+        let (by_row, rows) = (within.is_none(), WantedRows::Every);
+        let wanted = ReadRequest { fields: &task.columns, by_row, rows, ..ReadRequest::default() };
         let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
         let columns = fields.places(&task.columns)?;
