@@ -43,7 +43,11 @@ fn command_line() -> ExitCode {
     if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
         log::stamp_lines();
     }
-    start_log(&cli.global);
+    let is_server = matches!(cli.command, Command::Scheduler(_) | Command::Executor(_));
+    if is_server {
+        log::stamp_lines_of_server();
+    }
+    start_log(&cli.global, is_server);
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
@@ -155,8 +159,18 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     }
 }
 
-fn start_log(global: &Global) {
-    let level = if global.verbose { "tidetable=debug,info" } else { "warn" };
+/// The log of a server: its executors come and go. That a job waits for one is said by its run, and that the answers of one
+/// that is gone cannot be removed matters to nobody.
+const SERVER_LOG: &str = "tidetable=info,ballista_scheduler::state::executor_manager=error,\
+     ballista_scheduler::state::task_manager=error,warn";
+
+/// Starts the log of libraries.
+fn start_log(global: &Global, is_server: bool) {
+    let level = match (global.verbose, is_server && !global.quiet) {
+        (true, _) => "tidetable=debug,info",
+        (false, true) => SERVER_LOG,
+        (false, false) => "warn",
+    };
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(level)).unwrap_or_else(|_| EnvFilter::new(level));
     // Their debug logs contain request headers with credentials.

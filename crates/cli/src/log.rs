@@ -1,11 +1,12 @@
 //! Lines on standard error. If it is no terminal, lines of commands that run jobs start with the time and the run, for
-//! log files; JSON objects always have both.
+//! log files; lines of servers start with the time and the level everywhere. JSON objects always have all of it.
 //!
 //! A closed standard error is no failure.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use chrono::{SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
@@ -20,7 +21,7 @@ use crate::args::Log;
 /// The prefix of warnings.
 const WARNING: &str = "warning: ";
 
-static STAMP: Mutex<Stamp> = Mutex::new(Stamp { lines: false, time: false, run: None });
+static STAMP: Mutex<Stamp> = Mutex::new(Stamp { lines: false, time: false, level: false, run: None });
 
 /// The prefix of lines.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ struct Stamp {
     lines: bool,
     /// Whether the prefix has the time, besides the run.
     time: bool,
+    /// Whether messages have a level, as logs of libraries do.
+    level: bool,
     /// The current run.
     run: Option<String>,
 }
@@ -37,6 +40,43 @@ struct Stamp {
 /// it is the journal of systemd, which adds it.
 pub fn stamp_lines() {
     change(|stamp| (stamp.lines, stamp.time) = (!io::stderr().is_terminal(), !is_journal()));
+}
+
+/// What Ballista says of errors that a command or another line tells in a sentence.
+const TOLD: [&str; 2] =
+    ["Executor registration failed due to", "Fail to update heartbeat to its registration scheduler"];
+
+/// For how long a server does not say the same again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+static LATELY: Mutex<Lately> = Mutex::new(Lately(Vec::new()));
+
+/// What a server has said lately, and when.
+#[derive(Debug)]
+struct Lately(Vec<(String, Instant)>);
+
+impl Lately {
+    /// Whether `text` was said within [`AGAIN`]; from now on it was.
+    fn has(&mut self, text: &str, now: Instant) -> bool {
+        self.0.retain(|(_, then)| now.duration_since(*then) < AGAIN);
+        if self.0.iter().any(|(said, _)| said == text) {
+            return true;
+        }
+        self.0.push((text.to_owned(), now));
+        false
+    }
+}
+
+/// Whether a log of a library tells what is told already. One that waits for another process says so twice a second.
+fn is_told(text: &str) -> bool {
+    let lately = || LATELY.lock().unwrap_or_else(PoisonError::into_inner).has(text, Instant::now());
+    stamp().level && (TOLD.iter().any(|told| text.contains(told)) || lately())
+}
+
+/// From now on, prefixes lines of text with the time and the level, as for a process that stays. Without the time in the
+/// journal of systemd.
+pub fn stamp_lines_of_server() {
+    change(|stamp| (stamp.lines, stamp.time, stamp.level) = (true, !is_journal(), true));
 }
 
 /// Sets the current run.
@@ -51,6 +91,10 @@ pub fn print_message(log: Log, quiet: bool, text: &str) {
         (_, None) if quiet => {}
         (Log::Json, None) => write_object(json!({ "level": "info", "message": text })),
         (Log::Json, Some(text)) => write_object(json!({ "level": "warn", "message": text })),
+        (Log::Text, _) if stamp().level => {
+            let level = if warning.is_some() { "WARN" } else { "INFO" };
+            write_text(&format!("{level:>5} {}", warning.unwrap_or(text)));
+        }
         (Log::Text, _) => write_text(text),
     }
 }
@@ -127,7 +171,10 @@ impl MakeWriter<'_> for Lines {
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        write_text(&String::from_utf8_lossy(bytes));
+        let text = String::from_utf8_lossy(bytes);
+        if !is_told(&text) {
+            write_text(&text);
+        }
         Ok(bytes.len())
     }
 
@@ -148,6 +195,9 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, _: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut fields = Fields(Map::new());
         event.record(&mut fields);
+        if fields.0.get("message").and_then(Value::as_str).is_some_and(is_told) {
+            return Ok(());
+        }
         let meta = event.metadata();
         fields.0.insert("level".to_owned(), meta.level().as_str().to_ascii_lowercase().into());
         fields.0.insert("target".to_owned(), meta.target().into());
@@ -185,9 +235,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_server_says_the_same_once_a_minute() {
+        let mut lately = Lately(Vec::new());
+        let begun = Instant::now();
+        let said = |lately: &mut Lately, text: &str, second| lately.has(text, begun + Duration::from_secs(second));
+        assert!(!said(&mut lately, "one", 0) && !said(&mut lately, "two", 1));
+        assert!(said(&mut lately, "one", 1) && said(&mut lately, "one", 59) && said(&mut lately, "two", 59));
+        assert!(!said(&mut lately, "one", 60) && said(&mut lately, "two", 60) && said(&mut lately, "one", 61));
+    }
+
+    #[test]
     fn lines_begin_with_the_time_and_the_run() {
         let run = Some("01R".to_owned());
-        let prefix = |lines, time, run| Stamp { lines, time, run }.prefix();
+        let prefix = |lines, time, run| Stamp { lines, time, level: false, run }.prefix();
         assert_eq!(prefix(false, true, run.clone()), "");
         assert_eq!(prefix(true, false, run.clone()), "01R ");
         let both = prefix(true, true, run);

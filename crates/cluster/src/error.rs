@@ -99,6 +99,14 @@ pub enum ClusterError {
         /// The cause.
         source: std::io::Error,
     },
+    /// A scheduler that does not take an executor.
+    #[error("the scheduler at {place} refuses this executor: {reason}")]
+    Refused {
+        /// Its address.
+        place: String,
+        /// What it says.
+        reason: String,
+    },
     /// Ballista failed.
     #[error("{role} ended: {source}")]
     Ballista {

@@ -14,6 +14,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
 use tidetable_runner::RunError;
 use tidetable_runner::units::{Worker, root_key};
+use tonic::Code;
 
 use crate::codec::PlanCodec;
 use crate::connect::SchedulerLink;
@@ -116,7 +117,13 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     };
     let ended = start_executor_process(Arc::new(config)).await;
     drop(secure);
-    ended.map_err(|source| ClusterError::Ballista { role: "the executor", source: Box::new(source) })
+    ended.map_err(|source| match source {
+        // The scheduler says why, in sentences of its own.
+        BallistaError::GrpcError(status) if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) => {
+            ClusterError::Refused { place: link.place(), reason: status.message().to_owned() }
+        }
+        source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
+    })
 }
 
 /// Makes what queries run with: they read the root, and nothing else.

@@ -7,6 +7,7 @@
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
 //! | `query` | queries: their plans, scans and the files that they may read |
 //! | `scheduler`, `executor` | the two servers |
+//! | `service` | what the scheduler answers |
 //! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |
 //! | `tls` | certificates, and the servers with TLS |
 //!
@@ -25,6 +26,7 @@ mod job;
 mod jobs;
 mod query;
 mod scheduler;
+mod service;
 mod session;
 mod tls;
 

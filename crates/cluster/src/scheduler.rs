@@ -7,16 +7,16 @@ use std::time::Duration;
 use ballista_core::error::BallistaError;
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
-use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
+use ballista_scheduler::scheduler_process::create_scheduler;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpListener;
 
 use crate::codec::PlanCodec;
 use crate::error::ClusterError;
 use crate::query::settings::function_state;
+use crate::service::serve;
 use crate::tls::config::Tls;
 use crate::tls::files::TlsFiles;
-use crate::tls::scheduler::serve;
 
 /// The shortest time after which an executor counts as lost.
 const SHORTEST: Duration = Duration::from_secs(3);
@@ -83,8 +83,5 @@ pub async fn run_scheduler(
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(ended)?;
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await.map_err(ended)?;
     ready(address);
-    match tls {
-        Some(tls) => serve(listener, scheduler, tls).await,
-        None => start_grpc_service_with_listener(listener, scheduler).await.map_err(ended),
-    }
+    serve(listener, scheduler, tls).await
 }

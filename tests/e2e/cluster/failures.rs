@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::same_results::{assert_same, readings};
-use super::servers::{Cluster, Server, ends, executor_args};
+use super::servers::{Cluster, Server, ends, executor, executor_args, scheduler};
 use crate::harness::Project;
 
 const NOW: &str = "2026-01-15T06:00:00Z";
@@ -106,6 +106,58 @@ fn killed_processes_lose_and_double_nothing() {
         std::fs::remove_dir_all(project.path(&root)).unwrap();
     }
     println!("{} kills, {hits} of them during a run of {length:?}", kills());
+}
+
+#[test]
+fn an_executor_starts_again_under_its_name() {
+    let project = project();
+    let (_scheduler, address) = scheduler(&project, "127.0.0.1:0");
+    // Well within the 40 seconds after which one counts as lost.
+    let mut one = executor(&project, &address, "far", "one");
+    one.kill();
+    let mut again = executor(&project, &address, "far", "one");
+    again.signal("TERM");
+    assert_eq!(again.wait(), Some(0));
+    let _third = executor(&project, &address, "far", "one");
+    project.ok(&["run", "j", "--root", "far", "--now", NOW, "--on", &address]);
+
+    // The name of one that lives is taken.
+    let said = project.fails(1, &executor_args(&address, "far", "one"));
+    assert!(said.contains("an executor called one answers at 127.0.0.1:"), "{said}");
+    assert!(
+        said.contains("choose another --name") && said.contains("after 40 s without one it counts as lost"),
+        "{said}"
+    );
+    assert!(!said.contains("Grpc") && !said.contains("message:"), "{said}");
+}
+
+#[test]
+fn logs_of_servers_have_time_and_level_and_no_warnings_after_success() {
+    let project = project();
+    let log = |name: &str| project.path(name);
+    let serve = ["scheduler", "--bind", "127.0.0.1:0"];
+    let (scheduler, address) = Server::announced_with_log(project.command(&serve), &log("scheduler.log"));
+    let args = executor_args(&address, "far", "one");
+    // Without --quiet.
+    let executor = Server::with_log(project.command(&args[..args.len() - 1]), &log("executor.log"));
+    for more in [&[][..], &["--rebuild"]] {
+        project.ok(&[&["run", "j", "--root", "far", "--now", NOW, "--on", &address][..], more].concat());
+    }
+    project.ok(&["sql", "--root", "far", "--on", &address, "-c", "select meter, count(*) from T group by meter"]);
+    drop((executor, scheduler));
+
+    for (name, said) in
+        [("scheduler.log", "executor one at 127.0.0.1:"), ("executor.log", "executor one of ballista://")]
+    {
+        let text = project.read(name);
+        assert!(text.contains(said), "{text}");
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let time = words.next().unwrap();
+            assert!(chrono::DateTime::parse_from_rfc3339(time).is_ok(), "{line}");
+            assert_eq!(words.next(), Some("INFO"), "{line}");
+        }
+    }
 }
 
 #[test]

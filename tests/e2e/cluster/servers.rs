@@ -1,6 +1,8 @@
 //! A scheduler and executors as processes on loopback.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -29,6 +31,19 @@ impl Server {
         (Self { child }, address.trim().to_owned())
     }
 
+    /// Starts a scheduler with a log; its address.
+    pub fn announced_with_log(mut command: Command, log: &Path) -> (Self, String) {
+        let mut child = command.stdout(Stdio::piped()).stderr(File::create(log).unwrap()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        (Self { child }, address.trim().to_owned())
+    }
+
+    /// Starts a command with a log.
+    pub fn with_log(mut command: Command, log: &Path) -> Self {
+        Self { child: command.stdout(Stdio::null()).stderr(File::create(log).unwrap()).spawn().unwrap() }
+    }
+
     /// Starts an executor; what it returns gets the lines of its log.
     fn logged(mut command: Command) -> (Self, Receiver<String>) {
         command.env("RUST_LOG", "warn,ballista_executor=info").stdout(Stdio::null()).stderr(Stdio::piped());
@@ -48,6 +63,11 @@ impl Server {
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(&mut self) -> Option<i32> {
+        ends(&mut self.child)
     }
 
     /// Kills it as `kill -9` does.

@@ -17,7 +17,7 @@ use crate::tls::handshake;
 /// How long a connection is tried.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time between two signs of life.
-const ALIVE: Duration = Duration::from_secs(10);
+pub(crate) const ALIVE: Duration = Duration::from_secs(10);
 /// Bytes in flight of a stream and of a connection: those that Ballista fetches shuffled rows with.
 const WINDOWS: (u32, u32) = (16 << 20, 64 << 20);
 

@@ -6,7 +6,7 @@
 //! | `config` | what they make: settings of clients and servers |
 //! | `probe` | whether a connection is one to a server that accepts this process |
 //! | `explain`, `handshake` | what a failed connection means, and what to do |
-//! | `scheduler`, `executor` | the two servers |
+//! | `executor` | the server of an executor |
 
 pub(crate) mod config;
 pub(crate) mod executor;
@@ -14,4 +14,3 @@ pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod handshake;
 pub(crate) mod probe;
-pub(crate) mod scheduler;

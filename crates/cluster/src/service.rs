@@ -1,8 +1,9 @@
-//! The scheduler's server with TLS. Ballista's own has none.
+//! The scheduler's server. Ballista's own has no TLS, and refuses an executor that was killed and started again under its
+//! name.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ballista_core::serde::protobuf::scheduler_grpc_server::{SchedulerGrpc, SchedulerGrpcServer};
 use ballista_core::serde::protobuf::{
@@ -12,35 +13,46 @@ use ballista_core::serde::protobuf::{
     HeartBeatParams, HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult,
     RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
 };
+use ballista_core::serde::scheduler::ExecutorMetadata;
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tonic::body::Body;
 use tonic::codegen::{Context, Poll, Service, http};
 use tonic::service::Routes;
-use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status};
 
 use crate::MESSAGE;
 use crate::error::ClusterError;
-use crate::tls::config::Tls;
+use crate::tls::config::{ALIVE, Tls};
 use crate::tls::probe::{READY, probe};
 
 /// How often an executor is registered, and the wait between two attempts.
 const ATTEMPTS: (u32, Duration) = (5, Duration::from_millis(200));
 
+/// How long an executor of the same name is given to take a connection.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How often it is looked whether Ballista has forgotten an executor, and the wait between two looks.
+const LOOKS: (u32, Duration) = (200, Duration::from_millis(10));
+/// The wait after that, in which Ballista gives the work of the executor back.
+const SETTLING: Duration = Duration::from_millis(100);
+
 /// Ballista's scheduler.
 pub(crate) type Ballista = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// Serves `scheduler` with TLS, until it fails.
-pub(crate) async fn serve(listener: TcpListener, scheduler: Ballista, tls: Tls) -> Result<(), ClusterError> {
-    let server = tls.server().ok_or(ClusterError::NoCertificate { role: "a scheduler" })?;
+/// Serves `scheduler`, with TLS or in clear, until it fails.
+pub(crate) async fn serve(listener: TcpListener, scheduler: Ballista, tls: Option<Tls>) -> Result<(), ClusterError> {
+    let server = match &tls {
+        Some(tls) => tls.server().ok_or(ClusterError::NoCertificate { role: "a scheduler" })?,
+        None => Ok(Server::builder().tcp_nodelay(true).http2_keepalive_interval(Some(ALIVE))),
+    };
     let readiness = {
         let scheduler = scheduler.clone();
         Readiness(Arc::new(move || scheduler.is_ready()))
     };
-    let service = SchedulerGrpcServer::new(Secured { scheduler, tls })
+    let service = SchedulerGrpcServer::new(SchedulerService { scheduler, tls })
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
     let routes = Routes::from(Routes::new(service).into_axum_router().route_service(READY, readiness));
@@ -71,16 +83,17 @@ impl<B> Service<http::Request<B>> for Readiness {
     }
 }
 
-/// Ballista's scheduler, which registers executors by the one port that they have with TLS.
-struct Secured {
+/// Ballista's scheduler. It registers executors by the one port that they have with TLS, and lets one take the place of a
+/// process that is gone.
+struct SchedulerService {
     scheduler: Ballista,
-    tls: Tls,
+    tls: Option<Tls>,
 }
 
-impl Secured {
+impl SchedulerService {
     /// Fails unless the executor is reached by TLS. Ballista itself would only find out when it launches work there, again and
     /// again.
-    async fn reach(&self, executor: &ExecutorRegistration) -> Result<(), Status> {
+    async fn reach(&self, executor: &ExecutorRegistration, tls: &Tls) -> Result<(), Status> {
         let host = executor.host.as_deref().ok_or_else(|| Status::invalid_argument("an executor without a host"))?;
         let port = u16::try_from(executor.port).map_err(|_| Status::invalid_argument("no port"))?;
         let place = format!("{host}:{port}");
@@ -91,13 +104,75 @@ impl Secured {
             ))
         };
         let endpoint = Endpoint::from_shared(format!("http://{place}")).map_err(|error| refused(&error.to_string()))?;
-        let endpoint = self.tls.endpoint(&endpoint, None).map_err(|error| refused(&error.to_string()))?;
+        let endpoint = tls.endpoint(&endpoint, None).map_err(|error| refused(&error.to_string()))?;
         let reached = async { probe(endpoint.connect().await?).await };
         match reached.await {
             Ok(_) => Ok(()),
-            Err(error) => Err(refused(&self.tls.failure(&error, host, port).await.reason)),
+            Err(error) => Err(refused(&tls.failure(&error, host, port).await.reason)),
         }
     }
+
+    /// Forgets the executor that had the name of one that starts, if its process is gone: Ballista would keep it until its
+    /// heartbeats have been missing for long enough.
+    async fn take_over(&self, executor: &ExecutorRegistration) -> Result<(), Status> {
+        let Ok(known) = self.scheduler.state.executor_manager.get_executor_metadata(&executor.id).await else {
+            return Ok(());
+        };
+        let place = format!("{}:{}", known.host, known.grpc_port);
+        if !is_at_place_of(executor, &known) && answers(&place).await {
+            return Err(Status::already_exists(self.is_taken(&known, &place)));
+        }
+
+        tracing::info!("executor {}: the process at {place} is gone, and one of the same name has started", known.id);
+        let reason = "its process is gone, and one of the same name has started".to_owned();
+        let stopped = ExecutorStoppedParams { executor_id: known.id, reason };
+        self.scheduler.executor_stopped(Request::new(stopped)).await?;
+        let (looks, wait) = LOOKS;
+        for _ in 0..looks {
+            if self.scheduler.state.executor_manager.get_executor_metadata(&executor.id).await.is_err() {
+                tokio::time::sleep(SETTLING).await;
+                break;
+            }
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+
+    /// Why a second executor of a name is refused, and until when.
+    fn is_taken(&self, known: &ExecutorMetadata, place: &str) -> String {
+        let heartbeat = self.scheduler.state.executor_manager.get_executor_hearbeat(&known.id);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let age = heartbeat.map_or(0, |heartbeat| now.saturating_sub(heartbeat.timestamp));
+        format!(
+            "an executor called {} answers at {place}: stop that one, or choose another --name. Its last heartbeat was {age} s \
+             ago; after {} s without one it counts as lost",
+            known.id, self.scheduler.state.config.executor_timeout_seconds
+        )
+    }
+
+    /// Registers an executor with Ballista.
+    async fn register(&self, executor: &ExecutorRegistration) -> Answer<RegisterExecutorResult> {
+        let register = || RegisterExecutorParams { metadata: Some(executor.clone()) };
+        let (attempts, wait) = if self.tls.is_some() { ATTEMPTS } else { (1, Duration::ZERO) };
+        for _ in 1..attempts {
+            // Ballista tries the port in clear, whose end by the executor it may take for that of the executor.
+            match self.scheduler.register_executor(Request::new(register())).await {
+                Err(_) => tokio::time::sleep(wait).await,
+                registered => return registered,
+            }
+        }
+        self.scheduler.register_executor(Request::new(register())).await
+    }
+}
+
+/// Whether an executor listens where another one did: then the other is gone.
+fn is_at_place_of(executor: &ExecutorRegistration, known: &ExecutorMetadata) -> bool {
+    executor.host.as_deref() == Some(&*known.host) && executor.grpc_port == u32::from(known.grpc_port)
+}
+
+/// Whether a process takes connections at `place`.
+async fn answers(place: &str) -> bool {
+    matches!(tokio::time::timeout(ANSWER, TcpStream::connect(place)).await, Ok(Ok(_)))
 }
 
 /// An executor with TLS has one port for rows and for work; the other is Ballista's, on its loopback.
@@ -109,28 +184,28 @@ fn by_one_port(mut executor: ExecutorRegistration) -> ExecutorRegistration {
 type Answer<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
-impl SchedulerGrpc for Secured {
+impl SchedulerGrpc for SchedulerService {
     type ExecuteQueryPushStream = <Ballista as SchedulerGrpc>::ExecuteQueryPushStream;
 
     async fn register_executor(&self, request: Request<RegisterExecutorParams>) -> Answer<RegisterExecutorResult> {
-        let executor = request.into_inner().metadata.map(by_one_port);
-        let executor = executor.ok_or_else(|| Status::invalid_argument("no executor is named"))?;
-        self.reach(&executor).await?;
-        let register = || RegisterExecutorParams { metadata: Some(executor.clone()) };
-        let (attempts, wait) = ATTEMPTS;
-        for _ in 1..attempts {
-            // Ballista tries the port in clear, whose end by the executor it may take for that of the executor.
-            match self.scheduler.register_executor(Request::new(register())).await {
-                Err(_) => tokio::time::sleep(wait).await,
-                registered => return registered,
-            }
+        let executor = request.into_inner().metadata;
+        let mut executor = executor.ok_or_else(|| Status::invalid_argument("no executor is named"))?;
+        if let Some(tls) = &self.tls {
+            executor = by_one_port(executor);
+            self.reach(&executor, tls).await?;
         }
-        self.scheduler.register_executor(Request::new(register())).await
+        self.take_over(&executor).await?;
+        let registered = self.register(&executor).await?;
+        let place = format!("{}:{}", executor.host.as_deref().unwrap_or_default(), executor.grpc_port);
+        tracing::info!("executor {} at {place} is connected", executor.id);
+        Ok(registered)
     }
 
     async fn heart_beat_from_executor(&self, request: Request<HeartBeatParams>) -> Answer<HeartBeatResult> {
         let mut heartbeat = request.into_inner();
-        heartbeat.metadata = heartbeat.metadata.map(by_one_port);
+        if self.tls.is_some() {
+            heartbeat.metadata = heartbeat.metadata.map(by_one_port);
+        }
         if heartbeat.metadata.as_ref().is_some_and(|executor| executor.host.is_none()) {
             return Err(Status::invalid_argument("an executor without a host"));
         }
@@ -174,6 +249,8 @@ impl SchedulerGrpc for Secured {
     }
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Answer<ExecutorStoppedResult> {
+        let ExecutorStoppedParams { executor_id, reason } = request.get_ref();
+        tracing::info!("executor {executor_id} ends: {reason}");
         self.scheduler.executor_stopped(request).await
     }
 
