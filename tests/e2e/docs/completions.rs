@@ -53,9 +53,61 @@ fn bash_completes_commands_jobs_and_tables() {
     assert_eq!(bash(&project, "tidetable schedule --due sm"), ["smart-meters"]);
     // Values that are no names are left to the shell, which offers files.
     assert!(bash(&project, "tidetable new sm").is_empty() && bash(&project, "tidetable sql --file j").is_empty());
+    // An option and its value in one word, of which bash makes several.
+    assert_eq!(bash(&project, "tidetable run --output = js"), ["json"]);
+    assert_eq!(bash(&project, "tidetable run --output =").len(), 8);
     // Outside a project there are no names and no error messages.
     std::fs::remove_file(project.path("tidetable.toml")).unwrap();
     assert!(bash(&project, "tidetable run sm").is_empty());
+}
+
+#[test]
+fn runs_exports_and_parts_are_completed_in_the_folder_of_the_line() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no bash");
+        return;
+    }
+    let project = Project::smart_meters();
+    std::fs::create_dir(project.path("bin")).unwrap();
+    symlink(env!("CARGO_BIN_EXE_tidetable-e2e"), project.path("bin/tidetable")).unwrap();
+    project.ok(&["run", "smart-meters"]);
+    let history = project.json(&["history"]);
+    let run = history[0]["run"].as_str().unwrap();
+    let export = "SENSOR_DAY".to_owned();
+
+    for line in ["retry", "replay", "history --run", "lineage --run"] {
+        assert_eq!(bash(&project, &format!("tidetable {line} ")), ["last", run, "smart-meters"], "{line}");
+        assert_eq!(bash(&project, &format!("tidetable {line} {}", &run[..5])), [run], "{line}");
+    }
+    assert_eq!(bash(&project, &format!("tidetable history --run={}", &run[..5])), [format!("--run={run}")]);
+    assert_eq!(bash(&project, "tidetable rejects smart-meters --run la"), ["last"]);
+
+    let names = bash(&project, "tidetable lineage SENSOR");
+    assert!(names.contains(&"SENSOR".to_owned()) && names.contains(&export), "{names:?}");
+    assert!(names.contains(&"SENSOR_20180102".to_owned()), "{names:?}");
+
+    let (table, whole) = ("table:SENSOR".to_owned(), format!("export:{export}"));
+    assert!([&table, &whole].iter().all(|name| bash(&project, "tidetable run smart-meters --select ").contains(name)));
+    let line = format!("tidetable run --select {table},{}", whole.strip_suffix('Y').unwrap());
+    assert_eq!(bash(&project, &line), [format!("{table},{whole}")]);
+    // Bash cuts at colons, and replaces what comes after one.
+    assert_eq!(bash(&project, "tidetable plan smart-meters --select table :"), ["SENSOR"]);
+    assert_eq!(bash(&project, "tidetable plan smart-meters --select table : SE"), ["SENSOR"]);
+
+    assert!(bash(&project, "tidetable -").contains(&"-C".to_owned()));
+    std::fs::create_dir(project.path("elsewhere")).unwrap();
+    std::fs::create_dir(project.path("elsewhere/jobs")).unwrap();
+    project.write("elsewhere/tidetable.toml", "");
+    assert!(bash(&project, "tidetable -C elsewhere run sm").is_empty());
+    for line in ["-C elsewhere -C ..", "-Celsewhere/..", "-C elsewhere/.."] {
+        assert_eq!(bash(&project, &format!("tidetable {line} run sm")), ["smart-meters"], "{line}");
+        assert_eq!(bash(&project, &format!("tidetable {line} retry la")), ["last"], "{line}");
+    }
+    assert_eq!(bash(&project, "tidetable run -C elsewhere/.. sm"), ["smart-meters"]);
+    // A root alone names what is in it.
+    std::fs::remove_file(project.path("tidetable.toml")).unwrap();
+    assert!(bash(&project, "tidetable retry ").is_empty());
+    assert_eq!(bash(&project, "tidetable --root data describe SE"), ["SENSOR"]);
 }
 
 #[test]

@@ -1,20 +1,33 @@
 //! `tidetable completions`: shell scripts that call `tidetable complete`, which returns candidates, including names of
-//! jobs and tables.
+//! jobs, tables, exports, parts and runs.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command};
-use tidetable_runner::{Project, open_store};
+use tidetable_runner::record::Runs;
+use tidetable_runner::{Job, Project, open_store};
+use tidetable_store::Store;
+use tidetable_store::published::Published;
 
 use crate::args::{self, Complete, Completions, Man, Shell};
 use crate::error::CliError;
 use crate::output::stdout;
 
-// Without candidates, each shell completes file names.
+// Without candidates, each shell completes file names. Bash cuts words at colons and equals signs, and puts a candidate in
+// the place of the last piece.
 const BASH: &str = r#"_tidetable() {
-    local words=("${COMP_WORDS[@]:1:COMP_CWORD}")
-    local IFS=$'\n'
+    local words=() word joins= at
+    for ((at = 1; at <= COMP_CWORD; at++)); do
+        word=${COMP_WORDS[at]}
+        if [[ ${#words[@]} -gt 0 && ( $word == [:=] || $joins ) ]]; then words[-1]+=$word; else words+=("$word"); fi
+        if [[ $word == [:=] ]]; then joins=1; else joins=; fi
+    done
+    local last=${COMP_WORDS[COMP_CWORD]} IFS=$'\n'
+    [[ $last == [:=] ]] && last=
+    local before=${words[-1]%"$last"}
     COMPREPLY=($(tidetable complete -- "${words[@]}" 2>/dev/null))
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 complete -o bashdefault -o default -F _tidetable tidetable
 "#;
@@ -52,81 +65,185 @@ pub fn complete(asked: &Complete) -> Result<(), CliError> {
     command.build();
     let (typed, before) = asked.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
     let mut out = stdout();
-    for candidate in candidates(&command, before, typed) {
+    for candidate in Line::of(&command, before).candidates(typed) {
         writeln!(out, "{candidate}")?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// The candidates for `typed` after the words `before`.
-fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
-    let mut command = root;
-    let mut places = 0;
-    let mut awaits: Option<&Arg> = None;
-    for word in before {
-        if awaits.take().is_some() {
-            continue;
-        }
-        if word.starts_with('-') {
-            awaits = option(command, word).filter(|arg| takes_value(arg) && !word.contains('='));
-        } else if let Some(sub) = command.find_subcommand(word) {
-            command = sub;
-        } else {
-            places += 1;
-        }
-    }
-    let all = if let Some(arg) = awaits {
-        values(arg)
-    } else if typed.starts_with('-') {
-        let visible = command.get_arguments().filter(|arg| !arg.is_hide_set());
-        visible.filter_map(|arg| arg.get_long().map(|long| format!("--{long}"))).collect()
-    } else if command.has_subcommands() {
-        let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
-        visible.map(|sub| sub.get_name().to_owned()).collect()
-    } else {
-        match command.get_positionals().nth(places) {
-            // The name of a new job has no candidates.
-            Some(arg) if command.get_name() != "new" => values(arg),
-            _ => Vec::new(),
-        }
-    };
-    all.into_iter().filter(|candidate| candidate.starts_with(typed)).collect()
+/// The words before the one that is completed.
+struct Line<'c> {
+    command: &'c Command,
+    /// Words that are no options and no commands.
+    positionals: Vec<&'c str>,
+    /// The option whose value is completed.
+    awaits: Option<&'c Arg>,
+    /// The values of `-C` and `--root`.
+    folder: PathBuf,
+    root: Option<&'c str>,
 }
 
-/// The option for a word such as `--from` or `-c`.
-fn option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
-    let name = word.split('=').next().unwrap_or(word);
-    command.get_arguments().find(|arg| {
-        let long = arg.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long));
-        let short = arg.get_short().is_some_and(|short| name.strip_prefix('-') == Some(short.to_string().as_str()));
-        long || short
-    })
+impl<'c> Line<'c> {
+    fn of(root: &'c Command, before: &'c [String]) -> Self {
+        let mut line =
+            Line { command: root, positionals: Vec::new(), awaits: None, folder: PathBuf::new(), root: None };
+        for word in before {
+            if let Some(arg) = line.awaits.take() {
+                line.note(arg, word);
+            } else if let Some((arg, value)) = option(line.command, word) {
+                match value {
+                    Some(value) => line.note(arg, value),
+                    None if takes_value(arg) => line.awaits = Some(arg),
+                    None => {}
+                }
+            } else if let Some(sub) = line.command.find_subcommand(word) {
+                line.command = sub;
+            } else if !word.starts_with('-') {
+                line.positionals.push(word);
+            }
+        }
+        line
+    }
+
+    /// Notes the value of an option, where names depend on it.
+    fn note(&mut self, arg: &Arg, value: &'c str) {
+        match arg.get_id().as_str() {
+            // As for each command: a folder is relative to the one before.
+            "folder" => self.folder.push(value),
+            "root" => self.root = Some(value),
+            _ => {}
+        }
+    }
+
+    /// The candidates for `typed`.
+    fn candidates(&self, typed: &str) -> Vec<String> {
+        if let Some(arg) = self.awaits {
+            return self.matching(arg, "", typed);
+        }
+        if typed.starts_with('-') {
+            // `--option=value` is one word.
+            if let Some((arg, Some(value))) = option(self.command, typed) {
+                return self.matching(arg, typed.strip_suffix(value).unwrap_or_default(), value);
+            }
+            let visible = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
+            return visible.filter_map(name_of).filter(|name| name.starts_with(typed)).collect();
+        }
+        if self.command.has_subcommands() {
+            let visible = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
+            let names = visible.map(|sub| sub.get_name().to_owned());
+            return names.filter(|name| name.starts_with(typed)).collect();
+        }
+        match self.command.get_positionals().nth(self.positionals.len()) {
+            // The name of a new job has no candidates.
+            Some(arg) if self.command.get_name() != "new" => self.matching(arg, "", typed),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The values of an argument that begin with `typed`, after `before`, which is part of the word.
+    fn matching(&self, arg: &Arg, before: &str, typed: &str) -> Vec<String> {
+        // Of a list the last element is completed.
+        let start = arg.get_value_delimiter().and_then(|delimiter| typed.rfind(delimiter)).map_or(0, |at| at + 1);
+        let (list, typed) = typed.split_at(start);
+        let values = self.values(arg).into_iter().filter(|value| value.starts_with(typed));
+        values.map(|value| format!("{before}{list}{value}")).collect()
+    }
+
+    /// The values or names that an argument takes; empty for files and others.
+    fn values(&self, arg: &Arg) -> Vec<String> {
+        let words: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        if !words.is_empty() {
+            return words;
+        }
+        let jobs = || self.project().map(|project| project.jobs()).unwrap_or_default();
+        let store = || self.project().and_then(|project| open_store(&project).ok());
+        match (self.command.get_name(), arg.get_id().as_str()) {
+            (_, "job" | "due" | "into") => jobs(),
+            (_, "table") => store().and_then(|store| store.tables().ok()).unwrap_or_default(),
+            ("rejects", "run") => store().map(|store| runs(&store)).unwrap_or_default(),
+            // Also a job, for its last run.
+            (_, "run") => store().map(|store| runs(&store)).unwrap_or_default().into_iter().chain(jobs()).collect(),
+            ("lineage", "name") => store().map(|store| published(&store)).unwrap_or_default(),
+            (_, "select") => self.selected(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The tables and exports of the job of the line, or of all jobs, as `--select` names them.
+    fn selected(&self) -> Vec<String> {
+        let Some(project) = self.project() else { return Vec::new() };
+        let jobs: Vec<String> = match self.positionals.first() {
+            Some(job) => vec![(*job).to_owned()],
+            None => project.jobs(),
+        };
+        let mut names = Vec::new();
+        for job in jobs.iter().filter_map(|job| Job::load(&project, job).ok()) {
+            names.extend(job.tables.iter().map(|table| format!("table:{}", table.spec.name)));
+            names.extend(job.exports.iter().map(|export| format!("export:{}", export.name)));
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The project of the folder of the line, or one with a root only. Errors are ignored: there are no candidates then.
+    fn project(&self) -> Option<Project> {
+        let folder = std::env::current_dir().ok()?.join(&self.folder);
+        let environment = std::env::var("TIDETABLE_ROOT").ok();
+        match (Project::find(&folder), self.root.or(environment.as_deref())) {
+            (Ok(project), _) => Some(project.with_root(self.root, environment.as_deref())),
+            (Err(_), Some(root)) if !root.is_empty() => Some(Project::of_store(&folder, root)),
+            (Err(_), _) => None,
+        }
+    }
+}
+
+/// Names of runs, the newest first, after the word for it.
+fn runs(store: &Store) -> Vec<String> {
+    let mut names = Runs::of(store.blobs().as_ref()).names().unwrap_or_default();
+    names.reverse();
+    if !names.is_empty() {
+        names.insert(0, "last".to_owned());
+    }
+    names
+}
+
+/// Tables, exports, and the published parts of these.
+fn published(store: &Store) -> Vec<String> {
+    let mut names = store.tables().unwrap_or_default();
+    let (lists, _) = Published::readable(store.blobs().as_ref()).unwrap_or_default();
+    for list in lists {
+        names.extend(list.parts.into_values().map(|part| part.folder));
+        names.push(list.name);
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// How an option is written, long if it can be.
+fn name_of(arg: &Arg) -> Option<String> {
+    let short = || arg.get_short().map(|short| format!("-{short}"));
+    arg.get_long().map(|long| format!("--{long}")).or_else(short)
+}
+
+/// The option of a word such as `--from`, `--from=X`, `-c` or `-cX`, and its value if the word has it.
+fn option<'c, 'w>(command: &'c Command, word: &'w str) -> Option<(&'c Arg, Option<&'w str>)> {
+    let options = || command.get_arguments().filter(|arg| !arg.is_positional());
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        return options().find(|arg| arg.get_long() == Some(name)).map(|arg| (arg, value));
+    }
+    let letters = word.strip_prefix('-')?;
+    let short = letters.chars().next()?;
+    let arg = options().find(|arg| arg.get_short() == Some(short))?;
+    let rest = letters.get(short.len_utf8()..).filter(|rest| !rest.is_empty() && takes_value(arg));
+    Some((arg, rest))
 }
 
 fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
-}
-
-/// The values or names that an argument takes; empty for files and others.
-fn values(arg: &Arg) -> Vec<String> {
-    let words: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-    match arg.get_id().as_str() {
-        _ if !words.is_empty() => words,
-        "job" | "due" => here().map(|project| project.jobs()).unwrap_or_default(),
-        "table" => {
-            let store = here().and_then(|project| open_store(&project).ok());
-            store.and_then(|store| store.tables().ok()).unwrap_or_default()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The project of the current directory. Errors are ignored: there are no candidates then.
-fn here() -> Option<Project> {
-    let folder = std::env::current_dir().ok()?;
-    let root = std::env::var("TIDETABLE_ROOT").ok();
-    Some(Project::find(&folder).ok()?.with_root(None, root.as_deref()))
 }
 
 /// Prints the manual page of the whole command, or writes those of all commands.
