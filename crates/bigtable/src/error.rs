@@ -35,6 +35,17 @@ pub enum BigtableError {
         /// The cause.
         source: io::Error,
     },
+    /// A row that takes more memory than a request may hold.
+    #[error(
+        "the row `{key}` takes more than the {most} bytes that a request may hold: ask for fewer of its columns or versions, or \
+         start the server with a larger --request-memory"
+    )]
+    LargeRow {
+        /// The row key, escaped.
+        key: String,
+        /// The limit.
+        most: usize,
+    },
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),

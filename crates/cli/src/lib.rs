@@ -1,5 +1,7 @@
 //! The `tidetable` command: parses the command line, calls the libraries, prints the results.
 
+#[cfg(feature = "bigtable")]
+mod allocator;
 mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]

@@ -169,6 +169,43 @@ fn filters_answer_as_those_of_the_emulator() {
 }
 
 #[test]
+fn filters_that_multiply_cells_take_no_memory() {
+    let project = several_families();
+    let served = Served::start(&project, &[]);
+    let rows = project.json(&["read", "T"]);
+    let cells: usize = rows.iter().map(|row| row["cells"].as_array().unwrap().len()).sum();
+    let args = [served.address.clone(), served.process.0.id().to_string(), cells.to_string()];
+    let Some(said) = python_script(&project, CLIENT, "bigtable/memory_check.py", args) else { return };
+    let resident: Vec<u64> = said.split_whitespace().map(|kib| kib.parse().unwrap()).collect();
+    assert!(resident[1] < resident[0] + (64 << 10), "from {} to {} KiB", resident[0], resident[1]);
+}
+
+#[test]
+fn a_row_that_does_not_fit_is_refused() {
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    let readings: String = (0..70_000)
+        .map(|at| {
+            format!(
+                "1,2024-01-01T{:02}:{:02}:{:02}.{:03}Z,1.5\n",
+                at / 3_600_000,
+                at / 60_000 % 60,
+                at / 1_000 % 60,
+                at % 1_000
+            )
+        })
+        .collect();
+    project.write("one.csv", format!("meter,ts,kwh\n{readings}2,2024-01-01T00:00:00Z,2.5\n"));
+    project.ok(&["run", "j"]);
+    assert!(project.fails(2, &["serve", "--request-memory", "1000"]).contains("write a unit"));
+    assert!(project.fails(2, &["serve", "--request-memory", "1KiB"]).contains("1MiB at least"));
+    let served = Served::start(&project, &["--request-memory", "1MiB"]);
+    let Some(refused) = served.cbt(&["read", "T"]) else { return };
+    assert!(refused.code != Some(0) && refused.stderr.contains("--request-memory"), "{}", refused.stderr);
+    let roomy = Served::start(&project, &[]);
+    assert_eq!(roomy.cbt(&["count", "T"]).unwrap().stdout.trim(), "2");
+}
+
+#[test]
 fn newer_versions_are_read_where_that_is_asked() {
     let project = Project::new("j", readings_job!("*.csv", "", ""));
     project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");

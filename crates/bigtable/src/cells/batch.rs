@@ -14,6 +14,10 @@ pub struct ColumnId {
     pub qualifier: Bytes,
 }
 
+/// What a cell takes beside its value, and a row beside its key and cells.
+const BYTES_OF_CELL: usize = 2 * size_of::<u32>() + size_of::<i64>();
+const BYTES_OF_ROW: usize = 2 * size_of::<u32>();
+
 /// Whole rows in the order of a scan: the cells of a row by family, qualifier and descending timestamp. Slices of it share
 /// its memory.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +57,11 @@ impl CellBatch {
     /// Bytes of keys and values.
     pub fn bytes(&self) -> usize {
         self.keys.len() + self.values.len()
+    }
+
+    /// Bytes that it holds, about, without its columns.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes() + self.len() * BYTES_OF_CELL + self.rows() * BYTES_OF_ROW
     }
 
     /// The columns its cells may be of, ascending.
@@ -179,6 +188,11 @@ impl CellBatchBuilder {
     /// Cells, and bytes of values, so far.
     pub fn size(&self) -> (usize, usize) {
         (self.column_of.len(), self.values.len())
+    }
+
+    /// Bytes that the cells so far hold.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.values.len() + self.column_of.len() * BYTES_OF_CELL
     }
 
     /// Takes the batch built so far; the next one has the same columns.

@@ -1,6 +1,6 @@
 //! Scans of cells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tidetable_store::read::{ScanOptions, StripeMeta, StripePruner};
 
 use crate::cells::batch::{CellBatch, CellBatchBuilder, ColumnId};
 use crate::cells::pieces;
-use crate::error::Result;
+use crate::error::{BigtableError, Result};
 
 /// All timestamps.
 const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
@@ -24,6 +24,9 @@ const FIRST_CELLS: usize = 1 << 10;
 const MOST_CELLS: usize = 1 << 15;
 /// Bytes of values at which a batch is full.
 const MOST_BYTES: usize = 1 << 20;
+
+/// Bytes of rows that a reversed scan holds, unless told otherwise.
+const MOST_REVERSED: usize = 64 << 20;
 
 /// Selects columns by family and qualifier; without a qualifier, whether any column of the family may be selected.
 pub type Columns = Arc<dyn Fn(&str, Option<&[u8]>) -> bool + Send + Sync>;
@@ -38,6 +41,8 @@ pub struct CellScan {
     times: Range<i64>,
     values: bool,
     ssts: Option<Arc<HashSet<String>>>,
+    most_row: usize,
+    most_reversed: usize,
 }
 
 impl fmt::Debug for CellScan {
@@ -51,7 +56,17 @@ impl CellScan {
     /// All cells of `snapshot`; one that [includes expired cells](Snapshot::including_expired) shows these, too.
     pub fn new(snapshot: Snapshot) -> Self {
         let ranges = vec![KeyRange::all()];
-        Self { snapshot, ranges, reversed: false, columns: None, times: ALL_TIMES, values: true, ssts: None }
+        Self {
+            snapshot,
+            ranges,
+            reversed: false,
+            columns: None,
+            times: ALL_TIMES,
+            values: true,
+            ssts: None,
+            most_row: usize::MAX,
+            most_reversed: MOST_REVERSED,
+        }
     }
 
     /// Only rows in these ranges, which may overlap: a row is returned once.
@@ -90,11 +105,24 @@ impl CellScan {
         Self { values, ..self }
     }
 
+    /// Refuses rows of more than so many bytes.
+    #[must_use]
+    pub fn most_row(self, most_row: usize) -> Self {
+        Self { most_row, ..self }
+    }
+
+    /// A reversed scan reads forward, and holds at most so many bytes of rows, or one batch, before it returns them. Where a
+    /// stripe has more it is read several times.
+    #[must_use]
+    pub fn most_reversed(self, most_reversed: usize) -> Self {
+        Self { most_reversed, ..self }
+    }
+
     /// Passes batches of rows in key order to `send`, until it returns false. Rows without selected cells are left out; a batch
     /// without rows says that some were read and left out.
     ///
     /// # Errors
-    /// If an SST cannot be read or does not match the schema.
+    /// If an SST cannot be read or does not match the schema, or a row is too large.
     pub fn run(&self, send: &mut dyn FnMut(CellBatch) -> bool) -> Result<()> {
         let schema = self.snapshot.schema();
         let is_wanted = |_: &Group, family: &str, qualifier: Option<&[u8]>| {
@@ -123,15 +151,8 @@ impl CellScan {
         }
         for range in self.ranges.iter().rev() {
             for piece in pieces::descending(&self.snapshot, range)? {
-                let mut held = Vec::new();
-                work.ascending(&piece, &mut |batch| {
-                    held.push(batch);
-                    true
-                })?;
-                for batch in held.iter().rev() {
-                    if !send(batch.reversed()) {
-                        return Ok(());
-                    }
+                if !work.descending(piece, send)? {
+                    return Ok(());
                 }
             }
         }
@@ -165,23 +186,66 @@ impl Work<'_> {
         Ok(true)
     }
 
+    /// Sends the rows of a range from its end. Returns false once `send` does.
+    fn descending(&mut self, mut range: KeyRange, send: &mut dyn FnMut(CellBatch) -> bool) -> Result<bool> {
+        loop {
+            let mut batches = VecDeque::new();
+            let mut bytes = 0;
+            let mut is_whole = true;
+            let most = self.scan.most_reversed;
+            self.ascending(&range, &mut |batch| {
+                if batch.rows() == 0 {
+                    return true;
+                }
+                bytes += batch.held_bytes();
+                batches.push_back(batch);
+                while bytes > most && batches.len() > 1 {
+                    bytes -= batches.pop_front().map_or(0, |batch| batch.held_bytes());
+                    is_whole = false;
+                }
+                true
+            })?;
+
+            let first_key = batches.front().map(|batch| batch.key(0).to_vec());
+            // Also without rows: who takes them may want no more.
+            let none = batches.is_empty().then(CellBatch::default);
+            while let Some(batch) = batches.pop_back() {
+                if !send(batch.reversed()) {
+                    return Ok(false);
+                }
+            }
+            if none.is_some_and(|none| !send(none)) {
+                return Ok(false);
+            }
+            if is_whole {
+                return Ok(true);
+            }
+            range.end = first_key;
+        }
+    }
+
     fn block(&mut self, mut block: Block, send: &mut dyn FnMut(CellBatch) -> bool) -> Result<bool> {
         block.groups = self.selection.groups(std::mem::take(&mut block.groups));
         let passes =
             |group: &Group, stored: &GroupBlock, (family, _): (&str, &[u8])| Ok(self.passes(group, stored, family));
-        let of_block = BlockCells::new::<crate::BigtableError>(&self.selection.schema, &block, passes)?;
+        let of_block = BlockCells::new::<BigtableError>(&self.selection.schema, &block, passes)?;
         let mut values = of_block.values()?;
         let columns = self.known.columns(of_block.names().iter().map(|name| (name.family, name.qualifier)));
         let mut builder = CellBatchBuilder::new(columns);
         let mut cells = Vec::new();
         for row in 0..block.keys.len() {
             of_block.row(row, &mut cells)?;
+            let before = builder.held_bytes();
             for cell in &cells {
                 builder.cell(cell.name, cell.timestamp, |out| {
                     if self.scan.values {
                         values.write(cell, out);
                     }
                 });
+                if builder.held_bytes() - before > self.scan.most_row {
+                    let key = String::from_utf8_lossy(&block.keys.get(row)).escape_debug().to_string();
+                    return Err(BigtableError::LargeRow { key, most: self.scan.most_row });
+                }
             }
             builder.end_row(|out| block.keys.write(row, out));
             let (cells, bytes) = builder.size();

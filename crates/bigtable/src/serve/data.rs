@@ -52,6 +52,8 @@ pub(crate) struct DataService {
     pub(crate) tables: Arc<Tables>,
     pub(crate) address: Address,
     pub(crate) queries: Queries,
+    /// Bytes that a request for rows may hold.
+    pub(crate) request_memory: usize,
     /// Whether the server ends.
     pub(crate) ends: Arc<AtomicBool>,
 }
@@ -133,8 +135,9 @@ impl Bigtable for DataService {
         let (started, deadline) = (Instant::now(), deadline(request.metadata()));
         let last_scanned = features(request.metadata()).last_scanned_row_responses;
         let request = request.into_inner();
-        let plan = RowsPlan::new(&request, last_scanned)?;
         let table = self.address.table(&request.table_name)?.to_owned();
+        let memory = self.request_memory;
+        let plan = blocking(move || Ok(RowsPlan::new(&request, last_scanned, memory)?)).await?;
         let tables = Arc::clone(&self.tables);
         let (sender, receiver) = mpsc::channel(AHEAD);
         let mut client = Client { sender, started, deadline, ends: Arc::clone(&self.ends) };

@@ -5,9 +5,14 @@ use prost::Message;
 
 use crate::cells::{CellBatch, CellBatchBuilder, ColumnId};
 use crate::proto::data::{ExecuteQueryRequest, PrepareQueryRequest, ReadRowsRequest, ReadRowsResponse};
-use crate::serve::filter::{Evaluator, Wanted};
+use crate::serve::filter::{Evaluator, Picked, PickedRows, Wanted};
 use crate::serve::query::check_execute;
-use crate::serve::rows::{ChunkWriter, RowsPlan};
+use crate::serve::rows::{ChunkWriter, EncodedRows, RowsPlan};
+
+/// Bytes that a request may hold.
+const MEMORY: usize = 1 << 20;
+/// Responses that are read of an answer.
+const RESPONSES: usize = 16;
 
 /// A few rows of two families, with several versions and all kinds of values.
 fn rows() -> CellBatch {
@@ -35,25 +40,43 @@ pub fn request(bytes: &[u8]) -> bool {
         check_execute(&request);
     }
     let Ok(request) = ReadRowsRequest::decode(bytes) else { return true };
-    let Ok(plan) = RowsPlan::new(&request, true) else { return true };
+    let Ok(plan) = RowsPlan::new(&request, true, MEMORY) else { return true };
     let Some(filter) = &plan.filter else { return true };
-    let wanted = Wanted::of(filter);
+    let wanted = Wanted::of(&filter.root);
     if let Some(columns) = wanted.columns() {
         columns("f", None);
         columns("g", Some(b"q"));
     }
     let batch = rows();
-    let picks = Evaluator::new(filter).picks(&batch);
-    let mut writer = ChunkWriter::new(plan.labels.clone());
-    let mut is_readable = true;
-    let mut read = |rows: crate::serve::EncodedRows| {
-        is_readable &= ReadRowsResponse::decode(rows.0).is_ok();
+    let mut answer =
+        Answer { batch: &batch, writer: ChunkWriter::new(filter.labels.clone()), left: RESPONSES, is_readable: true };
+    Evaluator::new(filter, MEMORY).run(&batch, &mut answer);
+    let rest = answer.writer.take();
+    answer.is_readable && rest.is_none_or(|rows| ReadRowsResponse::decode(rows.0).is_ok())
+}
+
+/// An answer of which the first responses are read: a filter may multiply cells without end.
+struct Answer<'a> {
+    batch: &'a CellBatch,
+    writer: ChunkWriter,
+    left: usize,
+    is_readable: bool,
+}
+
+impl PickedRows for Answer<'_> {
+    fn goes_on(&mut self) -> bool {
         true
-    };
-    for row in 0..batch.rows() {
-        writer.row(&batch, row, picks.row(row).iter().copied(), &mut read);
     }
-    writer.take().is_none_or(read) && is_readable
+
+    fn cells(&mut self, row: usize, picked: &[Picked], ends: bool) -> bool {
+        let Self { batch, writer, left, is_readable } = self;
+        let mut read = |rows: EncodedRows| {
+            *is_readable &= ReadRowsResponse::decode(rows.0).is_ok();
+            *left -= 1;
+            *left > 0
+        };
+        writer.cells(batch, row, picked.iter().copied(), &mut read) && (!ends || writer.end_row(batch, row, &mut read))
+    }
 }
 
 #[cfg(test)]

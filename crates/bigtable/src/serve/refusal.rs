@@ -109,6 +109,7 @@ impl From<BigtableError> for Status {
     fn from(error: BigtableError) -> Self {
         match &error {
             BigtableError::Store(store) => of_store(store),
+            BigtableError::LargeRow { .. } => Self::resource_exhausted(error.to_string()),
             BigtableError::Shape(_) => Self::data_loss(error.to_string()),
             _ => Self::internal(error.to_string()),
         }

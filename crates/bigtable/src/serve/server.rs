@@ -43,6 +43,8 @@ pub struct ServeOptions {
     pub address: Address,
     /// Distinguishes the pins of this server from others.
     pub name: String,
+    /// Bytes that a request for rows may hold; a longer row is refused.
+    pub request_memory: u64,
     /// The runtime that queries run in: they take a core for long, and requests should not wait for them.
     pub queries: Handle,
 }
@@ -106,8 +108,13 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let queries = Queries::new(Arc::clone(&tables), options.queries.clone(), Arc::clone(&ends));
         let address = options.address;
-        let data =
-            DataService { tables: Arc::clone(&tables), address: address.clone(), queries, ends: Arc::clone(&ends) };
+        let data = DataService {
+            tables: Arc::clone(&tables),
+            address: address.clone(),
+            queries,
+            request_memory: usize::try_from(options.request_memory).unwrap_or(usize::MAX),
+            ends: Arc::clone(&ends),
+        };
         let admin = AdminService { tables: Arc::clone(&tables), address };
         let asked = Arc::new(Notify::new());
         let notice = Arc::clone(&asked);

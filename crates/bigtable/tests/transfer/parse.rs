@@ -48,6 +48,33 @@ fn rows_of_block(schema: &StoredSchema, block: &Block) -> Vec<Row> {
 }
 
 #[test]
+fn reversed_scans_hold_what_they_may_and_large_rows_are_refused() {
+    for shape in small().unwrap() {
+        let store = Store::new(Arc::new(shape.shelf));
+        let mut expected = rows(&store);
+        expected.reverse();
+        let scan = || CellScan::new(store.snapshot("T").unwrap());
+        for most in [0, 1 << 10, 1 << 26] {
+            let mut found = Vec::new();
+            let reversed = scan().reversed(true).most_reversed(most);
+            reversed
+                .run(&mut |batch| {
+                    found.extend((0..batch.rows()).map(|row| row_of(&batch, row)));
+                    true
+                })
+                .unwrap();
+            assert!(found == expected, "{}", shape.name);
+        }
+        let largest =
+            expected.iter().map(|row| row.cells.iter().map(|cell| 16 + cell.value.len()).sum::<usize>()).max();
+        let run = |most| scan().most_row(most).run(&mut |_| true);
+        run(largest.unwrap()).unwrap();
+        let said = run(largest.unwrap() - 1).unwrap_err().to_string();
+        assert!(said.contains("--request-memory"), "{said}");
+    }
+}
+
+#[test]
 fn cells_of_every_shape_are_parsed() {
     for shape in small().unwrap() {
         let store = Store::new(Arc::new(shape.shelf));

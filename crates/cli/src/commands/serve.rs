@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use tidetable_bigtable::serve::{Address, ServeOptions, Server};
 use tidetable_runner::{UlidIds, runtime};
@@ -9,10 +10,14 @@ use tidetable_store::{Ids, ulid_text};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::store;
+use crate::allocator::give_back;
 use crate::args::{Global, Serve};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::stdout;
+
+/// How often memory that requests no longer hold goes back to the system.
+const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// Serves the store.
 pub fn serve(global: &Global, args: &Serve) -> Result<(), CliError> {
@@ -21,13 +26,25 @@ pub fn serve(global: &Global, args: &Serve) -> Result<(), CliError> {
     let (requests, queries) = (runtime()?, runtime()?);
     let address = Address { project: args.project.clone(), instance: args.instance.clone() };
     let name = format!("serve-{}", ulid_text(UlidIds::default().next()));
-    let options =
-        ServeOptions { bind: args.bind.clone(), follow: args.follow, address, name, queries: queries.handle().clone() };
+    let options = ServeOptions {
+        bind: args.bind.clone(),
+        follow: args.follow,
+        address,
+        name,
+        request_memory: args.request_memory,
+        queries: queries.handle().clone(),
+    };
     let served = requests.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let server = Server::bind(&store, options).await?;
         print_start(global, args, &server)?;
+        tokio::spawn(async {
+            loop {
+                tokio::time::sleep(GIVE_BACK).await;
+                give_back();
+            }
+        });
         let end = async move {
             tokio::select! {
                 _ = interrupt.recv() => {}

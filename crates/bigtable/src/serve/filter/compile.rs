@@ -8,8 +8,8 @@ use prost::Message;
 
 use crate::proto::data::row_filter::{self, Filter as Sent};
 use crate::proto::data::{ColumnRange, RowFilter, ValueRange, column_range, value_range};
-use crate::serve::filter::regex::Pattern;
-use crate::serve::filter::tree::{ByteRange, Filter, NameFilter};
+use crate::serve::filter::patterns::{Pattern, Patterns};
+use crate::serve::filter::tree::{ByteRange, CompiledFilter, Counted, Filter, NameFilter};
 use crate::serve::refusal::Refusal;
 
 /// Greatest size of a serialized filter, bytes.
@@ -19,25 +19,46 @@ const MOST_DEPTH: usize = 20;
 /// Greatest length of a label.
 const MOST_LABEL: usize = 15;
 
-/// Compiles a filter, and the labels that it gives, by number.
+/// Compiles a filter, whose patterns hold at most about `memory` bytes at a time.
 ///
 /// # Errors
 /// If it is not valid, as an `INVALID_ARGUMENT`.
-pub(crate) fn compile(filter: &RowFilter) -> Result<(Filter, Vec<Arc<str>>), Refusal> {
+pub(crate) fn compile(filter: &RowFilter, memory: usize) -> Result<CompiledFilter, Refusal> {
     let bytes = filter.encoded_len();
     if bytes > MOST_BYTES {
         return Err(Refusal::FilterSize { bytes, most: MOST_BYTES });
     }
-    let mut compiler = Compiler::default();
-    let filter = compiler.filter(filter, 1, false)?;
-    Ok((filter, compiler.labels))
+    let mut compiler = Compiler {
+        patterns: Patterns::new(memory),
+        nodes: 0,
+        depth: 0,
+        names: 0,
+        counters: 0,
+        conditions: 0,
+        samples: 0,
+        joins: false,
+        labels: Vec::new(),
+    };
+    let root = compiler.filter(filter, 1, false)?;
+
+    // Only where copies of a cell meet can they differ.
+    let kinds = if compiler.joins { 2 * (compiler.labels.len() + 1) } else { 1 };
+    let Compiler { nodes, depth, counters, conditions, labels, .. } = compiler;
+    Ok(CompiledFilter { root, labels, nodes, depth, counters, conditions, kinds })
 }
 
-#[derive(Default)]
 struct Compiler {
-    /// Filters of names, and of samples, so far.
+    patterns: Arc<Patterns>,
+    /// Filters so far, and the deepest level.
+    nodes: usize,
+    depth: usize,
+    /// Filters of names, filters that count, conditions and samples, so far.
     names: usize,
+    counters: usize,
+    conditions: usize,
     samples: u64,
+    /// Whether cells of several filters are merged.
+    joins: bool,
     labels: Vec<Arc<str>>,
 }
 
@@ -46,6 +67,8 @@ impl Compiler {
         if depth > MOST_DEPTH {
             return Err(Refusal::FilterDepth { most: MOST_DEPTH });
         }
+        self.nodes += 1;
+        self.depth = self.depth.max(depth);
         let Some(filter) = &filter.filter else { return Ok(Filter::All) };
         Ok(match filter {
             Sent::Chain(row_filter::Chain { filters }) => {
@@ -56,27 +79,34 @@ impl Compiler {
                 Filter::Chain(filters)
             }
             Sent::Interleave(row_filter::Interleave { filters }) => {
+                self.joins = true;
                 Filter::Interleave(self.several("interleave", filters, depth, in_condition)?)
             }
             Sent::Condition(condition) => {
                 let predicate = condition.predicate_filter.as_deref();
                 let predicate = predicate.ok_or_else(|| invalid("condition", "it has no predicate_filter"))?;
                 let predicate = Box::new(self.filter(predicate, depth + 1, true)?);
+                let index = self.conditions;
+                self.conditions += 1;
                 let mut branch = |filter: Option<&RowFilter>| {
                     filter.map_or(Ok(Filter::Nothing), |filter| self.filter(filter, depth + 1, true)).map(Box::new)
                 };
                 let yes = branch(condition.true_filter.as_deref())?;
-                Filter::Condition { predicate, yes, no: branch(condition.false_filter.as_deref())? }
+                let no = branch(condition.false_filter.as_deref())?;
+                Filter::Condition { index, predicate, yes, no }
             }
             Sent::Sink(_) if in_condition => return Err(invalid("sink", "it cannot be used within a condition")),
-            Sent::Sink(on) => set("sink", *on, Filter::Sink)?,
+            Sent::Sink(on) => {
+                self.joins = true;
+                set("sink", *on, Filter::Sink)?
+            }
             Sent::PassAllFilter(on) => set("pass_all_filter", *on, Filter::All)?,
             Sent::BlockAllFilter(on) => set("block_all_filter", *on, Filter::Nothing)?,
             Sent::StripValueTransformer(on) => set("strip_value_transformer", *on, Filter::Strip)?,
             Sent::RowKeyRegexFilter(text) if text.is_empty() => {
                 return Err(invalid("row_key_regex_filter", "it must not be empty: no row key is"));
             }
-            Sent::RowKeyRegexFilter(text) => Filter::Key(pattern("row_key_regex_filter", text)?),
+            Sent::RowKeyRegexFilter(text) => Filter::Key(self.pattern("row_key_regex_filter", text)?),
             Sent::RowSampleFilter(rate) => {
                 if !(*rate > 0.0 && *rate < 1.0) {
                     return Err(invalid("row_sample_filter", "it must be greater than 0 and less than 1"));
@@ -88,10 +118,12 @@ impl Compiler {
                 return Err(invalid("family_name_regex_filter", "it must not contain a colon"));
             }
             Sent::FamilyNameRegexFilter(text) => {
-                self.name(NameFilter::Family(pattern("family_name_regex_filter", text.as_bytes())?))
+                let pattern = self.pattern("family_name_regex_filter", text.as_bytes())?;
+                self.name(NameFilter::Family(pattern))
             }
             Sent::ColumnQualifierRegexFilter(text) => {
-                self.name(NameFilter::Qualifier(pattern("column_qualifier_regex_filter", text)?))
+                let pattern = self.pattern("column_qualifier_regex_filter", text)?;
+                self.name(NameFilter::Qualifier(pattern))
             }
             Sent::ColumnRangeFilter(range) => {
                 let family = range.family_name.as_str().into();
@@ -101,12 +133,16 @@ impl Compiler {
                 let (start, end) = (range.start_timestamp_micros, range.end_timestamp_micros);
                 Filter::Times(start..if end == 0 { i64::MAX } else { end })
             }
-            Sent::ValueRegexFilter(text) => Filter::Value(pattern("value_regex_filter", text)?),
+            Sent::ValueRegexFilter(text) => Filter::Value(self.pattern("value_regex_filter", text)?),
             Sent::ValueRangeFilter(range) => Filter::Values(values(range)),
-            Sent::CellsPerRowOffsetFilter(cells) => Filter::RowOffset(count("cells_per_row_offset_filter", *cells, 0)?),
-            Sent::CellsPerRowLimitFilter(cells) => Filter::RowLimit(count("cells_per_row_limit_filter", *cells, 1)?),
+            Sent::CellsPerRowOffsetFilter(cells) => {
+                Filter::RowOffset(self.counted("cells_per_row_offset_filter", *cells, 0)?)
+            }
+            Sent::CellsPerRowLimitFilter(cells) => {
+                Filter::RowLimit(self.counted("cells_per_row_limit_filter", *cells, 1)?)
+            }
             Sent::CellsPerColumnLimitFilter(cells) => {
-                Filter::ColumnLimit(count("cells_per_column_limit_filter", *cells, 1)?)
+                Filter::ColumnLimit(self.counted("cells_per_column_limit_filter", *cells, 1)?)
             }
             Sent::ApplyLabelTransformer(label) => Filter::Label(self.label(label)?),
         })
@@ -130,6 +166,18 @@ impl Compiler {
         Filter::Name { index: self.names - 1, name }
     }
 
+    fn counted(&mut self, field: &'static str, cells: i32, least: u64) -> Result<Counted, Refusal> {
+        let problem = if least == 0 { "it must not be negative" } else { "it must be 1 or more" };
+        let cells = u64::try_from(cells).ok().filter(|cells| *cells >= least);
+        self.counters += 1;
+        Ok(Counted { index: self.counters - 1, cells: cells.ok_or_else(|| invalid(field, problem))? })
+    }
+
+    fn pattern(&self, field: &'static str, text: &[u8]) -> Result<Pattern, Refusal> {
+        let pattern = self.patterns.pattern(text);
+        pattern.map_err(|said| Refusal::Filter { field, problem: format!("not a regular expression: {said}") })
+    }
+
     fn label(&mut self, label: &str) -> Result<u16, Refusal> {
         let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if label.is_empty() || label.len() > MOST_LABEL || !label.bytes().all(is_valid) {
@@ -149,15 +197,6 @@ fn invalid(field: &'static str, problem: &'static str) -> Refusal {
 
 fn set(field: &'static str, on: bool, filter: Filter) -> Result<Filter, Refusal> {
     if on { Ok(filter) } else { Err(invalid(field, "it must be true if it is set")) }
-}
-
-fn pattern(field: &'static str, text: &[u8]) -> Result<Pattern, Refusal> {
-    Pattern::new(text).map_err(|said| Refusal::Filter { field, problem: format!("not a regular expression: {said}") })
-}
-
-fn count(field: &'static str, cells: i32, least: usize) -> Result<usize, Refusal> {
-    let problem = if least == 0 { "it must not be negative" } else { "it must be 1 or more" };
-    usize::try_from(cells).ok().filter(|cells| *cells >= least).ok_or_else(|| invalid(field, problem))
 }
 
 /// Whether cells come out of a filter with labels.

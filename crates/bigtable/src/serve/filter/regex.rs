@@ -1,61 +1,12 @@
-//! Patterns in the syntax of RE2, matched against whole byte strings.
+//! The syntax of patterns.
 //!
 //! Bigtable's patterns are in RE2's mode of raw bytes: a byte is a character, and `\C` is any byte, also a newline. The
-//! engine here is the crate `regex` on bytes, whose syntax differs in little; that is rewritten before it is compiled.
+//! engine here is that of the crate `regex` on bytes, whose syntax differs in little; that is rewritten before it is compiled.
 
 use std::fmt::Write;
 
-use regex::bytes::{Regex, RegexBuilder};
-use regex_syntax::hir::literal::{Extractor, Literal};
-
-/// Bytes that a compiled pattern may take.
-const SIZE_LIMIT: usize = 1 << 22;
-/// Greatest number of literals with which the key of a row may begin.
-const MOST_PREFIXES: usize = 64;
-
-/// A compiled pattern.
-#[derive(Debug, Clone)]
-pub(crate) struct Pattern {
-    regex: Regex,
-    text: String,
-}
-
-impl Pattern {
-    /// Compiles a pattern.
-    ///
-    /// # Errors
-    /// The reason why it is not one.
-    pub(crate) fn new(pattern: &[u8]) -> Result<Self, String> {
-        let text = translated(pattern);
-        let regex =
-            RegexBuilder::new(&format!(r"\A(?:{text})\z")).unicode(false).size_limit(SIZE_LIMIT).build().map_err(
-                |error| match error {
-                    regex::Error::Syntax(said) => said.lines().last().unwrap_or_default().trim().to_owned(),
-                    error => error.to_string(),
-                },
-            )?;
-        Ok(Self { regex, text })
-    }
-
-    /// Whether all of `bytes` matches.
-    pub(crate) fn matches(&self, bytes: &[u8]) -> bool {
-        self.regex.is_match(bytes)
-    }
-
-    /// Literals of which each match begins with one, and whether the match ends there; `None` if there are none, or many.
-    pub(crate) fn prefixes(&self) -> Option<Vec<(Vec<u8>, bool)>> {
-        let parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
-        let hir = { parser }.parse(&self.text).ok()?;
-        let found = Extractor::new().limit_total(MOST_PREFIXES).extract(&hir);
-        let literals = found.literals()?;
-        let of = |literal: &Literal| (literal.as_bytes().to_vec(), literal.is_exact());
-        let is_wide = literals.iter().any(Literal::is_empty);
-        (!is_wide).then(|| literals.iter().map(of).collect())
-    }
-}
-
 /// The pattern in the syntax of the engine.
-fn translated(pattern: &[u8]) -> String {
+pub(super) fn translated(pattern: &[u8]) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut in_class = false;
     let mut at = 0;
@@ -168,66 +119,5 @@ fn literal(byte: u8, out: &mut String) {
         out.push(char::from(byte));
     } else {
         let _ = write!(out, "\\x{byte:02x}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_strings_match_as_in_re2() {
-        let cases: &[(&[u8], &[u8], bool)] = &[
-            (b"abc", b"abc", true),
-            (b"abc", b"xabc", false),
-            (b"abc", b"abcd", false),
-            (b"a|bc", b"bc", true),
-            (b"a|bc", b"abc", false),
-            (b"", b"", true),
-            (b"", b"a", false),
-            (b".*", b"a\nb", false),
-            (br"\C*", b"a\nb\xff\x00", true),
-            (b".", b"\xff", true),
-            (b"\xff", b"\xff", true),
-            (br"\xff\x00", b"\xff\x00", true),
-            (br"[\x80-\xff]+", b"\x80\xff", true),
-            (br"\Qa.b\E+", b"a.bb", true),
-            (br"\Qa.b", b"a.b", true),
-            (br"\Qa.b", b"axb", false),
-            (b"(?i)AbC", b"aBc", true),
-            (br"\d+#\w*", b"123#a_B9", true),
-            (br"\s", b"\x0b", false),
-            (br"[\s]", b" ", true),
-            (b"[[:digit:]]+", b"42", true),
-            (b"[a&&b]+", b"&a", true),
-            (b"[[a]+", b"[a", true),
-            (b"[]a]+", b"]a", true),
-            (b"[^]a]", b"]", false),
-            (b"(?s).", b"\n", true),
-            (b"a{2,3}", b"aaa", true),
-            (b"(?P<name>x)+", b"xx", true),
-            (br"\x{ff}\x{41}", b"\xffA", true),
-            (br"\0\101[\0-\07]\377", b"\x00A\x07\xff", true),
-        ];
-        for (pattern, text, expected) in cases {
-            let shown = String::from_utf8_lossy(pattern);
-            assert_eq!(Pattern::new(pattern).unwrap().matches(text), *expected, "{shown}");
-        }
-        for wrong in [&b"("[..], b"a**b(", b"[", br"\p{Greek}", br"(a)\1", b"(?<x"] {
-            assert!(Pattern::new(wrong).is_err(), "{}", String::from_utf8_lossy(wrong));
-        }
-    }
-
-    #[test]
-    fn prefixes_are_those_of_matches() {
-        let of = |pattern: &[u8]| Pattern::new(pattern).unwrap().prefixes();
-        assert_eq!(of(b"abc"), Some(vec![(b"abc".to_vec(), true)]));
-        assert_eq!(of(b"abc.*"), Some(vec![(b"abc".to_vec(), false)]));
-        assert_eq!(of(br"ab\C*|cd"), Some(vec![(b"ab".to_vec(), false), (b"cd".to_vec(), true)]));
-        assert_eq!(of(b".*abc"), None);
-        assert_eq!(of(b"(abc)?"), None);
-        // Letters of both cases, or fewer of them.
-        let folded = of(b"(?i)ab").unwrap();
-        assert!(folded.iter().any(|(literal, _)| b"Ab".starts_with(literal)), "{folded:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::serve::filter::regex::Pattern;
+use crate::serve::filter::patterns::Pattern;
 
 /// A row filter.
 #[derive(Debug, Clone)]
@@ -18,8 +18,9 @@ pub(crate) enum Filter {
     Chain(Vec<Self>),
     /// The cells of each, merged.
     Interleave(Vec<Self>),
-    /// `yes` for rows of which `predicate` lets a cell through, `no` for others.
-    Condition { predicate: Box<Self>, yes: Box<Self>, no: Box<Self> },
+    /// `yes` for rows of which `predicate` lets a cell through, `no` for others. `index` numbers the conditions: those of the
+    /// predicate come before, those of the branches after.
+    Condition { index: usize, predicate: Box<Self>, yes: Box<Self>, no: Box<Self> },
     /// Cells go to the result at once, and to no other filter.
     Sink,
     /// Rows by key.
@@ -35,15 +36,40 @@ pub(crate) enum Filter {
     /// Cells by value.
     Values(ByteRange),
     /// All but the first cells of a row.
-    RowOffset(usize),
+    RowOffset(Counted),
     /// The first cells of a row.
-    RowLimit(usize),
+    RowLimit(Counted),
     /// The newest cells of a column.
-    ColumnLimit(usize),
+    ColumnLimit(Counted),
     /// Makes values empty.
     Strip,
     /// Gives cells a label, by number.
     Label(u16),
+}
+
+/// The first cells of a row or a column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted {
+    /// Number of the filter among those that count.
+    pub(crate) index: usize,
+    /// How many cells.
+    pub(crate) cells: u64,
+}
+
+/// A row filter with what its evaluation takes.
+#[derive(Debug)]
+pub(crate) struct CompiledFilter {
+    pub(crate) root: Filter,
+    /// Labels that it gives, by number.
+    pub(crate) labels: Vec<Arc<str>>,
+    /// Filters in the tree, and levels of it.
+    pub(crate) nodes: usize,
+    pub(crate) depth: usize,
+    /// Filters that count cells, and conditions.
+    pub(crate) counters: usize,
+    pub(crate) conditions: usize,
+    /// Kinds of copies of a cell that it may make: by label, with value and without.
+    pub(crate) kinds: usize,
 }
 
 /// A filter of columns.

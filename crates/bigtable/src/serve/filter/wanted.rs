@@ -75,6 +75,11 @@ impl Wanted {
     fn and(self, other: Self) -> Self {
         let names = match (self.names, other.names) {
             (Names::All, names) | (names, Names::All) => names,
+            // Flat: a chain may be thousands long.
+            (Names::And(mut all), other) => {
+                all.push(other);
+                Names::And(all)
+            }
             (one, other) => Names::And(vec![one, other]),
         };
         let times = self.times.start.max(other.times.start)..self.times.end.min(other.times.end);
@@ -88,6 +93,10 @@ impl Wanted {
     fn or(self, other: Self) -> Self {
         let names = match (self.names, other.names) {
             (Names::All, _) | (_, Names::All) => Names::All,
+            (Names::Or(mut any), other) => {
+                any.push(other);
+                Names::Or(any)
+            }
             (one, other) => Names::Or(vec![one, other]),
         };
         let times = match (self.times.is_empty(), other.times.is_empty()) {
@@ -140,7 +149,7 @@ fn wanted(filter: &Filter) -> Wanted {
         Filter::Chain(filters) => chain(filters),
         Filter::Interleave(filters) => filters.iter().map(wanted).reduce(Wanted::or).unwrap_or(everything),
         // The predicate decides about the cells of both branches.
-        Filter::Condition { predicate, yes, no } => wanted(predicate).or(wanted(yes)).or(wanted(no)),
+        Filter::Condition { predicate, yes, no, .. } => wanted(predicate).or(wanted(yes)).or(wanted(no)),
         _ => everything,
     }
 }
@@ -199,7 +208,9 @@ fn compares_values(filter: &Filter) -> bool {
     match filter {
         Filter::Value(_) | Filter::Values(_) => true,
         Filter::Chain(filters) | Filter::Interleave(filters) => filters.iter().any(compares_values),
-        Filter::Condition { predicate, yes, no } => [predicate, yes, no].iter().any(|filter| compares_values(filter)),
+        Filter::Condition { predicate, yes, no, .. } => {
+            [predicate, yes, no].iter().any(|filter| compares_values(filter))
+        }
         _ => false,
     }
 }

@@ -48,11 +48,14 @@ const fn number_tag(field: u8) -> u8 {
     field << 3
 }
 
-/// Writes rows as chunks.
+/// Writes rows as chunks. The last cell of a row waits until it is known to be the last: its chunk commits the row.
 #[derive(Debug)]
 pub(crate) struct ChunkWriter {
     labels: Vec<Arc<str>>,
     out: BytesMut,
+    /// The cell of the current row that was written last, and the one that waits.
+    last: Option<usize>,
+    waiting: Option<Picked>,
     /// Bytes of a response from which on it is full.
     full: usize,
     most_value: usize,
@@ -75,7 +78,7 @@ struct Chunk<'a> {
 impl ChunkWriter {
     /// A writer of cells with these labels, by number.
     pub(crate) fn new(labels: Vec<Arc<str>>) -> Self {
-        Self { labels, out: BytesMut::new(), full: FULL, most_value: MOST_VALUE }
+        Self { labels, out: BytesMut::new(), last: None, waiting: None, full: FULL, most_value: MOST_VALUE }
     }
 
     /// The same with other sizes, for tests.
@@ -84,53 +87,73 @@ impl ChunkWriter {
         Self { full, most_value, ..self }
     }
 
-    /// Appends a row; each full response goes to `send`, which returns false to stop.
-    pub(crate) fn row(
+    /// Appends cells of a row of a batch, which goes on; each full response goes to `send`, which returns false to stop.
+    pub(crate) fn cells(
         &mut self,
         batch: &CellBatch,
         row: usize,
-        cells: impl ExactSizeIterator<Item = Picked>,
+        cells: impl IntoIterator<Item = Picked>,
         send: &mut dyn FnMut(EncodedRows) -> bool,
     ) -> bool {
-        let mut left = cells.len();
-        let mut last: Option<usize> = None;
         for picked in cells {
-            left -= 1;
-            let cell = picked.cell as usize;
-            let of_last = |cell| batch.column_of().get(cell);
-            let is_same_column = last.is_some_and(|last| of_last(last) == of_last(cell));
-            let family = batch.family(cell);
-            let is_same_family = is_same_column || last.is_some_and(|last| batch.family(last) == family);
-            let value = if picked.stripped { &[] } else { batch.value(cell) };
-            let mut pieces = value.chunks(self.most_value.max(1));
-            let first = pieces.next().unwrap_or_default();
-            let label = picked.label.and_then(|label| self.labels.get(usize::from(label)).cloned());
-            let size_before = |rest: usize| if rest > 0 { value.len() } else { 0 };
-            let mut rest = value.len() - first.len();
-            self.chunk(&Chunk {
-                key: last.is_none().then(|| batch.key(row)),
-                family: (!is_same_family).then_some(family),
-                qualifier: (!is_same_column).then(|| batch.qualifier(cell).as_ref()),
-                timestamp: batch.timestamp(cell),
-                label: label.as_deref(),
-                value: first,
-                value_size: size_before(rest),
-                commits: left == 0 && rest == 0,
-            });
-            for piece in pieces {
-                if !self.send_if_full(send) {
+            for _ in 0..picked.copies {
+                if let Some(before) = self.waiting.replace(picked)
+                    && !self.cell(batch, row, before, false, send)
+                {
                     return false;
                 }
-                rest -= piece.len();
-                let commits = left == 0 && rest == 0;
-                self.chunk(&Chunk { value: piece, value_size: size_before(rest), commits, ..Chunk::default() });
             }
+        }
+        true
+    }
+
+    /// Ends a row, if it has a cell.
+    pub(crate) fn end_row(&mut self, batch: &CellBatch, row: usize, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
+        let Some(last) = self.waiting.take() else { return true };
+        let goes_on = self.cell(batch, row, last, true, send);
+        self.last = None;
+        goes_on
+    }
+
+    fn cell(
+        &mut self,
+        batch: &CellBatch,
+        row: usize,
+        picked: Picked,
+        is_last: bool,
+        send: &mut dyn FnMut(EncodedRows) -> bool,
+    ) -> bool {
+        let cell = picked.cell as usize;
+        let of_last = |cell| batch.column_of().get(cell);
+        let is_same_column = self.last.is_some_and(|last| of_last(last) == of_last(cell));
+        let family = batch.family(cell);
+        let is_same_family = is_same_column || self.last.is_some_and(|last| batch.family(last) == family);
+        let value = if picked.stripped { &[] } else { batch.value(cell) };
+        let mut pieces = value.chunks(self.most_value.max(1));
+        let first = pieces.next().unwrap_or_default();
+        let label = picked.label.and_then(|label| self.labels.get(usize::from(label)).cloned());
+        let size_before = |rest: usize| if rest > 0 { value.len() } else { 0 };
+        let mut rest = value.len() - first.len();
+        self.chunk(&Chunk {
+            key: self.last.is_none().then(|| batch.key(row)),
+            family: (!is_same_family).then_some(family),
+            qualifier: (!is_same_column).then(|| batch.qualifier(cell).as_ref()),
+            timestamp: batch.timestamp(cell),
+            label: label.as_deref(),
+            value: first,
+            value_size: size_before(rest),
+            commits: is_last && rest == 0,
+        });
+        for piece in pieces {
             if !self.send_if_full(send) {
                 return false;
             }
-            last = Some(cell);
+            rest -= piece.len();
+            let commits = is_last && rest == 0;
+            self.chunk(&Chunk { value: piece, value_size: size_before(rest), commits, ..Chunk::default() });
         }
-        true
+        self.last = Some(cell);
+        self.send_if_full(send)
     }
 
     fn send_if_full(&mut self, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
@@ -248,22 +271,20 @@ mod tests {
     fn chunks(full: usize, most_value: usize, cells: &[Picked]) -> (Vec<CellChunk>, usize) {
         let mut writer = ChunkWriter::new(vec!["one".into()]).with_sizes(full, most_value);
         let mut sent = Vec::new();
-        assert!(writer.row(&batch(), 0, cells.iter().copied(), &mut |rows| {
+        let mut send = |rows| {
             sent.push(rows);
             true
-        }));
+        };
+        assert!(writer.cells(&batch(), 0, cells.iter().copied(), &mut send));
+        assert!(writer.end_row(&batch(), 0, &mut send));
         sent.extend(writer.take());
         let decoded = sent.iter().map(|rows| ReadRowsResponse::decode(rows.0.clone()).unwrap());
         (decoded.flat_map(|response| response.chunks).collect(), sent.len())
     }
 
-    fn picked(cell: u32) -> Picked {
-        Picked { cell, label: None, stripped: false }
-    }
-
     #[test]
     fn chunks_say_what_has_changed() {
-        let (found, responses) = chunks(1 << 20, 1 << 20, &[0, 1, 2, 3].map(picked));
+        let (found, responses) = chunks(1 << 20, 1 << 20, &[0, 1, 2, 3].map(Picked::one));
         let commit = Some(cell_chunk::RowStatus::CommitRow(true));
         let expected = vec![
             CellChunk {
@@ -290,7 +311,7 @@ mod tests {
 
     #[test]
     fn large_values_are_split() {
-        let (found, responses) = chunks(1, 4, &[0, 3].map(picked));
+        let (found, responses) = chunks(1, 4, &[0, 3].map(Picked::one));
         assert_eq!(responses, 4);
         let sizes: Vec<(usize, i32)> = found.iter().map(|chunk| (chunk.value.len(), chunk.value_size)).collect();
         assert_eq!(sizes, [(4, 10), (4, 10), (2, 0), (4, 0)]);
@@ -299,10 +320,13 @@ mod tests {
 
     #[test]
     fn labels_and_empty_values_are_written() {
-        let one = Picked { cell: 2, label: Some(0), stripped: true };
+        let one = Picked { cell: 2, label: Some(0), stripped: true, copies: 3 };
         let (found, _) = chunks(1, 1, &[one]);
-        assert_eq!(found.len(), 1);
-        assert_eq!((found[0].labels.as_slice(), found[0].value.len()), (&["one".to_owned()][..], 0));
+        assert_eq!(found.len(), 3);
+        for (at, chunk) in found.iter().enumerate() {
+            assert_eq!((chunk.labels.as_slice(), chunk.value.len()), (&["one".to_owned()][..], 0));
+            assert_eq!((chunk.row_key.is_empty(), chunk.row_status.is_some()), (at > 0, at == 2));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The codec of `ReadRows`: responses are written as bytes where cells are, not as messages of messages.
 
-use bytes::{BufMut, Bytes};
+use bytes::{Buf, BufMut, Bytes};
 use prost::Message;
 use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -15,6 +15,8 @@ pub struct EncodedRows(pub Bytes);
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RowsCodec;
 
+/// Largest request, bytes: the service refuses larger ones, too. What it is decoded to takes up to 80 times as much.
+const MOST_REQUEST: usize = 1 << 20;
 /// Bytes of a buffer of responses: they come in large pieces.
 const BUFFER: usize = 64 << 10;
 
@@ -52,6 +54,13 @@ impl Decoder for RowsCodec {
     type Error = Status;
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<ReadRowsRequest>, Status> {
+        let bytes = buffer.remaining();
+        if bytes > MOST_REQUEST {
+            return Err(Status::invalid_argument(format!(
+                "the ReadRows request has {bytes} bytes; it must not have more than {MOST_REQUEST}: ask for its rows in \
+                 several requests"
+            )));
+        }
         let request = ReadRowsRequest::decode(buffer);
         request.map(Some).map_err(|error| Status::invalid_argument(format!("not a ReadRowsRequest: {error}")))
     }

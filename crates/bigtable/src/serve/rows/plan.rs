@@ -1,15 +1,16 @@
 //! What a `ReadRows` request asks for.
 
-use std::sync::Arc;
-
 use tidetable_layout::KeyRange;
 
 use crate::cells::CellScan;
 use crate::proto::data::read_rows_request::RequestStatsView;
 use crate::proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
-use crate::serve::filter::{Filter, Wanted, compile};
+use crate::serve::filter::{CompiledFilter, Filter, Wanted, compile};
 use crate::serve::refusal::Refusal;
 use tidetable_store::Snapshot;
+
+/// Patterns, lists of cells and rows of a reversed scan have such a part of the memory of a request each.
+pub(crate) const SHARES: usize = 4;
 
 /// A checked request.
 #[derive(Debug)]
@@ -17,9 +18,9 @@ pub(crate) struct RowsPlan {
     /// Row keys: disjoint, ascending.
     ranges: Vec<KeyRange>,
     reversed: bool,
-    pub(crate) filter: Option<Filter>,
-    /// Labels of the filter, by number.
-    pub(crate) labels: Vec<Arc<str>>,
+    pub(crate) filter: Option<CompiledFilter>,
+    /// Bytes that the request may hold.
+    pub(crate) memory: usize,
     /// Greatest number of rows; 0 if there is none.
     pub(crate) limit: u64,
     /// Whether statistics are wanted.
@@ -29,11 +30,12 @@ pub(crate) struct RowsPlan {
 }
 
 impl RowsPlan {
-    /// Checks a request. `last_scanned`: whether its client understands how far a scan has come.
+    /// Checks a request, which may hold `memory` bytes. `last_scanned`: whether its client understands how far a scan has
+    /// come. May take long, to compile patterns.
     ///
     /// # Errors
     /// If it is not valid.
-    pub(crate) fn new(request: &ReadRowsRequest, last_scanned: bool) -> Result<Self, Refusal> {
+    pub(crate) fn new(request: &ReadRowsRequest, last_scanned: bool, memory: usize) -> Result<Self, Refusal> {
         if !request.authorized_view_name.is_empty() {
             return Err(Refusal::Unserved { what: "an authorized view" });
         }
@@ -44,16 +46,13 @@ impl RowsPlan {
             field: "rows_limit",
             problem: format!("it must not be negative, and is {}", request.rows_limit),
         })?;
-        let (filter, labels) = match &request.filter {
-            Some(filter) => compile(filter).map(|(filter, labels)| (Some(filter), labels))?,
-            None => (None, Vec::new()),
-        };
-        let filter = filter.filter(|filter| !matches!(filter, Filter::All));
+        let filter = request.filter.as_ref().map(|filter| compile(filter, memory / SHARES)).transpose()?;
+        let filter = filter.filter(|filter| !matches!(filter.root, Filter::All));
         Ok(Self {
             ranges: ranges(request.rows.as_ref())?,
             reversed: request.reversed,
             filter,
-            labels,
+            memory,
             limit,
             stats: request.request_stats_view == i32::from(RequestStatsView::RequestStatsFull),
             last_scanned: last_scanned && !request.reversed,
@@ -64,11 +63,12 @@ impl RowsPlan {
     pub(crate) fn scan(&self, snapshot: Snapshot) -> CellScan {
         // Statistics tell of all rows that the request names.
         let wanted = match &self.filter {
-            Some(filter) if !self.stats => Wanted::of(filter),
+            Some(filter) if !self.stats => Wanted::of(&filter.root),
             _ => Wanted::everything(),
         };
         let ranges = wanted.ranges(&self.ranges);
         let scan = CellScan::new(snapshot).ranges(ranges).reversed(self.reversed);
+        let scan = scan.most_row(self.memory).most_reversed(self.memory / SHARES);
         let scan = scan.times(wanted.times.clone()).values(wanted.values);
         match wanted.columns() {
             Some(columns) => scan.columns(columns),

@@ -62,12 +62,13 @@ fn chunks_of(cells: &[Cell], most_value: usize) -> Vec<CellChunk> {
         }
         builder.end_row(|out| out.extend_from_slice(&row[0].0));
         let label = |cell: &Cell| labels.iter().position(|label| *label == cell.5).map(|label| label as u16);
-        let picked =
-            row.iter().enumerate().map(|(at, cell)| Picked { cell: at as u32, label: label(cell), stripped: false });
-        assert!(writer.row(&builder.finish(), 0, picked, &mut |rows| {
+        let picked = row.iter().zip(0..).map(|(cell, at)| Picked { label: label(cell), ..Picked::one(at) });
+        let mut send = |rows| {
             sent.push(rows);
             true
-        }));
+        };
+        let batch = builder.finish();
+        assert!(writer.cells(&batch, 0, picked, &mut send) && writer.end_row(&batch, 0, &mut send));
     }
     sent.extend(writer.take());
     sent.iter().flat_map(|rows| ReadRowsResponse::decode(rows.0.clone()).unwrap().chunks).collect()

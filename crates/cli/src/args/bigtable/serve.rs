@@ -2,6 +2,11 @@
 
 use clap::Args;
 
+use crate::args::parse::parse_memory;
+
+/// Least of `--request-memory`, bytes: a batch of rows.
+const LEAST_REQUEST_MEMORY: u64 = 1 << 20;
+
 /// `tidetable serve`
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -17,4 +22,15 @@ pub struct Serve {
     /// The only instance whose names are accepted [default: any]
     #[arg(long, value_name = "INSTANCE")]
     pub instance: Option<String>,
+    /// Memory that a request for rows may hold; what is sent has no limit, a longer row is refused
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_request_memory)]
+    pub request_memory: u64,
+}
+
+fn parse_request_memory(text: &str) -> Result<u64, String> {
+    let memory = parse_memory(text)?;
+    if memory < LEAST_REQUEST_MEMORY {
+        return Err("a request needs 1MiB at least".to_owned());
+    }
+    Ok(memory)
 }
