@@ -12,6 +12,17 @@ pub fn give_back() {
     unsafe { tikv_jemalloc_sys::mallctl(purge.as_ptr(), none, std::ptr::null_mut(), none, 0) };
 }
 
-/// The allocator of the system gives it back by itself.
-#[cfg(not(feature = "jemalloc"))]
+/// The same with the allocator of glibc, which keeps what threads have freed.
+#[cfg(all(not(feature = "jemalloc"), target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the standard library has no such call")]
+pub fn give_back() {
+    unsafe extern "C" {
+        fn malloc_trim(pad: usize) -> std::ffi::c_int;
+    }
+    // SAFETY: glibc has it with this signature, for any thread at any time.
+    unsafe { malloc_trim(0) };
+}
+
+/// Other allocators give it back by themselves.
+#[cfg(not(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu"))))]
 pub fn give_back() {}
