@@ -69,8 +69,11 @@ impl Lately {
 
 /// Whether a log of a library tells what is told already. One that waits for another process says so twice a second.
 fn is_told(text: &str) -> bool {
-    let lately = || LATELY.lock().unwrap_or_else(PoisonError::into_inner).has(text, Instant::now());
-    stamp().level && (TOLD.iter().any(|told| text.contains(told)) || lately())
+    if !stamp().level {
+        return false;
+    }
+    TOLD.iter().any(|told| text.contains(told))
+        || LATELY.lock().unwrap_or_else(PoisonError::into_inner).has(text, Instant::now())
 }
 
 /// From now on, prefixes lines of text with the time and the level, as for a process that stays. Without the time in the

@@ -210,7 +210,9 @@ impl Work<'_> {
             // Also without rows: who takes them may want no more.
             let none = batches.is_empty().then(CellBatch::default);
             while let Some(batch) = batches.pop_back() {
-                if !send(batch.reversed()) {
+                // One row may be long, and is not copied.
+                let batch = if batch.rows() > 1 { batch.reversed() } else { batch };
+                if !send(batch) {
                     return Ok(false);
                 }
             }

@@ -224,8 +224,10 @@ fn published(store: &Store) -> Vec<String> {
 
 /// How an option is written, long if it can be.
 fn name_of(arg: &Arg) -> Option<String> {
-    let short = || arg.get_short().map(|short| format!("-{short}"));
-    arg.get_long().map(|long| format!("--{long}")).or_else(short)
+    match arg.get_long() {
+        Some(long) => Some(format!("--{long}")),
+        None => arg.get_short().map(|short| format!("-{short}")),
+    }
 }
 
 /// The option of a word such as `--from`, `--from=X`, `-c` or `-cX`, and its value if the word has it.
