@@ -104,6 +104,7 @@ mod schedule {
     mod catch_up;
     mod cron_and_systemd;
     mod hooks;
+    mod owed_windows;
 }
 
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.

@@ -61,7 +61,7 @@ Exit codes:
     1  failed; what was committed before stands, run again
     2  wrong use, or a mistake in the job file
     3  checks failed: what they look at was not published, the rest was; or lint found what --deny denies
-    4  partial: some days could not be published, the others were
+    4  partial: some days could not be published, or windows not rebuilt; the others were
    75  another run of the job is active
   130  interrupted (Ctrl-C); 143 by SIGTERM";
 

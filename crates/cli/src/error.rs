@@ -195,13 +195,13 @@ pub enum CliError {
         /// Advice.
         advice: &'static str,
     },
-    /// Some days were not published.
-    #[error("{missed}, see above; the others are up to date. `tidetable retry {run}` tries again")]
+    /// Some days were not published, or some windows not rebuilt.
+    #[error("{missed}, see above; the others are up to date. {again}")]
     Partial {
         /// Their number, with noun and verb.
         missed: String,
-        /// The run.
-        run: String,
+        /// How they are done later.
+        again: String,
     },
     /// Failed checks kept parts from being published.
     #[error("{failed} failed, see above; what they look at was not published, the rest was")]

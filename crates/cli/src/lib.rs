@@ -88,10 +88,13 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if global.output == Output::Sarif && !lists_findings {
         return Err(CliError::Usage(output::SARIF_OF_LINT));
     }
-    // Commands that create a root, or need none.
+    // Commands that create a root, need none, or find out by themselves.
     let needs_root = !matches!(
-        cli.command,
+        &cli.command,
         Command::Run(_)
+            | Command::Plan(_)
+            | Command::Sql(_)
+            | Command::Check(args::Check { data: false, .. })
             | Command::New(_)
             | Command::Compare(_)
             | Command::Advise(_)

@@ -11,6 +11,8 @@ pub enum Finding {
     Broken(String),
     /// The store returned an error.
     Store(StoreError),
+    /// Windows cannot be rebuilt unless these vanished inputs are put back or removed.
+    Gone(Vec<String>),
 }
 
 impl Finding {
@@ -31,6 +33,7 @@ impl fmt::Display for Finding {
         match self {
             Self::Broken(what) => f.write_str(what),
             Self::Store(error) => write!(f, "store error: {error}"),
+            Self::Gone(gone) => write!(f, "{} are gone", gone.join(", ")),
         }
     }
 }

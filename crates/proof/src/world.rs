@@ -11,7 +11,7 @@ use tidetable_store::load::{InputPlan, InputPlanOptions, LoadTarget, Loaded};
 use tidetable_store::maintenance::{VacuumOptions, VacuumPlan};
 use tidetable_store::tombstone::DeletePlan;
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Blobs, GcRule, Ids, Loader, Snapshot, Store, StoreError, Table, Version, VersionEdit};
+use tidetable_store::{Blobs, GcRule, Ids, Loader, Snapshot, Store, Table, Version, VersionEdit};
 
 use crate::cells::{Cells, cells_in};
 use crate::event::{HOUR, Inputs, Source, source};
@@ -34,6 +34,9 @@ pub struct World {
     /// Whether the clock of the store gives all files different times.
     pub exact: bool,
 }
+
+/// A base version, the edit of a run, and the inputs to which the run appends.
+pub type Prepared = (Version, VersionEdit, Vec<String>);
 
 /// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,37 +207,46 @@ impl World {
     /// appends. The edit is empty if there is nothing to do.
     ///
     /// # Errors
+    /// [`Finding::Gone`] if it would leave a window as it is; those of loading.
+    pub fn prepared_without(&self, from: &dyn Source, without: &[String]) -> Result<Prepared> {
+        let (prepared, gone) = self.prepared_in_part(from, without)?;
+        if gone.is_empty() {
+            return Ok(prepared);
+        }
+        self.table.discard(&prepared.1);
+        Err(Finding::Gone(gone))
+    }
+
+    /// The same; windows that cannot be rebuilt stay as they are, and the vanished inputs to remove for them are returned.
+    ///
+    /// # Errors
     /// Those of loading.
-    pub fn prepared_without(
-        &self,
-        from: &dyn Source,
-        without: &[String],
-    ) -> Result<(Version, VersionEdit, Vec<String>)> {
+    pub fn prepared_in_part(&self, from: &dyn Source, without: &[String]) -> Result<(Prepared, Vec<String>)> {
         let base = self.table.base(&self.identity())?;
         let plan = plan(&base, from, without, false)?;
         if plan.is_empty() {
-            let number = base.number;
-            return Ok((base, VersionEdit { base: number, ..VersionEdit::default() }, Vec::new()));
+            let edit = VersionEdit { base: base.number, ..VersionEdit::default() };
+            let gone = plan.to_remove(&plan.owed_after(&base, &edit));
+            return Ok(((base, edit, Vec::new()), gone));
         }
-        let Loaded { edit, overtaken, .. } = self.loaded(&base, from, &plan)?;
+        let Loaded { edit, overtaken, owed, .. } = self.loaded(&base, from, &plan)?;
+        let gone = plan.to_remove(&owed);
         let grown = plan.grown.into_iter().map(|grown| grown.file.path);
         let grown = grown.filter(|path| !overtaken.contains(path)).collect();
-        Ok((base, edit, grown))
+        Ok(((base, edit, grown), gone))
     }
 
     /// The edit of a rebuild from the present inputs.
     ///
     /// # Errors
-    /// [`StoreError::InputsGone`] for vanished inputs that are not in `without`; those of loading.
+    /// [`Finding::Gone`] for vanished inputs that are not in `without`; those of loading.
     pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<VersionEdit> {
         let mut base = Version::empty(self.identity());
         (base.number, base.table_uuid) = (latest.number, latest.table_uuid.clone());
         base.tombstones.clone_from(&latest.tombstones);
         let plan = plan(latest, from, without, true)?;
         if !plan.vanished.is_empty() {
-            let gone = plan.vanished.into_iter().map(|input| input.path).collect();
-            let (table, window, changed) = (self.table.name().to_owned(), String::new(), String::new());
-            return Err(StoreError::InputsGone { table, window, changed, gone }.into());
+            return Err(Finding::Gone(plan.vanished.into_iter().map(|input| input.path).collect()));
         }
         let mut edit = self.loaded(&base, from, &plan)?.edit;
         edit.reset = Some(self.identity());

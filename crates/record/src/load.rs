@@ -26,6 +26,13 @@ pub struct LoadRecord {
     pub absent: Vec<InputRecord>,
     /// Rebuilt windows, by name.
     pub rebuilt: Vec<String>,
+    /// Windows that must be rebuilt and stay as they are, because inputs of them are gone. Also those that earlier runs
+    /// left so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<OwedRecord>,
+    /// The missing inputs to remove so that all of them can be rebuilt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to_remove: Vec<String>,
     /// SSTs written, by id.
     pub ssts: Vec<String>,
     /// Path of the rejected rows of a derived table, if there are any.
@@ -56,6 +63,28 @@ impl LoadRecord {
             *self.standing.entry(InputState::Unchanged).or_default() += (listed - self.inputs.len()) as u64;
         }
     }
+}
+
+/// A window that stays as it is, because inputs of it are gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwedRecord {
+    /// Its name, such as `2018-01-05`.
+    pub window: String,
+    /// The inputs that owe it.
+    pub inputs: Vec<OwingInput>,
+    /// The missing inputs with rows in it.
+    pub gone: Vec<String>,
+}
+
+/// An input that owes a window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwingInput {
+    /// Path or URL.
+    pub path: String,
+    /// Its rows that belong into the window and are not in it; 0 if it has none there any more.
+    pub rows: u64,
 }
 
 /// One input of a load.

@@ -19,6 +19,9 @@ use crate::push::PushRecord;
 /// list unchanged inputs.
 pub const FORMAT: u32 = 3;
 
+/// Most things that went wrong to name in a line.
+const FAILURES: usize = 5;
+
 /// The record of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -114,7 +117,7 @@ pub enum Outcome {
     /// Everything was done.
     #[default]
     Ok,
-    /// Some parts could not be published.
+    /// Some parts could not be published, or some windows of a table could not be rebuilt.
     Partial,
     /// A check of severity `error` failed: the part was not published, the others were.
     Checks,
@@ -187,11 +190,47 @@ impl RunRecord {
         totals
     }
 
+    /// What went wrong, in a line: the error of a failed run, or what the others could not do. `None` if nothing did.
+    pub fn failure(&self) -> Option<String> {
+        if self.error.is_some() {
+            return self.error.clone();
+        }
+        let mut wrong = Vec::new();
+        for load in &self.loads {
+            let owed = load.owed.iter();
+            wrong.extend(owed.map(|owed| {
+                let (window, table) = (&owed.window, &load.table);
+                let (first, others) =
+                    owed.gone.split_first().map_or(("", 0), |(first, rest)| (first.as_str(), rest.len()));
+                let more = if others > 0 { format!(" and {others} more inputs") } else { String::new() };
+                format!("window {window} of {table} cannot be rebuilt without the missing {first}{more}")
+            }));
+        }
+        for part in self.exports.iter().filter(|part| part.state == PartState::Failed) {
+            let error = part.error.as_deref().unwrap_or("no reason is known");
+            wrong.push(format!("{} was not published: {error}", part.part));
+        }
+        for check in self.checks.iter().filter(|check| !check.passed && check.severity == Severity::Error) {
+            let CheckRecord { check, on, label, rule, measured, .. } = check;
+            wrong.push(format!("check {check} failed for {on} of {label}: {rule}: {measured}"));
+        }
+        for push in &self.pushes {
+            wrong.extend(push.error.as_ref().map(|error| format!("push {} failed: {error}", push.push)));
+        }
+        let more = wrong.len().saturating_sub(FAILURES);
+        wrong.truncate(FAILURES);
+        if more > 0 {
+            wrong.push(format!("and {more} more"));
+        }
+        (!wrong.is_empty()).then(|| wrong.join("; "))
+    }
+
     /// The outcome that follows from the results of its parts.
     pub fn outcome_of_parts(&self) -> Outcome {
         let any = |state| self.exports.iter().any(|part| part.state == state);
         let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
-        let failed = any(PartState::Failed) || self.pushes.iter().any(|push| push.error.is_some());
+        let owes = self.loads.iter().any(|load| !load.owed.is_empty());
+        let failed = owes || any(PartState::Failed) || self.pushes.iter().any(|push| push.error.is_some());
         match (failed, any(PartState::Checks) || broken) {
             (true, _) => Outcome::Partial,
             (false, true) => Outcome::Checks,

@@ -274,6 +274,19 @@ impl Session {
         table_references(&self.context, query, self.tables.names()?)
     }
 
+    /// Whether `query` asks anything of the store: its tables, exports or runs, or which of them there are. Paths and URLs
+    /// are files.
+    ///
+    /// # Errors
+    /// If it is not valid SQL.
+    pub fn asks_store(&self, query: &str) -> Result<bool> {
+        let state = self.context.state();
+        let is_file = |name: &str| name.contains(['/', '.', '*']);
+        let is_external = |name: &str| self.external.as_ref().is_some_and(|external| external.get(name).is_some());
+        let needs_none = |name: &str| is_file(name) || is_external(name) || state.table_functions().contains_key(name);
+        Ok(self.references(query)?.iter().any(|(schema, name)| schema != RECORDS || !needs_none(name)))
+    }
+
     /// The DataFusion session.
     pub fn context(&self) -> &SessionContext {
         &self.context

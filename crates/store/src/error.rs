@@ -233,23 +233,6 @@ pub enum StoreError {
         /// Table name.
         table: String,
     },
-    /// Windows must be rebuilt, but some of their inputs are gone.
-    #[error(
-        "{changed} changed, so window {window} of {table} must be rebuilt, but other inputs of it are gone: {}; \
-         the table stays unchanged until they are put back, or removed from it for good with{}",
-        gone.join(", "),
-        gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
-    )]
-    InputsGone {
-        /// Table name.
-        table: String,
-        /// Name of the window.
-        window: String,
-        /// The input that changed.
-        changed: String,
-        /// The missing inputs of all windows that must be rebuilt.
-        gone: Vec<String>,
-    },
     /// Reading rows of an input that is not a file failed.
     #[error("cannot read {input}: {source}")]
     Feed {
@@ -266,7 +249,8 @@ pub enum StoreError {
     },
     /// Read rows are not all counted: a bug.
     #[error(
-        "{path}: {read} rows were read, but {accepted} accepted, {filtered} filtered and {rejected} rejected; nothing was committed"
+        "{path}: {read} rows were read, but {accepted} accepted, {filtered} filtered, {rejected} rejected and {owed} owed; \
+         nothing was committed"
     )]
     Uncounted {
         /// The input.
@@ -279,6 +263,8 @@ pub enum StoreError {
         filtered: u64,
         /// Rows rejected.
         rejected: u64,
+        /// Rows of windows that are left as they are.
+        owed: u64,
     },
     /// Whoever ran the units of a load left one out: a fault of this program.
     #[error("unit {unit} of the load was not answered; nothing was committed: run it again")]

@@ -222,6 +222,14 @@ fn commands_print_the_keys_of_the_reference() {
     );
     check("delete", &["delete", "T", "--row", "002#20200101", "--column", "M", "--yes"]);
     check("drop-rows", &["drop-rows", "T", "--prefix", "001#20200101", "--yes"]);
+    // A window that cannot be rebuilt, and then can be.
+    let (second, third) = (project.read("in/2.csv"), project.read("in/3.csv"));
+    fs::remove_file(project.path("in/2.csv")).unwrap();
+    project.write("in/3.csv", third.replace("T07:", "T08:"));
+    check("run", &["run", "j"]);
+    check("status", &["status"]);
+    project.write("in/2.csv", second);
+    project.run(&["run", "j"]);
     // A month later January is settled, and its days share a file.
     project.write("in/later.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,1\n");
     project.ok(&["run", "j"]);

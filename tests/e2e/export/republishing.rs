@@ -442,6 +442,18 @@ fn check_data_measures_published_and_stored_rows() {
         ]
     );
     assert_eq!(project.files("data/exports"), before);
+    // For people a line for each rule; --verbose has one for each part and day.
+    let lines = |args: &[&str]| {
+        let ran = project.run(args);
+        let rows = ran.stdout.lines().filter(|line| line.starts_with('│')).skip(1);
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let by_rule = lines(&["check", "j", "--data"]);
+    assert_eq!(by_rule.len(), 5, "{by_rule:?}");
+    assert!(by_rule.iter().any(|line| line.contains("v up to 2") && line.contains("2026-05-06")), "{by_rule:?}");
+    assert_eq!(lines(&["check", "j", "--data", "--verbose"]).len(), 10);
+    std::fs::remove_dir_all(project.path("data/failing")).unwrap();
+    project.run(&["check", "j", "--data"]);
     let rows = project.sql("select rule, checked, label, row, job from runs.failing_rows order by rule, row");
     let text: Vec<&str> = rows.iter().map(|row| row["row"].as_str().unwrap()).collect();
     assert_eq!(

@@ -248,3 +248,23 @@ fn prompt_writes_rows_to_links_pipes_and_devices() {
     assert!(!std::fs::metadata(&pipe).unwrap().is_file(), "a pipe is written to");
     assert!(!project.path("new.csv").exists(), "nothing was written yet");
 }
+
+#[test]
+fn statements_need_no_project() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "meter,kwh\n1,1.5\n2,2.5\n").unwrap();
+    let project = project();
+    let run = |args: &[&str]| {
+        let ran = project.command(args).current_dir(folder.path()).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
+    };
+    for (query, shown) in [("select 41 + 1 as a", "42"), ("select sum(kwh) as n from 'a.csv'", "4.0")] {
+        let (code, said) = run(&["sql", "-c", query, "--output", "csv"]);
+        assert!(code == Some(0) && said.contains(shown), "{query}: {said}");
+    }
+    for query in ["select * from T", "select * from runs.runs", "select 1 from exports.E", "show tables"] {
+        let (code, said) = run(&["sql", "-c", query]);
+        assert!(code == Some(2) && said.contains("no tidetable.toml"), "{query}: {said}");
+    }
+    assert_eq!(run(&["tables"]).0, Some(2));
+}

@@ -78,6 +78,42 @@ fn run_without_a_record_still_alerts() {
 }
 
 #[test]
+fn hooks_learn_why_a_run_is_partial() {
+    let error = |project: &Project| {
+        let text = project.read("errors.log");
+        fs::remove_file(project.path("errors.log")).unwrap();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let check = "\n[checks.few]\non = \"E\"\nrows = { max = 1 }\n";
+    let project = project(&format!("{HOOKS}{check}"));
+    project.ok(&["run", "j"]);
+    assert_eq!(error(&project), "");
+    // A failed check, exit code 3.
+    project.write("in/2.csv", "meter,ts,kwh\n1,2020-01-02T10:00:00Z,1\n2,2020-01-02T10:00:00Z,1\n");
+    project.fails(3, &["run", "j"]);
+    assert_eq!(error(&project), "check few failed for E of 2020-01-02: rows up to 1: 2");
+    // A file where the folder of a part belongs, exit code 4.
+    project.write("in/2.csv", "meter,ts,kwh\n");
+    project.write("in/3.csv", "meter,ts,kwh\n1,2020-01-03T10:00:00Z,1\n");
+    project.write("data/exports/E_20200103", "in the way");
+    project.fails(4, &["run", "j"]);
+    let told = error(&project);
+    assert!(told.starts_with("E_20200103 was not published: "), "{told}");
+    fs::remove_file(project.path("data/exports/E_20200103")).unwrap();
+    project.ok(&["run", "j"]);
+    fs::remove_file(project.path("errors.log")).unwrap();
+    // A window that cannot be rebuilt, exit code 4.
+    project.write("in/4.csv", "meter,ts,kwh\n1,2020-01-03T11:00:00Z,1\n1,2020-01-04T11:00:00Z,1\n");
+    project.run(&["run", "j"]);
+    fs::remove_file(project.path("in/3.csv")).unwrap();
+    fs::remove_file(project.path("errors.log")).unwrap();
+    project.write("in/4.csv", "meter,ts,kwh\n1,2020-01-03T12:00:00Z,1\n1,2020-01-04T11:00:00Z,1\n");
+    project.fails(4, &["run", "j"]);
+    let told = error(&project);
+    assert!(told.starts_with("window 2020-01-03 of T cannot be rebuilt without the missing in/3.csv"), "{told}");
+}
+
+#[test]
 fn full_disk_still_alerts() {
     let project = project(HOOKS);
     let Some(mount) = Mount::new(&project, "1m") else { return };

@@ -247,11 +247,22 @@ fn metrics_file_describes_the_last_run() {
     assert_eq!(first["tidetable_table_bytes{job=\"j\",table=\"T\",direction=\"in\"}"], bytes as f64);
 
     // A failed run keeps the time of the last good run, even if that record is missing.
-    project.write("in/3.csv", "meter,ts,kwh\nx,y,z\nx,y,z\n");
+    project.write("in/3.csv", "meter,ts,kwh\n4,2020-01-03T10:00:00Z,1\nx,y,z\n");
     project.fails(1, &["run", "j"]);
     let failed = samples(&project.read("metrics/j.prom"));
     assert_eq!((failed["tidetable_run_outcome{job=\"j\",outcome=\"failed\"}"], failed[success]), (1.0, first[success]));
     assert_eq!((failed["tidetable_run_exit_code{job=\"j\"}"], failed[newest]), (1.0, first[newest]));
+    // Nothing of it was committed, so nothing counts as written.
+    assert_eq!(failed["tidetable_table_rows{job=\"j\",table=\"T\",state=\"read\"}"], 2.0);
+    assert_eq!(failed["tidetable_table_rows{job=\"j\",table=\"T\",state=\"written\"}"], 0.0);
+    assert_eq!(failed["tidetable_table_bytes{job=\"j\",table=\"T\",direction=\"out\"}"], 0.0);
+    let failed_run = project.json(&["history", "--run", "last"]).remove(0);
+    let load = &failed_run["loads"][0];
+    assert_eq!(
+        (&load["rows_read"], &load["cells"], &load["bytes_out"]),
+        (&json!(2), &json!(0), &json!(0)),
+        "{failed_run}"
+    );
     fs::remove_dir_all(project.path("data/runs")).unwrap();
     project.fails(1, &["run", "j"]);
     assert_eq!(samples(&project.read("metrics/j.prom"))[success], first[success]);

@@ -42,6 +42,7 @@ fn input(number: usize) -> Input {
         rejected: 0,
         days: vec![number as i32],
         windows: vec![number as i64 * DAY],
+        owed: Vec::new(),
     }
 }
 

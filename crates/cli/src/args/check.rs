@@ -12,8 +12,8 @@ pub struct Check {
     /// All jobs of the project
     #[arg(long)]
     pub all: bool,
-    /// Evaluate the checks on published parts and on tables; exit code 3 if one fails. A sample of the rows that break
-    /// them is kept in runs.failing_rows
+    /// Evaluate the checks on published parts and on tables; exit code 3 if one fails. A line for each rule, with
+    /// --verbose or --day for each part. A sample of the rows that break them is kept in runs.failing_rows
     #[arg(long)]
     pub data: bool,
     /// With --data: only this day, as 2018-01-31

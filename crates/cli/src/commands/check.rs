@@ -8,14 +8,15 @@ use chrono::NaiveDate;
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_runner::job::{NameConflict, name_conflict};
-use tidetable_runner::record::Severity;
+use tidetable_runner::plan::ranges;
+use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{DataChecks, check_data, check_keys, check_queries, probe_params, tables_read};
 use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
-use super::{clock, project};
+use super::{clock, note_if_root_is_new, project};
 use crate::args::{Check, Global, Output};
 use crate::diagnostics::print_error;
 use crate::error::CliError;
@@ -31,6 +32,9 @@ const MAX_TABLES: usize = 1000;
 /// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
+    if !args.data && !project.root_is_url() {
+        note_if_root_is_new(global)?;
+    }
     if project.root_is_url() && !args.data {
         check_root(global, &project)?;
     }
@@ -113,12 +117,11 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
-    let mut rows = ResultRows::of(objects::MEASURED);
-    for check in &found {
-        let severity = if check.severity == Severity::Error { "error" } else { "warn" };
-        rows.push(row![check.check, check.on, check.label, check.rule, severity, check.measured, check.passed]);
-    }
     let mut out = stdout();
+    let rows = match global.output {
+        Output::Table if !global.verbose && day.is_none() => by_rule(&found),
+        _ => measured(&found),
+    };
     rows.write(global.output, &mut out)?;
     if global.output == Output::Table {
         for row in failing.iter().take(SHOWN) {
@@ -133,6 +136,43 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
         0 => Ok(()),
         failed => Err(CliError::DataChecks { failed: count(failed as u64, "check") }),
     }
+}
+
+/// A row for each rule in each part and day.
+fn measured(found: &[CheckRecord]) -> ResultRows {
+    let mut rows = ResultRows::of(objects::MEASURED);
+    for check in found {
+        let severity = severity(check);
+        rows.push(row![check.check, check.on, check.label, check.rule, severity, check.measured, check.passed]);
+    }
+    rows
+}
+
+/// A row for each rule: how many of its parts and days failed, and which.
+fn by_rule(found: &[CheckRecord]) -> ResultRows {
+    let mut rules: Vec<(&CheckRecord, Vec<&CheckRecord>)> = Vec::new();
+    for check in found {
+        let same = |(first, _): &&mut (&CheckRecord, Vec<&CheckRecord>)| {
+            (&first.check, &first.on, &first.rule) == (&check.check, &check.on, &check.rule)
+        };
+        match rules.iter_mut().find(same) {
+            Some((_, all)) => all.push(check),
+            None => rules.push((check, vec![check])),
+        }
+    }
+    let mut rows = ResultRows::new(&["check", "on", "rule", "severity", "checked", "failed", "where", "worst"]);
+    for (first, all) in rules {
+        let failed: Vec<&CheckRecord> = all.iter().copied().filter(|check| !check.passed).collect();
+        let labels: Vec<&str> = failed.iter().map(|check| check.label.as_str()).collect();
+        let worst = failed.iter().map(|check| check.measured).max_by_key(|measured| measured.abs());
+        let CheckRecord { check, on, rule, .. } = first;
+        rows.push(row![check, on, rule, severity(first), all.len(), labels.len(), ranges(&labels), worst]);
+    }
+    rows
+}
+
+fn severity(check: &CheckRecord) -> &'static str {
+    if check.severity == Severity::Error { "error" } else { "warn" }
 }
 
 /// Checks one job together with the others. Returns the tables of the store and of the job.

@@ -67,6 +67,17 @@ fn note_if_nothing_ran(global: &Global, root: Result<(), CliError>) -> Result<()
     }
 }
 
+/// Notes that a root given by option holds no store yet: it may be mistyped, or the first run will create it.
+fn note_if_root_is_new(global: &Global) -> Result<(), CliError> {
+    match named_root_is_there(global) {
+        Err(CliError::NoRoot { root } | CliError::RootEmpty { root }) => {
+            print_message(global, &format!("{root} holds no store yet: the first run creates it"));
+            Ok(())
+        }
+        found => found,
+    }
+}
+
 /// The project, or one with a root only.
 fn project_of_store(global: &Global) -> Result<Project, CliError> {
     match (project(global), &global.root) {

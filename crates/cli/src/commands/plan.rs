@@ -6,13 +6,14 @@ use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
 use super::run::all::run_all;
 use super::run::dry_run::show;
 use super::run::options::{ExecutionOptions, options};
-use super::{clock, project};
+use super::{clock, note_if_root_is_new, project};
 use crate::args::{Global, Plan};
 use crate::error::CliError;
 
 /// Shows the plan of a job.
 pub fn plan(global: &Global, args: &Plan) -> Result<(), CliError> {
     let project = project(global)?;
+    note_if_root_is_new(global)?;
     let ids = UlidIds::default();
     let execution = ExecutionOptions::default();
     let Some(name) = &args.job else {

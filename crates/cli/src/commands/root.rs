@@ -17,7 +17,12 @@ const FOLDERS: [&str; 5] = ["locks", "runs", "tables", "exports", "rejected"];
 /// A check of the root that goes on while a query is planned: in a bucket it is a round trip. Until it is over, nothing may be
 /// shown of what was read.
 #[derive(Debug, Default)]
-pub(crate) struct RootCheck(Mutex<Option<JoinHandle<Result<(), CliError>>>>);
+pub(crate) struct RootCheck {
+    /// The check of a bucket.
+    thread: Mutex<Option<JoinHandle<Result<(), CliError>>>>,
+    /// Whether there is no store.
+    is_missing: bool,
+}
 
 impl RootCheck {
     /// Begins the check of a root in a bucket; checks another at once.
@@ -29,7 +34,18 @@ impl RootCheck {
             return is_there(global, project).map(|()| Self::default());
         }
         let (project, is_named) = (project.clone(), is_named(global));
-        Ok(Self(Mutex::new(Some(std::thread::spawn(move || holds_store(&project, is_named))))))
+        let thread = std::thread::spawn(move || holds_store(&project, is_named));
+        Ok(Self { thread: Mutex::new(Some(thread)), is_missing: false })
+    }
+
+    /// For statements that ask nothing of a store, where there is none.
+    pub(crate) fn missing() -> Self {
+        Self { is_missing: true, ..Self::default() }
+    }
+
+    /// Whether there is no store.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.is_missing
     }
 
     /// Waits for the result, once.
@@ -37,7 +53,7 @@ impl RootCheck {
     /// # Errors
     /// As [`is_there`].
     pub(crate) fn finish(&self) -> Result<(), CliError> {
-        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A panic of that thread has been reported.
         thread.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))
     }

@@ -2,6 +2,7 @@
 
 use super::key::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
 use super::key::{Key, key};
+use super::rows::OWED;
 
 /// A run: `run`, `retry`, `replay` and `history --run`.
 pub const RUN: &[Key] = &[
@@ -48,12 +49,24 @@ const LOAD: &[Key] = &[
     key("inputs", List(&Object(INPUT)), "inputs whose state changed since the run before"),
     key("standing", Named(&Integer), "number of other inputs by state, such as `unchanged`"),
     key("rebuilt", List(&Text), "windows that were rebuilt"),
+    key(
+        "owed",
+        List(&Object(OWED)),
+        "windows that could not be rebuilt and stay as they were, now or since an earlier run",
+    ),
+    key("to_remove", List(&Text), "missing inputs that `--without` must name so that all of them can be rebuilt"),
     key("ssts", List(&Text), "ids of the SSTs that were written"),
     key("rejected", OrNull(&Text), "path of the rejected rows of its query, inside the root"),
     key("rows_read", Integer, "rows read of new and changed inputs"),
     key("rows_accepted", Integer, "rows encoded as cells"),
     key("rows_filtered", Integer, "rows that `where` left out"),
     key("rows_rejected", Integer, "rows that did not fit the columns or the layout"),
+    key(
+        "rows_owed",
+        Integer,
+        "rows of windows that could not be rebuilt; read = accepted + filtered + rejected + owed",
+    ),
+    key("rows_settled", Integer, "rows that an earlier run owed and this one loaded; in no other count"),
     key("rows_empty", Integer, "accepted rows without a value"),
     key("first_empty", OrNull(&Object(EMPTY_ROW)), "the first of them"),
     key("repeated_times", Integer, "local times that occur twice, of which the first was taken"),

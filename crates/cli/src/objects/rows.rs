@@ -5,7 +5,7 @@ use super::key::{Key, key};
 
 /// `plan`, and `run --dry-run`.
 pub const PLAN: &[Key] = &[
-    key("kind", Text, "`table`, `input`, `publish`, `sealed`, `check` or `push`"),
+    key("kind", Text, "`table`, `input`, `owed`, `publish`, `sealed`, `check` or `push`"),
     key("name", Text, "the table, input or part, or the target of a push"),
     key("of", Text, "the job, table or export it belongs to"),
     key("why", Text, "why it changes, or stays"),
@@ -39,6 +39,7 @@ pub const STATUS: &[Key] = &[
     key("gaps", List(&Object(DAYS)), "days without a part between the first and the last"),
     key("failed", List(&Object(DAYS)), "days that failed, and are still to be done"),
     key("sealed", List(&Object(DAYS)), "changed days that stay as published, because cells of them have expired"),
+    key("owed", List(&Object(OWED_TABLE)), "windows that could not be rebuilt, because inputs of them are gone"),
     key("rejected", Integer, "rejected rows of the inputs that its tables hold"),
     key("rejected_by_last_run", OrNull(&Integer), "rows that the last run rejected"),
     key("pushed", List(&Object(PUSHED_TABLE)), "what was pushed of its tables into Bigtable"),
@@ -46,6 +47,21 @@ pub const STATUS: &[Key] = &[
 
 const DAYS: &[Key] =
     &[key("of", Text, "the export or table"), key("days", List(&Text), "labels of its parts, such as `2018-01-31`")];
+
+const OWED_TABLE: &[Key] =
+    &[key("table", Text, "the table"), key("windows", List(&Object(OWED)), "its windows, the oldest first")];
+
+/// A window that could not be rebuilt: `status`, and of a load.
+pub(super) const OWED: &[Key] = &[
+    key("window", Text, "name of the window, such as `2018-01-05`"),
+    key("inputs", List(&Object(OWING)), "inputs whose change it lacks"),
+    key("gone", List(&Text), "missing inputs with rows in it: put back or removed, they let it be rebuilt"),
+];
+
+const OWING: &[Key] = &[
+    key("path", Text, "path or URL"),
+    key("rows", Integer, "its rows that are not in the window; 0 if it has none there any more"),
+];
 
 const PUSHED_TABLE: &[Key] = &[
     key("table", Text, "the table"),

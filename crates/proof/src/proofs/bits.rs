@@ -109,8 +109,8 @@ impl Sound {
         let shelf = self.shape.shelf.copy();
         shelf.put(path, bytes);
         match Answer::of(&shelf, Some(&self.keys)) {
-            Err(Finding::Broken(what)) => Err(Finding::new(what)),
             Err(Finding::Store(_)) => Ok(true),
+            Err(other) => Err(other),
             Ok((found, _)) if found.is(&self.answer) => Ok(false),
             Ok(_) => Err(Finding::new(format!("{}: {path}: {} gives a wrong answer", self.shape.name, what()))),
         }

@@ -62,7 +62,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
             typed(error)?;
             before.1
         }
-        Err(Finding::Broken(what)) => return Err(Finding::new(what.clone())),
+        Err(other) => return Err(Finding::new(other.to_string())),
     };
     // A reader, now or after a power loss, sees the table as before the step or after it.
     let look = |what: &str, world: &World| -> Result<u64> {

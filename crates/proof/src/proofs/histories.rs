@@ -143,31 +143,53 @@ impl History {
                     false => "runs",
                 })
             }
-            (Err(Finding::Store(StoreError::InputsGone { gone, .. })), Err(expected)) => {
+            (Err(Finding::Gone(gone)), Err(expected)) => {
                 let is_right = gone.iter().all(|name| expected.contains(name)) && (is_open || gone == expected);
                 if !is_right {
                     return Err(Finding::new(format!("the error names {gone:?} as gone, not {expected:?}")));
                 }
-                if random.one_in(2) {
+                let in_part = !anew && random.one_in(2);
+                let mut grown = if in_part { self.run_in_part(without)? } else { Vec::new() };
+                let is_restored = random.one_in(2);
+                if is_restored {
                     let names = &self.names;
                     self.folder.put_back(&gone, |name| names.content(name));
+                }
+                if is_restored && !in_part {
                     return Ok("runs stopped, and files put back");
                 }
-                let given_up: Vec<String> = without.iter().cloned().chain(gone).collect();
+                let mut given_up = without.to_vec();
+                given_up.extend(gone.into_iter().filter(|_| !is_restored));
                 let prepared = self.prepared(&given_up, anew);
-                let grown = grown_in(&prepared);
+                grown.extend(grown_in(&prepared));
                 match (prepared?, self.expect(&given_up, &grown, anew)) {
                     (Some((base, edit, _)), Ok(_)) => self.commit(base, &edit)?,
                     (_, expected) => return Err(Finding::new(format!("without {given_up:?}: {expected:?}"))),
                 };
                 self.look("a run without what is gone", &before)?;
                 self.nothing_is_left()?;
-                Ok("runs without what is gone")
+                Ok(match (in_part, is_restored) {
+                    (true, true) => "runs in part, then with files put back",
+                    (true, false) => "runs in part, then without what is gone",
+                    (false, _) => "runs without what is gone",
+                })
             }
             (Err(finding), Ok(_)) => Err(finding.at("a run that should succeed")),
             (Err(finding), Err(gone)) => Err(finding.at(format_args!("a run that misses {gone:?}"))),
             (Ok(_), Err(gone)) => Err(Finding::new(format!("a run did not report {gone:?} as gone"))),
             (Ok(None), Ok(_)) => Ok("rebuilds of nothing"),
+        }
+    }
+
+    /// A run that leaves windows as they are; a second one must find nothing to do. Returns the inputs it appends to.
+    fn run_in_part(&self, without: &[String]) -> Result<Vec<String>> {
+        let ((base, edit, grown), _) = self.world.prepared_in_part(&self.folder, without)?;
+        self.commit(base, &edit)?;
+        let ((_, edit, _), gone) = self.world.prepared_in_part(&self.folder, &[])?;
+        match (edit.is_empty(), gone.is_empty()) {
+            (true, false) => Ok(grown),
+            (true, true) => Err(Finding::new("a run in part left nothing to do")),
+            (false, _) => Err(Finding::new(format!("a second run in part would commit {edit:?}"))),
         }
     }
 
@@ -205,7 +227,7 @@ impl History {
         let expected = if anew { tried.rebuild(&self.folder, &[]) } else { tried.run(&self.folder, &[], &grown) };
         let (prepared, ran) = match (prepared, expected) {
             (Ok(Some(prepared)), Ok(ran)) => (prepared, ran),
-            (Err(Finding::Store(StoreError::InputsGone { .. })), Err(_)) | (Ok(None), _) => return Ok("runs stopped"),
+            (Err(Finding::Gone(_)), Err(_)) | (Ok(None), _) => return Ok("runs stopped"),
             (Err(finding), _) => return Err(finding.at("a run that a delete meets")),
             (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not report {gone:?} as gone"))),
         };

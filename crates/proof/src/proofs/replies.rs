@@ -126,6 +126,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         rejected: 0,
         days: vec![day],
         windows: vec![window],
+        owed: Vec::new(),
     };
     let sst = Sst {
         id,

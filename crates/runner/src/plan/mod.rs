@@ -1,12 +1,14 @@
 //! The plan of a run as data. Nothing here reads or writes: [`crate::plan_job`] makes it.
 
 pub(crate) mod days;
+pub(crate) mod owed;
 
 use serde::Serialize;
 
-use tidetable_record::InputState;
+use tidetable_record::{InputState, OwedRecord};
 
 pub use days::{Days, ranges};
+pub use owed::owed_notes;
 
 /// What a run of a job would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -62,6 +64,12 @@ pub struct TablePlan {
     pub bytes: u64,
     /// Days of the job's time zone whose cells would change.
     pub days: Days,
+    /// Windows that must be rebuilt and would stay as they are, as far as that is known before inputs are read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<OwedRecord>,
+    /// The missing inputs to remove so that all of them can be rebuilt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to_remove: Vec<String>,
 }
 
 /// Why a table would change.
@@ -74,6 +82,8 @@ pub enum TableReason {
     Rebuild,
     /// Inputs are new, changed or to be removed.
     InputChanged,
+    /// Windows that could not be rebuilt before can be now.
+    Owed,
     /// A table that it is derived from changes.
     UpstreamChanged,
     /// Its garbage-collection rules changed.
@@ -87,6 +97,7 @@ impl TableReason {
             Self::Missing => "missing",
             Self::Rebuild => "rebuild",
             Self::InputChanged => "input changed",
+            Self::Owed => "owed windows can be rebuilt",
             Self::UpstreamChanged => "upstream changed",
             Self::RulesChanged => "rules changed",
         }
@@ -142,7 +153,7 @@ impl Plan {
             && self.exports.iter().all(|export| export.parts.is_empty() && !export.unknown)
     }
 
-    /// A line for each table and export that would change, and for each push.
+    /// A line for each table and export that would change, and for each push. [`owed_notes`] tells what stays as it is.
     pub fn lines(&self) -> Vec<String> {
         let tables = self.tables.iter().filter_map(TablePlan::line);
         let exports = self.exports.iter().filter_map(ExportPlan::line);

@@ -16,7 +16,7 @@ pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
 pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};
 pub use overview::{DayOf, DayState, Overview, Place, PlaceKind, RuleValue, RuleValues, Step};
-pub use status::{DaysOf, PushedTable, Status, Statuses, statuses};
+pub use status::{DaysOf, OwedOf, PushedTable, Status, Statuses, statuses};
 
 /// Minimum age of a half-written file, and of a file that a running process may be about to name; microseconds.
 pub(crate) const MIN_AGE: i64 = HOUR;

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
-use tidetable_layout::time::HOUR;
+use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
-    Failures, Holder, Outcome, PartState, PushState, RunRecord, Runs, holder, state_of, unrecorded,
+    Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
+    Seen, holder, state_of, unrecorded,
 };
+use tidetable_store::load::{LeftWindow, owed_in};
 use tidetable_store::published::Published;
 use tidetable_store::{Blobs, Store, Version};
 
@@ -31,6 +33,15 @@ pub struct DaysOf {
     pub of: String,
     /// Labels, ascending.
     pub days: Vec<String>,
+}
+
+/// Windows of a table that stay as they are, because inputs of them are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OwedOf {
+    /// The table.
+    pub table: String,
+    /// The windows, ascending.
+    pub windows: Vec<OwedRecord>,
 }
 
 /// The status of a job.
@@ -59,6 +70,8 @@ pub struct Status {
     pub failed: Vec<DaysOf>,
     /// Changed days that stay as published, because cells of them have passed their `maxage`.
     pub sealed: Vec<DaysOf>,
+    /// Windows of its tables that could not be rebuilt when inputs changed.
+    pub owed: Vec<OwedOf>,
     /// Rejected rows of the current inputs.
     pub rejected: u64,
     /// What was pushed of its tables into Bigtable.
@@ -97,6 +110,28 @@ fn pushed(blobs: &dyn Blobs, tables: &[(String, Version)]) -> Result<Vec<PushedT
         }
     }
     Ok(out)
+}
+
+/// The windows that tables owe. Which inputs are gone is what the last run saw.
+fn owed(blobs: &dyn Blobs, job: &str, tables: &[(String, Version)]) -> Vec<OwedOf> {
+    let seen = Seen::load(blobs, job);
+    let mut owed = Vec::new();
+    for (table, version) in tables {
+        let of_window = |left: LeftWindow| {
+            let is_gone = |path: &str| seen.knows(table, &InputRecord::new(path, InputState::Gone));
+            let inputs = version.inputs.iter().filter(|input| input.touches().any(|start| start == left.start));
+            OwedRecord {
+                window: window_name(version.table.spec.window, left.start),
+                gone: inputs.map(|input| input.path.clone()).filter(|path| is_gone(path)).collect(),
+                inputs: left.inputs.into_iter().map(|(path, rows)| OwingInput { path, rows }).collect(),
+            }
+        };
+        let windows: Vec<OwedRecord> = owed_in(version).into_iter().map(of_window).collect();
+        if !windows.is_empty() {
+            owed.push(OwedOf { table: table.clone(), windows });
+        }
+    }
+    owed
 }
 
 /// The status of all jobs.
@@ -282,6 +317,7 @@ impl JobFacts {
         let runs = state == Some(RUNNING);
         Ok(Status {
             pushed: pushed(blobs, &self.tables)?,
+            owed: owed(blobs, &job, &self.tables),
             holder: if runs { holder(blobs, &job)? } else { None },
             job,
             state,

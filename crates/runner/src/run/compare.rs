@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_layout::Window;
+use tidetable_layout::time::{DAY, window_of};
 use tidetable_record::{Failures, InputState};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
+use tidetable_store::Version;
 use tidetable_store::load::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
@@ -19,7 +22,7 @@ use crate::run::error::RunError;
 use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, taken_out};
+use crate::run::stages::load::{Planned, PlannedSource, owed_record, taken_out};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
@@ -61,11 +64,14 @@ impl Run<'_> {
         let reason = match &base.latest {
             None => Some(TableReason::Missing),
             Some(_) if base.reset.is_some() => Some(TableReason::Rebuild),
+            Some(_) if planned.plan.only_settles() => Some(TableReason::Owed),
             Some(_) if planned.plan.changes_rows() => Some(TableReason::InputChanged),
             Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
         };
         let held = self.held_days(planned)?;
-        let inputs = inputs(&held, plan, self.options);
+        let owed = if base.reset.is_some() { Vec::new() } else { plan.owed_ahead(&base.version) };
+        let stuck = StuckDays { window: table.spec.window, starts: owed.iter().map(|left| left.start).collect() };
+        let inputs = inputs(&held, &stuck, plan, self.options);
         let mut days = Days::default();
         let touching = |input: &&PlannedInput| {
             !matches!(input.state, InputState::Gone | InputState::Renamed | InputState::SameContent)
@@ -77,7 +83,12 @@ impl Run<'_> {
             let utc: Vec<i32> = latest.windows.iter().flat_map(|window| window.days.keys().copied()).collect();
             days.add(&held.of(&utc));
         }
+        for start in plan.settled() {
+            days.add(&settled_days(&base.version, table.spec.window, start, &held));
+        }
         Ok(TablePlan {
+            to_remove: plan.to_remove(&owed),
+            owed: owed.iter().map(|left| owed_record(table, left)).collect(),
             table: table.spec.name.clone(),
             reason,
             bytes: inputs.iter().map(|input| input.bytes).sum(),
@@ -98,6 +109,9 @@ impl Run<'_> {
         let grown = grown.iter().map(|grown| &grown.held);
         let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
         let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
+        if planned.plan.settles() {
+            utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
+        }
         if planned.base.reset.is_some() || planned.base.gc.is_some() {
             utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
         }
@@ -151,7 +165,16 @@ impl Run<'_> {
                 days.known.extend(utc.flat_map(|day| local_days(self.job, *day)));
             }
         }
-        Ok(TablePlan { table: name.clone(), reason, inputs: Vec::new(), unchanged: 0, bytes: 0, days })
+        Ok(TablePlan {
+            table: name.clone(),
+            reason,
+            inputs: Vec::new(),
+            unchanged: 0,
+            bytes: 0,
+            days,
+            owed: Vec::new(),
+            to_remove: Vec::new(),
+        })
     }
 
     /// The parts to publish now, and after the tables have changed.
@@ -254,10 +277,41 @@ impl HeldDays<'_> {
     }
 }
 
-/// The planned change of each input that is not as it was.
-fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
-    let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
-    let held = |days: &[i32]| held.of(days);
+/// UTC days of windows that stay as they are.
+struct StuckDays {
+    window: Window,
+    starts: BTreeSet<i64>,
+}
+
+impl StuckDays {
+    /// Whether all of a day stays; a day may have windows of hours.
+    fn holds(&self, day: i32) -> bool {
+        self.window != Window::Hour && self.starts.contains(&window_of(self.window, i64::from(day) * DAY))
+    }
+}
+
+/// The days that change when the owed window at `start` is rebuilt.
+fn settled_days(version: &Version, window: Window, start: i64, held: &HeldDays<'_>) -> Days {
+    let state = version.windows.iter().find(|state| state.start == start);
+    let mut utc: Vec<i32> = state.into_iter().flat_map(|state| state.days.keys().copied()).collect();
+    let is_known = matches!(window, Window::Hour | Window::Day);
+    utc.extend(i32::try_from(start.div_euclid(DAY)).ok().filter(|_| is_known));
+    let mut days = held.of(&utc);
+    days.unknown = !is_known;
+    days
+}
+
+/// The planned change of each input that is not as it was. Days of windows that stay as they are do not change.
+fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
+    let of_path = |day: Option<NaiveDate>| match day {
+        Some(day) if stuck.holds(day.to_epoch_days()) => Days::default(),
+        Some(day) => Days::from_iter([day]),
+        None => Days::unknown(),
+    };
+    let held = |days: &[i32]| {
+        let changed: Vec<i32> = days.iter().copied().filter(|day| !stuck.holds(*day)).collect();
+        held.of(&changed)
+    };
     let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
     let brought = plan.new.iter().chain(&plan.resumed);
     let mut inputs: Vec<PlannedInput> =

@@ -7,18 +7,19 @@ use crate::load::rebuild;
 use crate::load::spec::{LoadTarget, Loaded, Loader, Progress};
 use crate::load::stats::{EmptyRow, LoadStats};
 use crate::load::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
-use crate::load::work::Work;
+use crate::load::work::{ToRead, Work};
 use crate::version::VersionEdit;
 
 impl Loader<'_> {
     /// Loads the new and changed inputs of each target's plan. Returns an edit for each target.
     ///
+    /// A window that must be rebuilt stays as it is if one of its inputs is gone; see [`Loaded::owed`].
+    ///
     /// Rows of a grown input are appended to its windows, unless they would hide cells of later inputs: then the load
     /// starts over and rebuilds those windows.
     ///
     /// # Errors
-    /// Those of reading, encoding and writing; [`crate::StoreError::InputsGone`] if a window must be rebuilt and one
-    /// of its inputs is gone. The SSTs written so far are removed.
+    /// Those of reading, encoding and writing. The SSTs written so far are removed.
     pub fn load(&self) -> Result<Vec<Loaded>> {
         self.load_by(&self.worker())
     }
@@ -65,8 +66,13 @@ impl Loader<'_> {
         let mut answers = Answers { tables, done: units.iter().map(|_| None).collect() };
         let done = runner.run(&units, &mut |at, done| answers.take(at, done));
         let edits = edits.into_iter().enumerate();
-        let loaded = done.and_then(|()| edits.map(|(target, edit)| settle(edit, &answers, &units, target)).collect());
-        loaded.inspect_err(|_| answers.discard_all())
+        let loaded: Result<Vec<Loaded>> =
+            done.and_then(|()| edits.map(|(target, edit)| settle(edit, &answers, &units, target)).collect());
+        let mut loaded = loaded.inspect_err(|_| answers.discard_all())?;
+        for (target, loaded) in self.targets.iter().zip(&mut loaded) {
+            loaded.owed = target.plan.owed_after(target.base, &loaded.edit);
+        }
+        Ok(loaded)
     }
 }
 
@@ -82,9 +88,11 @@ fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], targ
     }
     for answer in answers.of_target(units, target) {
         let (work, done) = answer?;
-        for (to_read, read) in work.inputs.iter().zip(&done.read).filter(|(to_read, _)| to_read.counts) {
+        let has_record = |to_read: &ToRead| to_read.counts || !to_read.settles.is_empty();
+        for (to_read, read) in work.inputs.iter().zip(&done.read).filter(|(to_read, _)| has_record(to_read)) {
             edit.inputs.push(to_read.record(read, &edit.rebuilt)?);
-            for (window, days) in &read.days {
+            stats.rows_settled += to_read.rows_settled();
+            for (window, days) in read.days.iter().chain(&read.settled) {
                 edit.days.entry(*window).or_default().extend(days);
             }
         }
@@ -96,5 +104,5 @@ fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], targ
         first_empty = first_empty.into_iter().chain(&done.first_empty).min_by_key(place);
     }
     stats.first_empty = first_empty.map(|(_, row)| row.clone());
-    Ok(Loaded { edit, stats, overtaken: Vec::new() })
+    Ok(Loaded { edit, stats, overtaken: Vec::new(), owed: Vec::new() })
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use tidetable_layout::Layout;
 use tidetable_layout::encode::EncodedBatch;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
@@ -44,6 +45,8 @@ pub(crate) struct EncodedChunk {
     pub(crate) chunk: Chunk,
     /// The first row that made no cell.
     pub(crate) first_empty: Option<EmptyRow>,
+    /// Rows of windows that are left as they are, by window.
+    pub(crate) owed: BTreeMap<i64, u64>,
 }
 
 /// A parsed piece with its derived columns.
@@ -128,6 +131,8 @@ fn encode_for_table(
     let unpivots = !target.layout.spec().unpivot.is_empty();
     // Before tombstones hide any of them.
     let cells = encoded.as_ref().ok().map(|encoded| rows_with_cells(encoded, prepared.batch.num_rows(), unpivots));
+    let owed = encoded.as_ref().ok().map(|encoded| owed_rows(encoded, to_read, target.layout));
+    let owed = owed.unwrap_or_default();
     let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &work.tombstones, to_read.input_seqno);
     let hidden = match &mut encoded {
         Ok(encoded) => tombstones.apply(encoded, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
@@ -141,10 +146,11 @@ fn encode_for_table(
     let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + encoded.rejected.len();
     let counts = Counts {
         read: rows.read,
-        accepted: (with + without.len()) as u64,
+        accepted: (with + without.len()) as u64 - owed.values().sum::<u64>(),
         filtered: prepared.filtered,
         rejected: unfit as u64,
         empty: empty.len() as u64,
+        owed: owed.values().sum(),
     };
     counts.assert_complete(&to_read.file.path)?;
     if to_read.reports_at(offset) {
@@ -165,7 +171,27 @@ fn encode_for_table(
         days,
         chunk: Chunk { place: (to_read.input_seqno, index), worker, bytes: encoded_bytes(&encoded), encoded, windows },
         first_empty,
+        owed,
     })
+}
+
+/// Rows of windows that the input leaves as they are, by window.
+fn owed_rows(encoded: &EncodedBatch, to_read: &ToRead, layout: &Layout) -> BTreeMap<i64, u64> {
+    if !to_read.changed || to_read.left.is_empty() {
+        return BTreeMap::new();
+    }
+    // A row without cells changes nothing, except in an upsert.
+    let bare = if layout.stored().upsert { Vec::new() } else { encoded.without_cells() };
+    let bare: BTreeSet<usize> = bare.into_iter().collect();
+    let left = split_by_window(&encoded.time, layout.spec().window, |start| to_read.leaves(start));
+    let rows = |runs: Vec<Range<usize>>| {
+        let events = runs.into_iter().flatten().filter(|event| !bare.contains(event));
+        // Unpivot makes several events of a row.
+        let rows: BTreeSet<usize> =
+            events.map(|event| encoded.rows.as_ref().map_or(event, |rows| rows[event] as usize)).collect();
+        rows.len() as u64
+    };
+    left.into_iter().map(|(start, runs)| (start, rows(runs))).filter(|(_, rows)| *rows > 0).collect()
 }
 
 /// Rows of a batch with and without cells; rejected rows are in neither.

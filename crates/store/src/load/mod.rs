@@ -27,6 +27,7 @@ pub(crate) mod unit;
 pub(crate) mod work;
 
 pub use input::feed::{Feed, FeedEnd, FeedPiece, FileFeed};
+pub use input::owed::{LeftWindow, owed_in};
 pub use input::plan::{Grown, GrowthOf, InputPlan, InputPlanOptions};
 pub use input::prepare::{Prepare, Prepared, UnpreparedRow};
 pub use input::read::RejectedRow;

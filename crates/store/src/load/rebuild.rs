@@ -1,16 +1,16 @@
 //! Rebuild planning: which inputs a load reads, and which windows it rebuilds.
 //!
 //! A changed input rebuilds the windows that its old or new content touches, from all live inputs of those windows.
-//! These inputs are read again, for those windows only.
+//! These inputs are read again, for those windows only. A window that holds rows of a vanished input cannot be rebuilt:
+//! it stays as it is, and the inputs that changed owe it ([`OwedWindow`]) until a later load can rebuild it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use tidetable_layout::Window;
-use tidetable_layout::time::{window_bounds, window_name};
+use tidetable_layout::time::window_bounds;
 use tidetable_source::InputFile;
 
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::load::encode::PieceOutcome;
 use crate::load::encoders::Encoders;
 use crate::load::input::plan::Grown;
@@ -18,7 +18,7 @@ use crate::load::input::read::read_ahead;
 use crate::load::pass::passes;
 use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
 use crate::load::work::{HeldInput, ToRead, Work};
-use crate::version::{Input, VersionEdit};
+use crate::version::{Input, InputName, OwedWindow, VersionEdit};
 
 /// Plans the work of each table, with its edit as far as that is known before reading.
 pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<(VersionEdit, Work)>> {
@@ -36,76 +36,109 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<(Ver
     }
     edit.removed.extend(plan.forgotten.iter().cloned());
     edit.inputs.extend(plan.restated.iter().cloned());
-    let mut inputs = Vec::new();
-    let mut rebuilt = BTreeSet::new();
+    let days_in = |days: &[i32], start: i64| days_in(days, window, start);
+
+    // What the windows of each input hold of it, for those whose rows are read or removed.
+    let mut inputs: Vec<(ToRead, Vec<OwedWindow>)> = Vec::new();
+    let mut removed: Vec<(&Input, Vec<OwedWindow>)> = Vec::new();
     for ((file, old), now_in) in plan.changed.iter().zip(now_in) {
-        rebuilt.extend(old.windows.iter().chain(now_in).copied());
-        for (start, days) in days_by_window(old, window) {
-            edit.days.entry(start).or_default().extend(days);
-        }
-        inputs.push(ToRead { changed: true, ..ToRead::new(file, old.input_seqno) });
+        let cut = plan.prefixes.get(&file.path).copied();
+        let prefix = cut.map(|end| (end, old.hash));
+        let to_read = ToRead { changed: true, prefix, cut, ..ToRead::new(file, old.input_seqno) };
+        inputs.push((to_read, with_now(old.holds(days_in), now_in)));
     }
     for ((input_seqno, file), now_in) in plan.resumed.iter().zip(now_in.iter().skip(plan.changed.len())) {
-        rebuilt.extend(now_in.iter().copied());
-        inputs.push(ToRead { changed: true, ..ToRead::new(file, *input_seqno) });
+        let to_read = ToRead { changed: true, ..ToRead::new(file, *input_seqno) };
+        let name = base.names.iter().find(|name| name.input_seqno == *input_seqno);
+        inputs.push((to_read, with_now(name.map(|name| name.owed.clone()).unwrap_or_default(), now_in)));
     }
     for old in &plan.given_up {
-        let all = if tidetable_sstable::failpoint!(TakeOutOfOneWindow) { 1 } else { usize::MAX };
-        rebuilt.extend(old.windows.iter().take(all).copied());
-        for (start, days) in days_by_window(old, window) {
-            edit.days.entry(start).or_default().extend(days);
+        let mut held = old.holds(days_in);
+        if tidetable_sstable::failpoint!(TakeOutOfOneWindow) {
+            held.truncate(1);
         }
+        removed.push((old, held));
         edit.removed.push(old.path.clone());
     }
+
+    let held = inputs.iter().map(|(_, held)| held).chain(removed.iter().map(|(_, held)| held));
+    let mut rebuilt: BTreeSet<i64> = held.flatten().map(|held| held.start).collect();
+    rebuilt.extend(&plan.owing);
+    let vanished = plan.stuck();
+    let stuck: BTreeSet<i64> = rebuilt.extract_if(.., |start| vanished.contains(start)).collect();
+
+    let leave = |held: &mut Vec<OwedWindow>, edit: &mut VersionEdit| {
+        for left in held.extract_if(.., |held| !stuck.contains(&held.start)) {
+            edit.days.entry(left.start).or_default().extend(left.days);
+        }
+    };
+    let mut inputs: Vec<ToRead> = inputs
+        .into_iter()
+        .map(|(to_read, mut left)| {
+            leave(&mut left, &mut edit);
+            ToRead { left, ..to_read }
+        })
+        .collect();
+    for (old, mut left) in removed {
+        leave(&mut left, &mut edit);
+        if let Some(name) = edit.names.iter_mut().find(|name| name.input_seqno == old.input_seqno) {
+            name.owed = left;
+        }
+    }
+    settle_names(target, &rebuilt, &mut edit);
+
     for Grown { file, held, from, hash } in &plan.grown {
-        let again = held.windows.iter().any(|start| rebuilt.contains(start));
+        let again = held.touches().any(|start| rebuilt.contains(&start));
         let input = Some(HeldInput { input: held.clone(), end: *from, again }).filter(|held| held.end > 0);
         let cut = input.as_ref().map(|held| held.end);
-        inputs.push(ToRead { expected: *hash, held: input, cut, ..ToRead::new(file, held.input_seqno) });
+        let to_read = ToRead { expected: *hash, held: input, cut, ..ToRead::new(file, held.input_seqno) };
+        inputs.push(to_read.owing(&held.owed, &rebuilt, &mut edit));
     }
     for (input_seqno, file) in &plan.new {
         inputs.push(ToRead::new(file, *input_seqno));
     }
-    let shares = |input: &&(InputFile, Arc<Input>)| input.1.windows.iter().any(|start| rebuilt.contains(start));
-    for (file, input) in plan.unchanged.iter().filter(shares) {
-        let expected = Some(input.hash);
-        inputs.push(ToRead { counts: false, expected, ..ToRead::new(file, input.input_seqno) });
+    for (file, input) in &plan.unchanged {
+        if !input.touches().any(|start| rebuilt.contains(&start)) {
+            continue;
+        }
+        let to_read = ToRead { counts: false, expected: Some(input.hash), ..ToRead::new(file, input.input_seqno) };
+        let mut to_read = to_read.owing(&input.owed, &rebuilt, &mut edit);
+        if !to_read.settles.is_empty() {
+            // Its new record follows when it has been read.
+            edit.inputs.retain(|restated| restated.input_seqno != input.input_seqno);
+            to_read.held = Some(HeldInput { input: Input::clone(input), end: u64::MAX, again: true });
+        }
+        inputs.push(to_read);
     }
-    none_is_gone(target, &rebuilt)?;
     inputs.sort_by_key(|input| input.input_seqno);
     edit.rebuilt = rebuilt.into_iter().collect();
     let work = Work { rebuilt: edit.rebuilt.clone(), tombstones: base.tombstones.clone(), inputs };
     Ok((edit, work))
 }
 
-/// A vanished input cannot be read again to rebuild windows: the load fails, unless the input is removed. Removing it
-/// rebuilds all its windows, which may need other vanished inputs, so the error names all of them at once.
-fn none_is_gone(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
-    let LoadTarget { table, plan, .. } = target;
-    let shared =
-        |input: &Input, affected: &BTreeSet<i64>| input.windows.iter().find(|start| affected.contains(start)).copied();
-    let first = plan.vanished.iter().find_map(|input| shared(input, rebuilt));
-    let Some(window) = first else { return Ok(()) };
-    let (mut affected, mut gone, mut rest) = (rebuilt.clone(), Vec::new(), plan.vanished.iter().collect::<Vec<_>>());
-    loop {
-        let (more, others): (Vec<&Input>, _) = rest.into_iter().partition(|input| shared(input, &affected).is_some());
-        if more.is_empty() {
-            break;
+/// The windows that hold rows of an input, and those that its present content touches.
+fn with_now(mut held: Vec<OwedWindow>, now_in: &BTreeSet<i64>) -> Vec<OwedWindow> {
+    let known: BTreeSet<i64> = held.iter().map(|held| held.start).collect();
+    let new = now_in.difference(&known);
+    held.extend(new.map(|start| OwedWindow { start: *start, rows: 0, days: Vec::new(), held: None }));
+    held
+}
+
+/// Removes rebuilt windows from what names without rows owe.
+fn settle_names(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>, edit: &mut VersionEdit) {
+    let LoadTarget { base, plan, .. } = target;
+    let is_replaced = |name: &InputName| {
+        edit.names.iter().any(|new| new.input_seqno == name.input_seqno)
+            || plan.resumed.iter().any(|(input_seqno, _)| *input_seqno == name.input_seqno)
+    };
+    let owes = |name: &&InputName| name.owed.iter().any(|owed| rebuilt.contains(&owed.start));
+    let settled: Vec<InputName> = base.names.iter().filter(|name| owes(name) && !is_replaced(name)).cloned().collect();
+    edit.names.extend(settled);
+    for name in &mut edit.names {
+        for owed in name.owed.extract_if(.., |owed| rebuilt.contains(&owed.start)) {
+            edit.days.entry(owed.start).or_default().extend(owed.days);
         }
-        affected.extend(more.iter().flat_map(|input| &input.windows));
-        gone.extend(more);
-        rest = others;
     }
-    gone.sort_by_key(|input| input.input_seqno);
-    let changed = plan.changed.iter().map(|(file, _)| file.path.clone());
-    let resumed = plan.resumed.iter().map(|(_, file)| file.path.clone());
-    let given_up = plan.given_up.iter().map(|input| input.path.clone());
-    Err(StoreError::InputsGone {
-        table: table.name().to_owned(),
-        window: window_name(target.layout.spec().window, window),
-        changed: changed.chain(resumed).chain(given_up).next().unwrap_or_default(),
-        gone: gone.into_iter().map(|input| input.path.clone()).collect(),
-    })
 }
 
 /// Reads the changed and then the resumed inputs of each target's plan, to find the windows that each touches.
@@ -138,10 +171,6 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
         })?;
     }
     Ok(found)
-}
-
-fn days_by_window(input: &Input, window: Window) -> BTreeMap<i64, Vec<i32>> {
-    input.windows.iter().map(|start| (*start, days_in(&input.days, window, *start))).collect()
 }
 
 /// The `days` that overlap the window at `start`.

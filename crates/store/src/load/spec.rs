@@ -4,6 +4,7 @@ use tidetable_layout::Layout;
 
 use crate::ids::Ids;
 use crate::load::input::feed::Feed;
+use crate::load::input::owed::LeftWindow;
 use crate::load::input::plan::InputPlan;
 use crate::load::input::prepare::Prepare;
 use crate::load::input::read::RejectedRow;
@@ -131,4 +132,6 @@ pub struct Loaded {
     pub stats: LoadStats,
     /// Grown inputs whose windows were rebuilt, because later inputs write the same cells.
     pub overtaken: Vec<String>,
+    /// Windows that stay as they are, because an input of theirs is gone.
+    pub owed: Vec<LeftWindow>,
 }

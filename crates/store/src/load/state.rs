@@ -7,7 +7,7 @@ use crate::load::pass::Reading;
 use crate::load::sort::chunk::Chunk;
 use crate::load::stats::{EmptyRow, LoadStats};
 use crate::load::unit::TableDone;
-use crate::load::work::{InputRead, Work};
+use crate::load::work::{InputRead, ToRead, Work};
 use crate::version::Sst;
 
 /// A table of the load.
@@ -31,11 +31,22 @@ impl TargetState {
         Self { read: work.inputs.iter().map(|_| InputRead::default()).collect(), ..Self::default() }
     }
 
-    /// Adds an encoded piece of input `input`; its rows are counted if `counts`.
-    fn put(&mut self, input: usize, counts: bool, part: EncodedChunk) {
-        let EncodedChunk { counts: rows, times, days, chunk, first_empty } = part;
-        if counts {
-            let read = &mut self.read[input];
+    /// Adds an encoded piece of input `input`, which begins at `offset`.
+    fn put(&mut self, input: usize, to_read: &ToRead, offset: u64, part: EncodedChunk) {
+        let EncodedChunk { counts: rows, times, days, chunk, first_empty, owed } = part;
+        let read = &mut self.read[input];
+        for (window, rows) in owed {
+            *read.owed.entry(window).or_default() += rows;
+            if to_read.is_new_at(offset) {
+                read.renewed.insert(window);
+            }
+        }
+        if !to_read.counts_at(offset) {
+            let settled = days.into_iter().filter(|(start, _)| to_read.settles.iter().any(|owed| owed.start == *start));
+            for (window, days) in settled {
+                read.settled.entry(window).or_default().extend(days);
+            }
+        } else {
             read.counts.read += rows.read;
             read.counts.accepted += rows.accepted;
             read.counts.filtered += rows.filtered;
@@ -47,6 +58,7 @@ impl TargetState {
             self.stats.rows_accepted += rows.accepted;
             self.stats.rows_filtered += rows.filtered;
             self.stats.rows_rejected += rows.rejected;
+            self.stats.rows_owed += rows.owed;
             self.stats.rows_empty += rows.empty;
             let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
             let found = first_empty.map(|row| (chunk.place.0, row));
@@ -84,7 +96,7 @@ impl PieceOutcome {
             }
             Self::Encoded { input, offset, parts } => {
                 for ((target, index), part) in readings[input].uses.iter().zip(parts) {
-                    states[*target].put(*index, works[*target].inputs[*index].counts_at(offset), part);
+                    states[*target].put(*index, &works[*target].inputs[*index], offset, part);
                 }
             }
             Self::Skipped => {}

@@ -18,6 +18,12 @@ pub struct LoadStats {
     pub rows_filtered: u64,
     /// Rows that did not fit their declared columns or the layout.
     pub rows_rejected: u64,
+    /// Rows of windows that could not be rebuilt: they are loaded once that is possible.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_owed: u64,
+    /// Rows that an earlier load owed and this one loaded; they are in no other count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_settled: u64,
     /// Accepted rows without cells: all their values are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_empty: u64,
@@ -75,6 +81,8 @@ impl LoadStats {
         self.rows_accepted += other.rows_accepted;
         self.rows_filtered += other.rows_filtered;
         self.rows_rejected += other.rows_rejected;
+        self.rows_owed += other.rows_owed;
+        self.rows_settled += other.rows_settled;
         self.rows_empty += other.rows_empty;
         self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
         self.repeated_times += other.repeated_times;
@@ -93,6 +101,13 @@ impl LoadStats {
         self.sort += other.sort;
         self.encode += other.encode;
         self.write += other.write;
+    }
+
+    /// Resets the counts of what was written: the SSTs are not committed.
+    pub fn forget_written(&mut self) {
+        (self.rows_written, self.cells, self.overwritten, self.bytes_out) = (0, 0, 0, 0);
+        (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
+        self.rows_settled = 0;
     }
 
     /// Counts an SST that was written.

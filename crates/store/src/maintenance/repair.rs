@@ -14,7 +14,7 @@ use crate::ids::Ids;
 use crate::maintenance::verify::{SstReport, VerifyOptions};
 use crate::store::Store;
 use crate::table::Table;
-use crate::version::{Input, Version, VersionEdit};
+use crate::version::{Input, InputName, Version, VersionEdit};
 
 /// The SSTs that a repair removes from the newest version of a table.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl RepairPlan {
         }
         lost.retain(|file| only.is_empty() || only.contains(&file.sst.id));
         let windows: BTreeSet<i64> = lost.iter().flat_map(SstReport::windows).collect();
-        let touches = |input: &&Input| input.windows.iter().any(|window| windows.contains(window));
+        let touches = |input: &&Input| input.touches().any(|window| windows.contains(&window));
         let inputs = base.inputs.iter().filter(touches).cloned().collect();
         Ok(Self { table, base, lost, inputs, manifests: report.manifests })
     }
@@ -81,8 +81,15 @@ impl RepairPlan {
             lost.map(|window| (window.start, window.days.keys().copied().collect())).collect();
         edit.days = days;
         // Their remaining cells are not their content.
-        let changed = |input: &Input| Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
+        let changed = |input: &Input| {
+            let mut changed = Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
+            changed.owed.iter_mut().for_each(|owed| owed.held = None);
+            changed
+        };
         edit.inputs = self.inputs.iter().map(changed).collect();
+        let left_in = |name: &&InputName| name.owed.iter().any(|owed| windows.contains(&owed.start));
+        edit.names = self.base.names.iter().filter(left_in).cloned().collect();
+        edit.names.iter_mut().flat_map(|name| &mut name.owed).for_each(|owed| owed.held = None);
         edit
     }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Manifest, ManifestDelta, encode_delta, read};
 use crate::tombstone::{DeleteTarget, Tombstone};
-use crate::version::inputs::{InputContent, InputName};
+use crate::version::inputs::{InputContent, InputName, OwedWindow};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, seqno: u8) -> Sst {
@@ -35,12 +35,24 @@ fn input(path: u8, size: u8) -> Input {
         rejected: 0,
         days: Vec::new(),
         windows: Vec::new(),
+        owed: owed(path, size),
     }
 }
 
+fn owed(path: u8, rows: u8) -> Vec<OwedWindow> {
+    let held = Some(tidetable_source::ContentHash(path.into()));
+    let window = OwedWindow { start: path.into(), rows: rows.into(), days: vec![1], held };
+    (0..rows).map(|_| window.clone()).collect()
+}
+
 fn name(path: u8, is_copy: bool) -> InputName {
-    let Input { input_seqno, path, size, version, hash, .. } = input(path, 1);
-    InputName { input_seqno, path, content: is_copy.then_some(InputContent { size, version, hash }) }
+    let (path_of, Input { input_seqno, path, size, version, hash, .. }) = (path, input(path, 1));
+    InputName {
+        input_seqno,
+        path,
+        content: is_copy.then_some(InputContent { size, version, hash }),
+        owed: owed(path_of, is_copy.into()),
+    }
 }
 
 fn dropped(seqno: u8) -> Tombstone {
@@ -82,6 +94,23 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
             ..Version::empty(identity)
         }
     })
+}
+
+/// What owes nothing says nothing of it: a manifest reads and is written as before there were owed windows.
+#[test]
+fn inputs_without_owed_windows_are_as_ever() {
+    let past = r#"{"sequence":3,"path":"a.csv","size":9,"version":"v","hash":"00000000000000000000000000000007","read":2,"rejected":1,"days":[5],"windows":[6]}"#;
+    let read: Input = serde_json::from_str(past).unwrap();
+    assert!(read.owed.is_empty());
+    assert_eq!(serde_json::to_string(&read).unwrap(), past);
+    let owing = Input { owed: owed(4, 1), ..read };
+    let text = serde_json::to_string(&owing).unwrap();
+    let hash = "00000000000000000000000000000004";
+    assert!(
+        text.ends_with(&format!(r#""windows":[6],"owed":[{{"window":4,"rows":1,"days":[1],"held":"{hash}"}}]}}"#)),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<Input>(&text).unwrap(), owing);
 }
 
 proptest! {

@@ -32,6 +32,49 @@ pub struct Input {
     pub days: Vec<i32>,
     /// Starts of the windows its cells lie in, microseconds, ascending.
     pub windows: Vec<i64>,
+    /// Windows that could not be rebuilt when its content changed, ascending; they hold what its former content gave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<OwedWindow>,
+}
+
+/// A window that an input owes: other inputs of the window were gone when it had to be rebuilt, so it was left as it
+/// was. Once they are back, or removed, the next load rebuilds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedWindow {
+    /// Its start, microseconds since the epoch.
+    #[serde(rename = "window")]
+    pub start: i64,
+    /// Rows of the input that belong into the window and are not in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows: u64,
+    /// UTC days of the cells that the window still holds of the input's former content, days since the epoch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<i32>,
+    /// Hash of that content, if the window holds exactly its cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<ContentHash>,
+}
+
+impl Input {
+    /// Starts of the windows that hold its cells or shall hold them.
+    pub fn touches(&self) -> impl Iterator<Item = i64> {
+        self.windows.iter().copied().chain(self.owed.iter().map(|owed| owed.start))
+    }
+
+    /// What each of its windows holds of it; the days in a window come from `days_in`.
+    pub(crate) fn holds(&self, days_in: impl Fn(&[i32], i64) -> Vec<i32>) -> Vec<OwedWindow> {
+        let held = Some(self.hash).filter(|hash| *hash != ContentHash(0));
+        let of_content = self.windows.iter().filter(|start| !self.owed.iter().any(|owed| owed.start == **start));
+        let of_content = of_content.map(|start| {
+            let days = days_in(&self.days, *start);
+            OwedWindow { start: *start, rows: 0, days, held }
+        });
+        self.owed.iter().cloned().chain(of_content).collect()
+    }
+}
+
+fn is_zero(rows: &u64) -> bool {
+    *rows == 0
 }
 
 /// A name that was seen and for which the table holds no rows.
@@ -46,6 +89,9 @@ pub struct InputName {
     /// back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<InputContent>,
+    /// Windows that still hold its rows, because they could not be rebuilt without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<OwedWindow>,
 }
 
 /// Content of a file.

@@ -18,7 +18,7 @@ pub(crate) mod window;
 pub use compacted::{Compacted, Replacement};
 pub use cow_list::CowList;
 pub use edit::VersionEdit;
-pub use inputs::{Input, InputContent, InputName};
+pub use inputs::{Input, InputContent, InputName, OwedWindow};
 pub use multi_window::MultiWindow;
 pub use sst::{Sst, SstBounds};
 pub(crate) use state::Origin;

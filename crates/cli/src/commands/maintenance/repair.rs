@@ -69,7 +69,7 @@ fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> ResultRows
         let sst = &file.sst;
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
         let windows = file.windows();
-        let inputs = plan.inputs.iter().filter(|input| input.windows.iter().any(|start| windows.contains(start)));
+        let inputs = plan.inputs.iter().filter(|input| input.touches().any(|start| windows.contains(&start)));
         rows.push(row![
             table,
             sst.id,

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
-use tidetable_runner::plan::ranges;
-use tidetable_runner::report::{DaysOf, PushedTable, Status, statuses};
+use tidetable_runner::plan::{owed_notes, ranges};
+use tidetable_runner::record::OwedRecord;
+use tidetable_runner::report::{DaysOf, OwedOf, PushedTable, Status, statuses};
 
 use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
@@ -34,7 +35,13 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let mut out = stdout();
     match (global.output, args.job.is_some()) {
         (args::Output::Table, true) => {
-            found.jobs.iter().try_for_each(|status| one(status, now, args).write(global.output, &mut out))?
+            for status in &found.jobs {
+                one(status, now, args).write(global.output, &mut out)?;
+                for OwedOf { table, windows } in &status.owed {
+                    let notes = owed_notes(table, windows, &missing(windows));
+                    notes.iter().for_each(|note| print_message(global, note));
+                }
+            }
         }
         (args::Output::Table, false) => short(&found.jobs, now).write(global.output, &mut out)?,
         _ => long(&found.jobs, now, args, global.output).write(global.output, &mut out)?,
@@ -61,6 +68,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "gaps",
         "failed",
         "sealed",
+        "owed",
         "rejected",
     ]);
     for status in jobs {
@@ -76,6 +84,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
             days(&status.gaps),
             days(&status.failed),
             days(&status.sealed),
+            owed_windows(&status.owed),
             status.rejected
         ]);
     }
@@ -114,6 +123,7 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     line("gaps", json!(days(&status.gaps)));
     line("failed days", json!(days(&status.failed)));
     line("sealed days", json!(days(&status.sealed)));
+    line("owed windows", json!(owed_windows(&status.owed)));
     line("rejected rows of its inputs", json!(status.rejected));
     for pushed in &status.pushed {
         let finished = pushed.finished.and_then(time).map(|at| format!(", pushed {at}")).unwrap_or_default();
@@ -152,12 +162,35 @@ fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) ->
             list(&status.gaps),
             list(&status.failed),
             list(&status.sealed),
+            owed(&status.owed, output),
             status.rejected,
             last.map(|last| last.all_rejected()),
             pushes(&status.pushed, output)
         ]);
     }
     rows
+}
+
+/// The windows that could not be rebuilt; as text in a table.
+fn owed(of: &[OwedOf], output: args::Output) -> Value {
+    if output == args::Output::Json { json!(of) } else { json!(owed_windows(of)) }
+}
+
+/// Names of the windows that could not be rebuilt, by table.
+fn owed_windows(of: &[OwedOf]) -> String {
+    let text = |OwedOf { table, windows }: &OwedOf| {
+        let names: Vec<&str> = windows.iter().map(|owed| owed.window.as_str()).collect();
+        format!("{table}: {}", ranges(&names))
+    };
+    of.iter().map(text).collect::<Vec<_>>().join("; ")
+}
+
+/// All missing inputs of windows.
+fn missing(windows: &[OwedRecord]) -> Vec<String> {
+    let mut gone: Vec<String> = windows.iter().flat_map(|owed| owed.gone.iter().cloned()).collect();
+    gone.sort();
+    gone.dedup();
+    gone
 }
 
 /// What was pushed into Bigtable; as text in a table.

@@ -4,9 +4,11 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_runner::Plan;
+use tidetable_runner::plan::owed_notes;
 use tidetable_runner::record::InputState;
 
 use crate::args::{Global, Output};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::bytes;
@@ -16,6 +18,9 @@ use crate::output::{ResultRows, row, stdout};
 pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     let mut out = stdout();
     rows(plan, global.output).write(global.output, &mut out)?;
+    for table in &plan.tables {
+        owed_notes(&table.table, &table.owed, &table.to_remove).iter().for_each(|note| print_message(global, note));
+    }
     if global.output == Output::Table && plan.is_empty() {
         writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
     }
@@ -42,6 +47,12 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
             let touches = !matches!(input.state, InputState::SameContent | InputState::Gone);
             let days = if touches { input.days.to_string() } else { String::new() };
             row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
+        }
+    }
+    for table in &plan.tables {
+        for owed in &table.owed {
+            let why = format!("stays as it is: {} gone", owed.gone.join(", "));
+            row("owed", &owed.window, &table.table, &why, String::new(), 0);
         }
     }
     for export in &plan.exports {

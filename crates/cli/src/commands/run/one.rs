@@ -45,15 +45,25 @@ pub fn run_one(
     let record = &report.record;
     match record.outcome {
         Outcome::Partial => {
-            let missed = summary::parts(job, record, |state| matches!(state, PartState::Failed | PartState::Checks));
-            let pushes = record.pushes.iter().filter(|push| push.error.is_some()).count() as u64;
-            let pushes = if pushes == 1 { "1 push failed".to_owned() } else { format!("{pushes} pushes failed") };
-            let missed = match (record.pushes.iter().any(|push| push.error.is_some()), has_missed(record)) {
-                (true, true) => format!("{missed} not published, {pushes}"),
-                (true, false) => pushes,
-                (false, _) => format!("{missed} not published"),
+            let mut missed = Vec::new();
+            if has_missed(record) {
+                let is_missed = |state| matches!(state, PartState::Failed | PartState::Checks);
+                missed.push(format!("{} not published", summary::parts(job, record, is_missed)));
+            }
+            match record.pushes.iter().filter(|push| push.error.is_some()).count() {
+                0 => {}
+                1 => missed.push("1 push failed".to_owned()),
+                pushes => missed.push(format!("{pushes} pushes failed")),
+            }
+            let again = match missed.is_empty() {
+                true => "A run rebuilds them once that is possible".to_owned(),
+                false => format!("`tidetable retry {}` tries again", record.run),
             };
-            Err(CliError::Partial { missed, run: record.run.clone() })
+            let owed: usize = record.loads.iter().map(|load| load.owed.len()).sum();
+            if owed > 0 {
+                missed.push(format!("{} not rebuilt", count(owed as u64, "window")));
+            }
+            Err(CliError::Partial { missed: missed.join(", "), again })
         }
         Outcome::Checks => {
             let broken = record.checks.iter().filter(|check| is_broken(check)).count();

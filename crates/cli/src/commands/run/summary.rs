@@ -4,7 +4,8 @@ use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
 use tidetable_runner::job::Per;
-use tidetable_runner::record::{InputState, LoadRecord, PartState, RunRecord, Severity};
+use tidetable_runner::plan::ranges;
+use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity};
 use tidetable_runner::{Job, Project, RunReport};
 use tidetable_store::load::{EmptyRow, LargestRow, RejectedRow};
 
@@ -25,7 +26,8 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
         Output::Table => {
             of_record(global, Some(job), record, &mut out)?;
             rejected(report, &mut out)?;
-            if record.loads.iter().all(|load| load.version == load.before) && record.exports.is_empty() {
+            let is_same = record.loads.iter().all(|load| load.version == load.before && load.owed.is_empty());
+            if is_same && record.exports.is_empty() {
                 writeln!(out, "0 new rows: everything is as the last run left it.")?;
             }
             if std::io::stdout().is_terminal() {
@@ -77,12 +79,14 @@ const STAGES: [&str; 6] = ["plan", "load", "commit", "derive", "publish", "compa
 /// A column of the summary: its name, whether it is shown if 0 for every table, and its value.
 type Shown = (&'static str, bool, fn(&LoadRecord) -> Value);
 
-const COLUMNS: [Shown; 9] = [
+const COLUMNS: [Shown; 11] = [
     ("table", true, |load| json!(load.table)),
     ("version", true, |load| json!(version(load))),
     ("inputs", true, |load| json!(inputs(load))),
     ("rows read", true, |load| json!(load.stats.rows_read)),
     ("filtered", false, |load| json!(load.stats.rows_filtered)),
+    ("owed", false, |load| json!(load.stats.rows_owed)),
+    ("settled", false, |load| json!(load.stats.rows_settled)),
     ("rejected", true, |load| json!(load.stats.rows_rejected)),
     ("written over", false, |load| json!(load.stats.overwritten)),
     ("cells", true, |load| json!(load.stats.cells)),
@@ -157,6 +161,8 @@ fn counts(record: &RunRecord) -> ResultRows {
         "overwritten",
         "bytes_in",
         "bytes_out",
+        "rows_owed",
+        "rows_settled",
     ]);
     for load in &record.loads {
         let stats = &load.stats;
@@ -175,6 +181,8 @@ fn counts(record: &RunRecord) -> ResultRows {
             stats.overwritten,
             stats.bytes_in,
             stats.bytes_out,
+            stats.rows_owed,
+            stats.rows_settled,
         ];
         row.extend(numbers.iter().map(|number| json!(number)));
         rows.push(row);
@@ -201,9 +209,18 @@ fn figures(record: &RunRecord) -> ResultRows {
                 line(&format!("inputs {}", state.name()), json!(inputs));
             }
         }
+        for input in load.inputs.iter().filter(|input| input.state != InputState::New) {
+            line(&format!("  {}", input.state.name()), json!(input.path));
+        }
         line("rows read", json!(stats.rows_read));
         if stats.rows_filtered > 0 {
             line("rows filtered", json!(stats.rows_filtered));
+        }
+        if stats.rows_owed > 0 {
+            line("rows owed", json!(stats.rows_owed));
+        }
+        if stats.rows_settled > 0 {
+            line("rows settled", json!(stats.rows_settled));
         }
         line("rows rejected", json!(stats.rows_rejected));
         if let Some(EmptyRow { file, line: at }) = &stats.first_empty {
@@ -299,18 +316,51 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
 
 /// Failed checks and unpublished days.
 fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
-    for check in record.checks.iter().filter(|check| !check.passed) {
-        let severity = match check.severity {
+    let failed = record.checks.iter().filter(|check| !check.passed);
+    for checks in grouped(failed, |a, b| (&a.check, &a.on, &a.rule) == (&b.check, &b.on, &b.rule)) {
+        let Some(CheckRecord { check, on, rule, severity, .. }) = checks.first() else { continue };
+        let severity = match severity {
             Severity::Error => "check",
             Severity::Warn => "warning: check",
         };
-        let (name, on, label, rule) = (&check.check, &check.on, &check.label, &check.rule);
-        writeln!(out, "{severity} {name} failed for {on} of {label}: {rule}: {}", check.measured)?;
+        if checks.len() > EACH {
+            let labels: Vec<&str> = checks.iter().map(|check| check.label.as_str()).collect();
+            let number = labels.len();
+            writeln!(out, "{severity} {check} failed for {number} parts of {on}: {rule}: {}", ranges(&labels))?;
+            continue;
+        }
+        for CheckRecord { label, measured, .. } in checks {
+            writeln!(out, "{severity} {check} failed for {on} of {label}: {rule}: {measured}")?;
+        }
     }
-    for part in record.exports.iter().filter(|part| part.state == PartState::Failed) {
-        writeln!(out, "not published: {}: {}", part.part, part.error.as_deref().unwrap_or_default())?;
+    let failed = record.exports.iter().filter(|part| part.state == PartState::Failed);
+    for parts in grouped(failed, |a, b| (&a.export, &a.error) == (&b.export, &b.error)) {
+        if let (Some(ExportRecord { export, error, .. }), true) = (parts.first(), parts.len() > EACH) {
+            let labels: Vec<&str> = parts.iter().map(|part| part.label.as_str()).collect();
+            let (number, error) = (labels.len(), error.as_deref().unwrap_or_default());
+            writeln!(out, "not published: {number} parts of {export}, {}: {error}", ranges(&labels))?;
+            continue;
+        }
+        for part in parts {
+            writeln!(out, "not published: {}: {}", part.part, part.error.as_deref().unwrap_or_default())?;
+        }
     }
     Ok(())
+}
+
+/// Most failures of one kind that get a line each.
+const EACH: usize = 5;
+
+/// Items in groups of those that are alike, in order of their first.
+fn grouped<'a, T>(items: impl Iterator<Item = &'a T>, are_alike: impl Fn(&&'a T, &&'a T) -> bool) -> Vec<Vec<&'a T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| are_alike(first, &item))) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
 }
 
 fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {

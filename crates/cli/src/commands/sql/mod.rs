@@ -9,7 +9,8 @@ pub(crate) mod words;
 
 use std::io::{IsTerminal, Read};
 
-use tidetable_runner::{open_store, runtime};
+use tidetable_runner::job::ProjectError;
+use tidetable_runner::{Project, open_store, runtime};
 use tidetable_sql::{ExternalTables, statements};
 
 use super::cluster::{Queries, elsewhere};
@@ -19,13 +20,13 @@ use crate::args::{Global, Sql};
 use crate::error::CliError;
 use run::{OutputOptions, StatementRunner};
 
+/// The root where there is neither a project nor `--root`.
+const NO_STORE: &str = ".tidetable-no-store";
+
 /// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
-    let project = project_of_store(global)?;
-    let root = match RootCheck::begin(global, &project) {
-        Ok(root) => root,
-        Err(error) => note_if_nothing_ran(global, Err(error)).map(|()| RootCheck::default())?,
-    };
+    let project = project_or_files_alone(global)?;
+    let root = check_of_root(global, &project)?;
     let store = open_store(&project)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
@@ -49,7 +50,10 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         output_options,
     };
     let Some(script) = script(args)? else {
-        runner.root_is_there()?;
+        // Outside a project it is for files.
+        if global.root.is_some() || project.root_is_url() {
+            runner.root_is_there()?;
+        }
         return prompt::prompt(&runner);
     };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
@@ -60,6 +64,25 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         return Err(CliError::Usage("--to takes the rows of one statement, and there are several"));
     }
     runner.run_all(&script, &found)
+}
+
+/// The check of the root. Without a store, statements fail that ask one; a project in which nothing ran is noted and taken
+/// for empty.
+fn check_of_root(global: &Global, project: &Project) -> Result<RootCheck, CliError> {
+    match RootCheck::begin(global, project) {
+        Err(CliError::NoRoot { .. } | CliError::RootEmpty { .. }) => Ok(RootCheck::missing()),
+        Err(_) if project_of_store(global).is_err() => Ok(RootCheck::missing()),
+        Err(error) => note_if_nothing_ran(global, Err(error)).map(|()| RootCheck::default()),
+        begun => begun,
+    }
+}
+
+/// The project; outside of one, a root that is never there, for statements that read files or nothing.
+fn project_or_files_alone(global: &Global) -> Result<Project, CliError> {
+    match project_of_store(global) {
+        Err(CliError::Project(ProjectError::NotFound { start })) => Ok(Project::of_store(&start, NO_STORE)),
+        project => project,
+    }
 }
 
 /// The script to run; `None` for the prompt.

@@ -16,9 +16,9 @@ use tokio::runtime::Runtime;
 use super::versions::versions;
 use crate::args::{Global, Output, Sql};
 use crate::commands::cluster::Queries;
-use crate::commands::note_if_nothing_ran;
-use crate::commands::root::RootCheck;
+use crate::commands::root::{RootCheck, is_there};
 use crate::commands::sql::summarize;
+use crate::commands::{note_if_nothing_ran, project_of_store};
 use crate::error::CliError;
 use crate::output::values::count;
 use crate::output::{BatchWriter, Destination, OutputFormat, ROW_FILE_EXTENSIONS, Screen, format_from_extension};
@@ -106,7 +106,16 @@ impl StatementRunner<'_> {
 
     /// Waits until the root is known to hold a store.
     pub(crate) fn root_is_there(&self) -> Result<(), CliError> {
+        if self.root.is_missing() {
+            return is_there(self.global, &project_of_store(self.global)?);
+        }
         note_if_nothing_ran(self.global, self.root.finish())
+    }
+
+    /// The same, if `query` asks anything of the store: statements that read files, or nothing, need none.
+    fn root_is_there_for(&self, session: &Session, query: &str) -> Result<(), CliError> {
+        // The error of a statement that cannot be read tells more.
+        if session.asks_store(query).unwrap_or(false) { self.root_is_there() } else { Ok(()) }
     }
 
     /// Runs a statement. Returns the number of rows, if it returns rows.
@@ -166,8 +175,9 @@ impl StatementRunner<'_> {
         let OutputFormat::Text(output) = format else {
             return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));
         };
-        self.root_is_there()?;
-        let session = self.session(&summarize::source(of))?;
+        let source = summarize::source(of);
+        let session = self.session(&source)?;
+        self.root_is_there_for(&session, &source)?;
         let rows = self.cancellable(summarize::summary(&session, of))?;
         let done = to.open().and_then(|mut out| {
             rows.write(output, &mut out)?;
@@ -185,7 +195,7 @@ impl StatementRunner<'_> {
                 Some(elsewhere) => elsewhere.stream(session, query).await,
                 None => session.stream(query).await.map_err(CliError::from),
             };
-            self.root_is_there()?;
+            self.root_is_there_for(session, query)?;
             let mut rows = rows?;
             writer.start(&rows.schema())?;
             while let Some(batch) = rows.next().await {
@@ -222,7 +232,7 @@ impl StatementRunner<'_> {
         name: &str,
         blob: Box<dyn BlobWriter>,
     ) -> Result<u64, CliError> {
-        self.root_is_there()?;
+        self.root_is_there_for(session, query)?;
         let file = QueryFile { session, sql: query, params: &[], format, name };
         let (rows, _bytes) = self.cancellable(async { Ok(file.write(blob).await?) })?;
         Ok(rows)

@@ -153,7 +153,8 @@ fn sealed(runs: &[RunRecord]) -> BTreeSet<(&str, &str)> {
 }
 
 /// Whether a run that came after the end of the part, and could have published it, did not. The job may have had no such
-/// export then: runs before the first that names it count only if they failed.
+/// export then: runs before the first that names it count only if they failed, and only for parts that ended after the job
+/// first ran. Older ones are caught up on.
 fn is_late(tz: Tz, runs: &[RunRecord], export: &str, label: &str) -> bool {
     let Some(period) = period_of(label) else { return false };
     let end = period.bounds(tz).end;
@@ -164,11 +165,10 @@ fn is_late(tz: Tz, runs: &[RunRecord], export: &str, label: &str) -> bool {
     };
     let Some(first) = runs.iter().position(|run| is_first(&run)) else { return false };
     let named = runs.iter().position(|run| has(&run)).unwrap_or(first);
-    runs.iter().take(first).enumerate().any(|(at, run)| {
-        run.now >= end
-            && run.asked.is_whole()
-            && (at >= named || !matches!(run.outcome, Outcome::Ok | Outcome::Running))
-    })
+    let is_caught_up = runs.first().is_none_or(|run| run.now >= end);
+    let failed = |run: &RunRecord| !is_caught_up && !matches!(run.outcome, Outcome::Ok | Outcome::Running);
+    let is_due = |run: &RunRecord| run.now >= end && run.asked.is_whole();
+    runs.iter().take(first).enumerate().any(|(at, run)| is_due(run) && (at >= named || failed(run)))
 }
 
 #[cfg(test)]
@@ -200,7 +200,9 @@ mod tests {
         assert!(!late(&[before.clone(), run(2 * DAY, Outcome::Ok, &published)]), "the day had not ended");
         let after = run(2 * DAY, Outcome::Ok, &[("1970-01-01", PartState::Published)]);
         assert!(late(&[after, run(3 * DAY, Outcome::Ok, &published)]));
-        assert!(late(&[run(2 * DAY, Outcome::Failed, &[]), run(3 * DAY, Outcome::Ok, &published)]));
+        let failed = |now| run(now, Outcome::Failed, &[]);
+        assert!(!late(&[failed(2 * DAY), run(3 * DAY, Outcome::Ok, &published)]), "the first run failed");
+        assert!(late(&[failed(DAY), failed(2 * DAY), run(3 * DAY, Outcome::Ok, &published)]));
         assert!(!late(&[run(2 * DAY, Outcome::Ok, &[]), run(3 * DAY, Outcome::Ok, &published)]), "no such export yet");
         let again = run(9 * DAY, Outcome::Ok, &published);
         assert!(!late(&[run(2 * DAY, Outcome::Ok, &published), again]), "published again is not late");

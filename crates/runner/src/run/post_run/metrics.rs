@@ -67,7 +67,7 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
         out.line(LAST_SUCCESS, &[job], *success as f64 / MICROS);
     }
 
-    out.gauge("tidetable_table_rows", "Rows of the last run by table; read = accepted + filtered + rejected.");
+    out.gauge("tidetable_table_rows", "Rows of the last run by table; read = accepted + filtered + rejected + owed.");
     for load in &record.loads {
         let stats = &load.stats;
         for (state, rows) in [
@@ -75,6 +75,7 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
             ("accepted", stats.rows_accepted),
             ("filtered", stats.rows_filtered),
             ("rejected", stats.rows_rejected),
+            ("owed", stats.rows_owed),
             ("written", stats.rows_written),
         ] {
             out.line("tidetable_table_rows", &[job, ("table", load.table.as_str()), ("state", state)], rows as f64);
@@ -86,6 +87,11 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
             let labels = [job, ("table", load.table.as_str()), ("direction", direction)];
             out.line("tidetable_table_bytes", &labels, bytes as f64);
         }
+    }
+
+    out.gauge("tidetable_table_owed_windows", "Windows that could not be rebuilt, because inputs of them are missing.");
+    for load in &record.loads {
+        out.line("tidetable_table_owed_windows", &[job, ("table", load.table.as_str())], load.owed.len() as f64);
     }
 
     let mut parts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tidetable_layout::time::window_name;
 use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::load::{
-    Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Prepare, Progress, RejectedRow,
+    Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
+    RejectedRow,
 };
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Loader, Store, StoreError, Table as StoredTable, Version, VersionEdit};
@@ -21,7 +22,7 @@ use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
-use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
+use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
 type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;
@@ -386,12 +387,13 @@ impl Planned<'_> {
         let same = |input: &Input| {
             let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
             let alike = held.is_some_and(|(_, old)| {
-                (old.hash, old.read, old.rejected, &old.days) == (input.hash, input.read, input.rejected, &input.days)
+                let Input { hash, read, rejected, days, owed, .. } = input;
+                (old.hash, old.read, old.rejected, &old.days, &old.owed) == (*hash, *read, *rejected, days, owed)
             });
             reread.contains(&input.path) && alike
         };
         // A new fingerprint of unchanged content needs no version of its own.
-        let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated.path == input.path);
+        let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated == input);
         let VersionEdit { inputs, names, removed, .. } = &loaded.edit;
         let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
         if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(|input| same(input) || is_restated(input)) {
@@ -399,29 +401,40 @@ impl Planned<'_> {
         }
         self.stored.discard(&loaded.edit);
         loaded.edit = VersionEdit { base: loaded.edit.base, ..VersionEdit::default() };
-        let LoadStats { rows_written, cells, overwritten, bytes_out, .. } = &mut loaded.stats;
-        (*rows_written, *cells, *overwritten, *bytes_out) = (0, 0, 0, 0);
+        loaded.stats.forget_written();
         loaded
     }
 
     /// The pending commit with its record; `found` has the state of the inputs.
     fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
-        let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
-        let Loaded { edit, stats, .. } = loaded.unwrap_or_else(|| Loaded {
-            edit: VersionEdit { base: base.number, ..VersionEdit::default() },
-            stats: LoadStats::default(),
-            overtaken: Vec::new(),
+        let Self { table, stored, base: Base { version: base, reset, gc, .. }, plan } = self;
+        let Loaded { edit, stats, owed, .. } = loaded.unwrap_or_else(|| {
+            let edit = VersionEdit { base: base.number, ..VersionEdit::default() };
+            let owed = plan.owed_after(&base, &edit);
+            Loaded { edit, stats: LoadStats::default(), overtaken: Vec::new(), owed }
         });
         let record = LoadRecord {
             source: source.to_owned(),
             before: base.number,
             version: base.number,
             rebuilt: edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect(),
+            owed: owed.iter().map(|left| owed_record(table, left)).collect(),
+            to_remove: plan.to_remove(&owed),
             ssts: edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect(),
             stats,
             ..found
         };
         Pending { table: stored, base, edit: VersionEdit { reset, gc, ..edit }, let_pass: 0, held: (0, 0), record }
+    }
+}
+
+/// The record of a window of `table` that stays as it is.
+pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
+    let owing = |(path, rows): &(String, u64)| OwingInput { path: path.clone(), rows: *rows };
+    OwedRecord {
+        window: window_name(table.spec.window, left.start),
+        inputs: left.inputs.iter().map(owing).collect(),
+        gone: left.gone.clone(),
     }
 }
 
@@ -444,6 +457,13 @@ pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(),
 }
 
 impl Pending {
+    /// Its record if it is not committed: what was read, and nothing written.
+    pub(crate) fn uncommitted(&self) -> LoadRecord {
+        let mut record = LoadRecord { rebuilt: Vec::new(), ssts: Vec::new(), ..self.record.clone() };
+        record.stats.forget_written();
+        record
+    }
+
     /// Removes the files of a load that is not committed.
     pub(crate) fn discard(&self) {
         self.table.discard(&self.edit);

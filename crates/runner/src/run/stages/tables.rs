@@ -14,7 +14,7 @@ use tidetable_store::load::{LoadStats, RejectedRow};
 use crate::compact::{compact, compact_by};
 use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
-use crate::plan::Plan;
+use crate::plan::{Plan, owed_notes};
 use crate::run::error::RunError;
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
@@ -62,7 +62,7 @@ impl Run<'_> {
             }
             let pending = loaded?;
             let committed = record.loads.clone();
-            record.loads.extend(pending.iter().map(|load| load.record.clone()));
+            record.loads.extend(pending.iter().map(Pending::uncommitted));
             let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
             let allowed = allowed.and_then(|()| self.options.stop.check());
             let rejected = match (allowed, kept) {
@@ -140,9 +140,15 @@ impl Run<'_> {
         for path in self.options.without.iter().filter(|path| !left_out(path)) {
             self.note(record, format!("--without {path} changed nothing: no such input is gone"));
         }
-        for input in pending.iter().flat_map(|load| &load.record.inputs) {
-            if let Some(note) = note(input) {
-                self.note(record, note);
+        for note in input_notes(pending.iter().flat_map(|load| &load.record.inputs)) {
+            self.note(record, note);
+        }
+        for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
+            owed_notes(table, owed, to_remove).into_iter().for_each(|note| self.note(record, note));
+            match stats.rows_settled {
+                0 => {}
+                1 => self.note(record, format!("{table}: 1 row that was owed is loaded")),
+                rows => self.note(record, format!("{table}: {rows} rows that were owed are loaded")),
             }
         }
         Ok(pending)
@@ -246,6 +252,44 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Most inputs of a state that get a note each.
+const NOTES: usize = 5;
+
+/// Notes on inputs that are neither new nor unchanged: one each, or one for all of a state if they are many. The record
+/// lists them.
+fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>) -> Vec<String> {
+    let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
+    // Tables of a source have the same inputs.
+    let mut seen = BTreeSet::new();
+    for input in inputs.filter(|input| note(input).is_some() && seen.insert((input.state, input.path.as_str()))) {
+        match by_state.iter_mut().find(|(state, _)| *state == input.state) {
+            Some((_, of_state)) => of_state.push(input),
+            None => by_state.push((input.state, vec![input])),
+        }
+    }
+    let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
+        if inputs.len() <= NOTES {
+            return inputs.into_iter().filter_map(note).collect();
+        }
+        inputs.sort_by_key(|input| &input.path);
+        let first = inputs.first().map_or("", |input| input.path.as_str());
+        let last = inputs.last().map_or("", |input| input.path.as_str());
+        let what = match state {
+            InputState::SameContent => "have the same content as others: they are not loaded again",
+            InputState::Renamed => "have other names than before: they are not loaded again",
+            InputState::LeftOut => "are gone: their rows are removed for good",
+            InputState::Gone => {
+                "are gone: their cells stay in the table; run with --without FILE to take the rows of one out"
+            }
+            InputState::ReadAgain => "are read again, as requested",
+            InputState::Grown => "grew: their new rows are appended",
+            _ => "changed: the windows they touch are rebuilt",
+        };
+        vec![format!("{} inputs, from {first} to {last}, {what}; --verbose names each", inputs.len())]
+    };
+    by_state.into_iter().flat_map(notes).collect()
 }
 
 /// The note on an input that is neither new nor unchanged.

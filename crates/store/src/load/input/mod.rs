@@ -2,6 +2,7 @@
 
 mod entry;
 pub(crate) mod feed;
+pub(crate) mod owed;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod read;

@@ -7,7 +7,7 @@
 //! content of a vanished input, that input was renamed and has grown.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
@@ -60,6 +60,10 @@ pub struct InputPlan {
     /// Inputs of `unchanged` whose record changes. If only the fingerprint does, it is saved with the next commit
     /// made for another reason: the hash proves that the content is the same.
     pub restated: Vec<Input>,
+    /// By path, the offset up to which a changed input has its former content.
+    pub(crate) prefixes: HashMap<String, u64>,
+    /// Windows that inputs and names of the version owe.
+    pub owing: BTreeSet<i64>,
     /// Whether `names` changes more than fingerprints.
     renames: bool,
 }
@@ -122,6 +126,10 @@ impl InputPlan {
             }
         }
         plan.new.sort_by_key(|(input_seqno, _)| *input_seqno);
+        if !options.rebuild {
+            let owed = version.inputs.iter().flat_map(|input| &input.owed);
+            plan.owing = owed.chain(version.names.iter().flat_map(|name| &name.owed)).map(|owed| owed.start).collect();
+        }
         Ok(plan)
     }
 
@@ -177,7 +185,8 @@ impl InputPlan {
         };
         if !before.is_some_and(is_told) {
             let content = InputContent { size: file.size, version: file.version.clone(), hash };
-            self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content) });
+            let owed = known.filter(|_| !options.rebuild).map(|known| known.owed.clone()).unwrap_or_default();
+            self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content), owed });
             self.renames |= before.is_none();
         }
         self.given_up.extend(held.filter(|_| !options.rebuild).map(|held| Input::clone(held)));
@@ -192,13 +201,14 @@ impl InputPlan {
             (Some(held), _) if left_out || !is_own => {
                 let Input { size, version, hash, .. } = Input::clone(held);
                 let content = Some(InputContent { size, version, hash }).filter(|_| !left_out);
-                self.put_name(InputName { input_seqno, path: path.into_owned(), content });
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content, owed: Vec::new() });
                 self.given_up.extend((!options.rebuild).then(|| Input::clone(held)));
             }
             (Some(held), _) => self.vanished.push(Input::clone(held)),
             (None, Some(known)) if options.rebuild || (left_out && known.content.is_some()) => {
                 let content = known.content.clone().filter(|_| !left_out);
-                self.put_name(InputName { input_seqno, path: path.into_owned(), content });
+                let owed = if options.rebuild { Vec::new() } else { known.owed.clone() };
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content, owed });
             }
             (None, _) => {}
         }
@@ -212,7 +222,12 @@ impl InputPlan {
     /// Treats grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
     pub fn rebuild_grown(&mut self, paths: &[String]) {
         let is_asked = |grown: &mut Grown| paths.contains(&grown.file.path);
-        self.changed.extend(self.grown.extract_if(.., is_asked).map(|grown| (grown.file, grown.held)));
+        for Grown { file, held, from, .. } in self.grown.extract_if(.., is_asked) {
+            if from > 0 {
+                self.prefixes.insert(file.path.clone(), from);
+            }
+            self.changed.push((file, held));
+        }
     }
 
     /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
@@ -235,8 +250,35 @@ impl InputPlan {
 
     /// Whether rows are added or removed.
     pub fn changes_rows(&self) -> bool {
+        self.brings_or_removes() || self.settles()
+    }
+
+    /// Whether rows change only because windows that are owed can be rebuilt now.
+    pub fn only_settles(&self) -> bool {
+        self.settles() && !self.brings_or_removes()
+    }
+
+    fn brings_or_removes(&self) -> bool {
         let brings = !self.new.is_empty() || !self.changed.is_empty() || !self.grown.is_empty();
         brings || !self.resumed.is_empty() || !self.given_up.is_empty()
+    }
+
+    /// Windows that hold rows of vanished inputs: they cannot be rebuilt.
+    pub fn stuck(&self) -> BTreeSet<i64> {
+        self.vanished.iter().flat_map(Input::touches).collect()
+    }
+
+    /// Whether a window that is owed can be rebuilt now.
+    pub fn settles(&self) -> bool {
+        !self.settled().is_empty()
+    }
+
+    /// The windows that are owed and can be rebuilt now.
+    pub fn settled(&self) -> BTreeSet<i64> {
+        if self.owing.is_empty() {
+            return BTreeSet::new();
+        }
+        self.owing.difference(&self.stuck()).copied().collect()
     }
 }
 
