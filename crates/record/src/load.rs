@@ -118,6 +118,8 @@ pub enum InputState {
     LeftOut,
     /// It is gone; its cells stay.
     Gone,
+    /// It has no rows any more; the cells of those that it had stay.
+    Empty,
 }
 
 impl InputState {
@@ -134,6 +136,7 @@ impl InputState {
             Self::TakenOut => "taken out",
             Self::LeftOut => "left out",
             Self::Gone => "gone",
+            Self::Empty => "empty",
         }
     }
 }
