@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use crate::api::{self, Rules};
-use crate::bucket::{Refusal, State};
+use crate::bucket::{Attributes, Condition, Content, Refusal, State};
 use crate::clock::TimeText;
 use crate::control;
 use crate::counts::Counts;
@@ -150,6 +152,13 @@ impl Server {
     pub fn object(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
         let content = lock(&self.shared.state).object(bucket, key).ok()?.content.clone();
         Some(content.slice(0..content.len()).concat())
+    }
+
+    /// Writes an object without a request, as another client would have. Returns whether the bucket exists.
+    pub fn put_object(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> bool {
+        let content = Content::from(Bytes::from(bytes));
+        let (etag, attributes) = (content.etag(), Attributes::of(&[]));
+        lock(&self.shared.state).put((bucket, key), content, etag, attributes, &Condition::default()).is_ok()
     }
 
     /// Keys of the uploads under way in a bucket, ascending.

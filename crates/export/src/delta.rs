@@ -5,32 +5,117 @@
 //! _delta_log/00000000000000000000.json   commitInfo, protocol, metaData, add ..
 //! _delta_log/00000000000000000001.json   commitInfo, [metaData], remove .., add ..
 //! ```
-//! The log follows the list of the export. Only its last version is read: files that the list has and the log has not
-//! are added, the reverse removed, so the next run completes an interrupted one. A replaced file
-//! gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM removes it.
+//! The log follows the list of the export: files that the list has and the log has not are added, the reverse removed, so
+//! the next run completes an interrupted one. What the log has is read from its entries and from the checkpoints of other engines
+//! ([`log_state`]). A replaced file gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM
+//! removes it.
 
-use std::collections::BTreeMap;
+pub(crate) mod log_state;
 
-use arrow::datatypes::{DataType, TimeUnit};
-use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use serde_json::json;
 use tidetable_store::published::{Part, PartFile, Published};
 use tidetable_store::{Blobs, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::error::Result;
+use crate::delta::log_state::{LogState, entry};
+use crate::error::{ExportError, Result};
+use crate::file::shape::file_schema;
 
 /// Directory of the log of a Delta table, beside the files.
 pub const DELTA_LOG: &str = "_delta_log";
 
-/// Files of the table by path in the log. A file with other bytes under the same path counts as another.
-type LogFiles = BTreeMap<String, LogFile>;
+/// Files of the list by path below the directory of the table. Names of files are never used again.
+type ListedFiles = BTreeMap<String, ListedFile>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct LogFile {
+struct ListedFile {
     bytes: u64,
     checksum: String,
     /// Its Hive partition directories: `dt=2018-01-31`.
     partition: Vec<(String, String)>,
+}
+
+/// Checks that the log in `folder` tells which files its table has, so that [`write_log`] can follow the list.
+///
+/// # Errors
+/// If it does not, or cannot be read.
+pub fn check_log(blobs: &dyn Blobs, folder: &str) -> Result<()> {
+    LogState::read(blobs, &log_of(folder))?;
+    Ok(())
+}
+
+/// A Delta log that does not say what the list of its export says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFinding {
+    /// Path of the log inside the store.
+    pub path: String,
+    /// What is wrong with it.
+    pub damage: String,
+    /// Whether the next run of the job brings it up to the list.
+    pub is_behind: bool,
+}
+
+/// The logs beside the parts of a list that cannot be read, or whose files are not those of the list.
+///
+/// # Errors
+/// If the storage cannot be read.
+pub fn log_findings(blobs: &dyn Blobs, published: &Published) -> Result<Vec<LogFinding>> {
+    let mut findings = Vec::new();
+    for folder in table_folders(published) {
+        let path = log_of(folder);
+        let (damage, is_behind) = match LogState::read(blobs, &path) {
+            Ok(state) if state.version.is_none() => continue,
+            Ok(state) => match difference(&state, &files_of(published, folder), &published.name) {
+                Some(damage) => (damage, true),
+                None => continue,
+            },
+            // A file in place of a directory is a finding of its own.
+            Err(ExportError::Store(StoreError::NotADirectory { .. })) => continue,
+            Err(ExportError::Log { path: file, reason }) if file == path => (reason, false),
+            Err(ExportError::Log { path: file, reason }) => (format!("{file}: {reason}"), false),
+            Err(error) => return Err(error),
+        };
+        findings.push(LogFinding { path, damage, is_behind });
+    }
+    Ok(findings)
+}
+
+/// The directories below `exports/` that can have a log: parents of Hive directories, or that of the only part.
+fn table_folders(published: &Published) -> BTreeSet<&str> {
+    let parts = published.parts.values().map(|part| part.folder.as_str());
+    let empty = published.empty.values().map(|part| part.folder.as_str());
+    let folders: BTreeSet<&str> = parts.chain(empty).filter(|folder| !folder.is_empty()).collect();
+    match folders.first() {
+        Some(only) if folders.len() == 1 => only.split('/').next().into_iter().collect(),
+        _ => folders.iter().filter_map(|folder| Some(folder.split_once('/')?.0)).collect(),
+    }
+}
+
+/// How the files of a log differ from those of the list.
+fn difference(state: &LogState, files: &ListedFiles, export: &str) -> Option<String> {
+    let unlisted: Vec<&String> = state.files.keys().filter(|path| !files.contains_key(*path)).collect();
+    let unlogged = files.keys().filter(|path| !state.files.contains_key(*path)).count();
+    let files = |count: usize| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    match unlisted.first() {
+        Some(first) => Some(format!(
+            "it counts {} that the list of {export} does not name (first {first}), so that its readers see replaced rows",
+            files(unlisted.len())
+        )),
+        None if unlogged > 0 => {
+            Some(format!("it lacks {} that the list of {export} names, so that its readers miss rows", files(unlogged)))
+        }
+        None => None,
+    }
+}
+
+/// The first column of a query whose type Delta lacks, with that type.
+pub fn column_without_delta_type(query: &Schema) -> Option<(String, String)> {
+    let schema = file_schema(query);
+    let field = schema.fields().iter().find(|field| delta_type(field.data_type()).is_none())?;
+    Some((field.name().clone(), field.data_type().to_string()))
 }
 
 /// Brings the log of an export up to its list. Writes nothing if it is current. Returns the version written.
@@ -38,14 +123,9 @@ struct LogFile {
 /// # Errors
 /// If the log cannot be read or written, or a column has a type that Delta lacks.
 pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
-    let log = format!("exports/{folder}/{DELTA_LOG}");
-    let versions: Vec<u64> =
-        blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-    let mut known = LogState::default();
-    let entries: Vec<String> = versions.iter().map(|version| entry(&log, *version)).collect();
-    for (version, bytes) in versions.iter().zip(blobs.read_all(&entries)?) {
-        known.replay(&log, bytes.as_deref().unwrap_or_default(), *version)?;
-    }
+    let log = log_of(folder);
+    let known = LogState::read(blobs, &log)?;
+    let is_new = known.version.is_none();
     let files = files_of(published, folder);
     let columns: Vec<String> = files
         .values()
@@ -63,11 +143,11 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
         actions.push(json!({ "protocol": {
             "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
         } }));
-    } else if versions.is_empty() {
+    } else if is_new {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
     // Without files the partition columns are unknown.
-    let says_schema = !files.is_empty() || versions.is_empty();
+    let says_schema = !files.is_empty() || is_new;
     if says_schema && known.schema.as_deref() != Some(schema.as_str()) {
         let digest = format!("{:032x}", xxh3_128(published.name.as_bytes()));
         // In the form of a UUID; stable for an export.
@@ -78,14 +158,15 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
             "schemaString": schema, "partitionColumns": columns, "configuration": {}, "createdTime": micros_to_millis(now),
         } }));
     }
-    for path in known.files.keys().filter(|path| !files.contains_key(*path)) {
+    for path in known.files.iter().filter(|(path, _)| !files.contains_key(*path)).map(|(_, logged)| logged) {
         actions.push(
             json!({ "remove": { "path": path, "deletionTimestamp": micros_to_millis(now), "dataChange": true } }),
         );
     }
-    for (path, LogFile { bytes, checksum, partition }) in
-        files.iter().filter(|(path, _)| !known.files.contains_key(*path))
-    {
+    for (path, file) in files.iter().filter(|(path, _)| !known.files.contains_key(*path)) {
+        let ListedFile { bytes, checksum, partition } = file;
+        // Paths in the log are URL-encoded.
+        let path = path.replace('=', "%3D");
         let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
         actions.push(json!({ "add": {
             "path": path, "partitionValues": values, "size": bytes, "modificationTime": micros_to_millis(now),
@@ -95,70 +176,41 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     if actions.is_empty() {
         return Ok(None);
     }
-    let version = versions.iter().max().map_or(0, |last| last + 1);
+    let version = known.version.map_or(0, |last| last + 1);
     let info = json!({ "timestamp": micros_to_millis(now), "operation": "WRITE", "engineInfo": "tidetable" });
     let mut text = format!("{}\n", json!({ "commitInfo": info }));
     actions.iter().for_each(|action| text.push_str(&format!("{action}\n")));
     let path = entry(&log, version);
     if !blobs.create_new(&path, text.as_bytes())? {
         let reason = "another writer has written this version: run again".to_owned();
-        return Err(StoreError::Manifest { path, reason }.into());
+        return Err(ExportError::Log { path, reason });
     }
     Ok(Some(version))
 }
 
-fn entry(log: &str, version: u64) -> String {
-    format!("{log}/{version:020}.json")
-}
-
-/// The table as its log describes it.
-#[derive(Default)]
-struct LogState {
-    files: LogFiles,
-    schema: Option<String>,
-}
-
-impl LogState {
-    fn replay(&mut self, log: &str, text: &[u8], version: u64) -> Result<(), StoreError> {
-        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let action: Value = serde_json::from_slice(line)
-                .map_err(|error| StoreError::Manifest { path: entry(log, version), reason: error.to_string() })?;
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            if let Some(add) = action.get("add") {
-                let bytes = add["size"].as_u64().unwrap_or_default();
-                let checksum = text(&add["tags"]["checksum"]);
-                self.files.insert(text(&add["path"]), LogFile { bytes, checksum, partition: Vec::new() });
-            }
-            if let Some(remove) = action.get("remove") {
-                self.files.remove(&text(&remove["path"]));
-            }
-            if let Some(metadata) = action.get("metaData") {
-                self.schema = Some(text(&metadata["schemaString"]));
-            }
-        }
-        Ok(())
-    }
+/// Path of the log of the table in `folder`.
+fn log_of(folder: &str) -> String {
+    format!("exports/{folder}/{DELTA_LOG}")
 }
 
 /// The files of an export below `folder`. Their names are never reused.
-fn files_of(published: &Published, folder: &str) -> LogFiles {
+fn files_of(published: &Published, folder: &str) -> ListedFiles {
     let inside = |part: &Part| {
         let below =
             part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
-            // Paths in the log are URL-encoded.
-            let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
-            (path, LogFile { bytes, checksum, partition: partition.clone() })
+            let path = format!("{below}/{file}").trim_start_matches('/').to_owned();
+            (path, ListedFile { bytes, checksum, partition: partition.clone() })
         }))
     };
     published.parts.values().filter_map(inside).flatten().collect()
 }
 
 /// The columns in Delta's schema; partition columns are dates if all their values are.
-fn schema(published: &Published, files: &LogFiles, partition: &[String]) -> Result<String, StoreError> {
-    let unknown = |kind: &str| StoreError::Manifest {
+fn schema(published: &Published, files: &ListedFiles, partition: &[String]) -> Result<String> {
+    let unknown = |kind: &str| ExportError::Log {
         path: format!("exports/{}.json", published.name),
         reason: format!("a Delta table has no columns of type {kind}: CAST it in the query"),
     };
@@ -195,4 +247,134 @@ fn delta_type(kind: &DataType) -> Option<String> {
         DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, RecordBatch, StringArray, StructArray};
+    use arrow::buffer::NullBuffer;
+    use arrow::datatypes::{Field, Fields};
+    use parquet::arrow::ArrowWriter;
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+
+    const LOG: &str = "exports/E/_delta_log";
+
+    /// A list whose day `day` has the file `file`.
+    fn list(days: &[(&str, &str)]) -> Published {
+        let part = |(day, file): &(&str, &str)| {
+            let part = Part { folder: format!("E/dt={day}"), file: (*file).to_owned(), bytes: 9, ..Part::default() };
+            ((*day).to_owned(), part)
+        };
+        let columns = vec![("v".to_owned(), DataType::Int64.to_string())];
+        let (name, parts) = ("E".to_owned(), days.iter().map(part).collect());
+        Published { name, columns, parts, ..Published::default() }
+    }
+
+    /// Writes a checkpoint as another engine does: a row for each action, structs that are null where the action is another,
+    /// paths without percent encoding.
+    fn write_checkpoint(blobs: &dyn Blobs, name: &str, paths: &[&str], schema: Option<&str>) {
+        let rows = paths.len() + 1;
+        let column = |field: &str, values: Vec<Option<&str>>| -> ArrayRef {
+            let valid = NullBuffer::from(values.iter().map(Option::is_some).collect::<Vec<_>>());
+            let texts: ArrayRef = Arc::new(StringArray::from(values));
+            let fields = Fields::from(vec![Field::new(field, DataType::Utf8, true)]);
+            Arc::new(StructArray::new(fields, vec![texts], Some(valid)))
+        };
+        let added = paths.iter().map(|path| Some(*path)).chain([None]).collect();
+        let mut metadata = vec![None; rows];
+        metadata[rows - 1] = schema;
+        // A tombstone is no file of the table.
+        let mut removed = vec![None; rows];
+        removed[rows - 1] = Some("dt=2018-01-01/gone.parquet");
+        let columns = [
+            ("add", column("path", added)),
+            ("remove", column("path", removed)),
+            ("metaData", column("schemaString", metadata)),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        blobs.replace(&format!("{LOG}/{name}"), &bytes).unwrap();
+    }
+
+    /// The paths that an entry adds and removes.
+    fn actions(blobs: &dyn Blobs, version: u64) -> (Vec<String>, Vec<String>) {
+        let bytes = blobs.read(&entry(LOG, version)).unwrap().unwrap();
+        let lines: Vec<serde_json::Value> =
+            bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let paths =
+            |action: &str| lines.iter().filter_map(|line| Some(line[action]["path"].as_str()?.to_owned())).collect();
+        (paths("add"), paths("remove"))
+    }
+
+    #[test]
+    fn a_replaced_file_is_removed_from_a_log_that_a_checkpoint_holds() {
+        for parts in [1, 2] {
+            let root = tempfile::tempdir().unwrap();
+            let blobs = LocalBlobs::new(root.path().to_owned());
+            let before = list(&[("2018-01-01", "a.parquet"), ("2018-01-02", "b.parquet")]);
+            assert_eq!(write_log(&blobs, &before, "E", 0).unwrap(), Some(0));
+            let schema = LogState::read(&blobs, LOG).unwrap().schema.unwrap();
+            let paths = ["dt=2018-01-01/a.parquet", "dt=2018-01-02/b.parquet"];
+            if parts == 1 {
+                write_checkpoint(&blobs, "00000000000000000000.checkpoint.parquet", &paths, Some(&schema));
+            } else {
+                let name = |at| format!("00000000000000000000.checkpoint.000000000{at}.0000000002.parquet");
+                write_checkpoint(&blobs, &name(1), &paths[..1], Some(&schema));
+                write_checkpoint(&blobs, &name(2), &paths[1..], None);
+            }
+            blobs.delete(&entry(LOG, 0)).unwrap();
+            assert_eq!(log_findings(&blobs, &before).unwrap(), []);
+
+            let after = list(&[("2018-01-01", "c.parquet"), ("2018-01-02", "b.parquet")]);
+            let found = log_findings(&blobs, &after).unwrap();
+            assert!(found[0].is_behind && found[0].damage.contains("dt=2018-01-01/a.parquet"), "{found:?}");
+            assert_eq!(write_log(&blobs, &after, "E", 0).unwrap(), Some(1));
+            let (added, removed) = actions(&blobs, 1);
+            assert_eq!(added, ["dt%3D2018-01-01/c.parquet"]);
+            // As the checkpoint has it.
+            assert_eq!(removed, ["dt=2018-01-01/a.parquet"]);
+            assert_eq!(log_findings(&blobs, &after).unwrap(), []);
+            assert_eq!(write_log(&blobs, &after, "E", 0).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_log_with_a_gap_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let lists = ["a.parquet", "b.parquet", "c.parquet"].map(|file| list(&[("2018-01-01", file)]));
+        for list in &lists {
+            write_log(&blobs, list, "E", 0).unwrap();
+        }
+        check_log(&blobs, "E").unwrap();
+        blobs.delete(&entry(LOG, 1)).unwrap();
+        let refused = check_log(&blobs, "E").unwrap_err().to_string();
+        assert!(refused.contains("entry 1 is missing") && refused.contains("move the folder away"), "{refused}");
+        assert!(write_log(&blobs, &lists[0], "E", 0).is_err());
+        let found = log_findings(&blobs, &lists[2]).unwrap();
+        assert!(!found[0].is_behind && found[0].path == LOG, "{found:?}");
+        // Of the second version of the format.
+        blobs
+            .replace(&format!("{LOG}/00000000000000000001.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"), b"{}")
+            .unwrap();
+        assert!(check_log(&blobs, "E").unwrap_err().to_string().contains("a form that is not read"));
+    }
+
+    #[test]
+    fn types_that_delta_lacks_are_found() {
+        let schema =
+            |kind: DataType| Schema::new(vec![Field::new("a", DataType::Utf8View, true), Field::new("b", kind, true)]);
+        assert_eq!(column_without_delta_type(&schema(DataType::Int64)), None);
+        for kind in [DataType::UInt8, DataType::UInt64, DataType::Time64(TimeUnit::Microsecond)] {
+            let found = column_without_delta_type(&schema(kind.clone()));
+            assert_eq!(found, Some(("b".to_owned(), kind.to_string())));
+        }
+    }
 }

@@ -81,6 +81,14 @@ pub enum ExportError {
         /// The name.
         column: String,
     },
+    /// A Delta log that cannot be followed.
+    #[error("the Delta log cannot be brought up to the list: {path}: {reason}")]
+    Log {
+        /// Path inside the store.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -17,12 +17,12 @@ mod file;
 mod part;
 mod stale;
 
-pub use delta::{DELTA_LOG, write_log};
+pub use delta::{DELTA_LOG, LogFinding, check_log, column_without_delta_type, log_findings, write_log};
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
 pub use file::csv::write_csv_field;
 pub use file::format::FileFormat;
-pub use part::adopt::{Adopted, Stranded, adopt, found_instead, stranded};
+pub use part::adopt::{Adopted, Stranded, adopt, appended_unlisted, found_instead, stranded};
 pub use part::draft::{ParkedDraft, PartDraft};
 pub use part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 pub use part::withdraw::EmptyPart;

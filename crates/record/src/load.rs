@@ -147,6 +147,8 @@ pub enum InputState {
     LeftOut,
     /// It is gone; its cells stay.
     Gone,
+    /// It has no rows any more; the cells of those that it had stay.
+    Empty,
 }
 
 impl InputState {
@@ -163,6 +165,7 @@ impl InputState {
             Self::TakenOut => "taken out",
             Self::LeftOut => "left out",
             Self::Gone => "gone",
+            Self::Empty => "empty",
         }
     }
 }

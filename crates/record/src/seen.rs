@@ -40,7 +40,7 @@ impl Seen {
             load.standing.insert(InputState::Unchanged, unchanged);
         }
         for input in inputs {
-            if matches!(input.state, InputState::Gone | InputState::SameContent) {
+            if matches!(input.state, InputState::Gone | InputState::Empty | InputState::SameContent) {
                 load.absent.push(input.clone());
                 if self.knows(table, &input) {
                     *load.standing.entry(input.state).or_default() += 1;

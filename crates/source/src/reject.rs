@@ -41,7 +41,7 @@ pub enum RejectReason {
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,
-    /// A quote that is not closed by the end of the file or within 256 MiB.
+    /// A quote that is not closed by the end of the file, nor within 16 MiB of its record or on its own line.
     #[error("the quote opened on line {line} is never closed; reading goes on with the line after it")]
     UnterminatedQuote {
         /// Line of the quote, from 1.

@@ -18,6 +18,7 @@ use datafusion::datasource::TableType;
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::SessionContext;
+use tidetable_record::KnownVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 
 use crate::catalog::exports::{ExportLists, ExportsSchema};
@@ -30,6 +31,9 @@ use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
+/// Records of runs that are asked for the versions that they name, the newest first.
+const NEWEST_RECORDS: usize = 16;
+
 /// The versions of tables that a session reads, if not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableVersions {
@@ -40,6 +44,11 @@ pub struct TableVersions {
 }
 
 impl TableVersions {
+    /// Whether the session reads the newest version of the table.
+    fn are_newest(&self, name: &str) -> bool {
+        self.as_of.is_none() && !self.numbers.contains_key(name)
+    }
+
     fn snapshot(&self, store: &Store, name: &str) -> Result<Snapshot, StoreError> {
         let table = store.table(name);
         let version = match (self.numbers.get(name), self.as_of) {
@@ -60,6 +69,8 @@ pub(crate) struct Tables {
     versions: TableVersions,
     external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
+    /// The versions that other files of the store name.
+    named: OnceLock<KnownVersions>,
     published: Arc<ExportLists>,
     /// Makes tables of paths and URLs. DataFusion's own wrapper of a catalog opens each table that `information_schema` lists.
     urls: Option<Arc<DynamicListTableFactory>>,
@@ -78,8 +89,8 @@ impl Tables {
     ) -> Result<Self, StoreError> {
         let published = Arc::new(ExportLists::new(store.clone()));
         let urls = files.then(|| Arc::new(DynamicListTableFactory::new(Default::default())));
-        let (store, snapshots) = (store.clone(), Mutex::default());
-        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, published, urls };
+        let (store, snapshots, named) = (store.clone(), Mutex::default(), OnceLock::new());
+        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, named, published, urls };
         if tables.store.blobs().bucket().is_none() {
             tables.names()?;
         }
@@ -121,6 +132,23 @@ impl Tables {
         }
     }
 
+    /// Refuses a table whose newest manifests were lost: its newest version is not the last one. In a bucket, where the files that
+    /// name versions take several requests, only a run and `doctor` look.
+    fn check_newest(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let blobs = self.store.blobs().as_ref();
+        if blobs.bucket().is_some() {
+            return Ok(());
+        }
+        let named = match self.named.get() {
+            Some(named) => named,
+            None => {
+                let named = KnownVersions::of(blobs, self.names()?, NEWEST_RECORDS)?;
+                self.named.get_or_init(|| named)
+            }
+        };
+        named.check(&self.store, snapshot.table().name(), snapshot.version())
+    }
+
     fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(snapshot) = snapshots.get(name) {
@@ -132,7 +160,13 @@ impl Tables {
                 let version = table.version(number)?;
                 Snapshot::new(table, Arc::new(version))?
             }
-            _ => self.versions.snapshot(&self.store, name)?,
+            _ => {
+                let snapshot = self.versions.snapshot(&self.store, name)?;
+                if self.versions.are_newest(name) {
+                    self.check_newest(&snapshot)?;
+                }
+                snapshot
+            }
         };
         snapshots.insert(name.to_owned(), snapshot.clone());
         Ok(snapshot)

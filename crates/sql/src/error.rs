@@ -178,6 +178,17 @@ pub enum SqlError {
         /// Path inside the store.
         path: String,
     },
+    /// A published file was replaced and its list was not written.
+    #[error(
+        "{path} is newer than its list exports/{list}.json: a run replaced it and did not come to write the list, as on a full \
+         disk, or it was exchanged since. Run its job, which publishes and lists it again"
+    )]
+    PublishedNewer {
+        /// Path inside the store.
+        path: String,
+        /// The export.
+        list: String,
+    },
     /// A query of an export calls a function that is not deterministic.
     #[error(
         "{function}() gives another value each time, so the same data would be published differently; \

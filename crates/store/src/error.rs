@@ -54,6 +54,22 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// Newer versions of a table than the newest with a manifest.
+    #[error(
+        "the newest manifest of {table} is that of version {newest}, but {named_by} names version {version}: what was loaded or \
+         deleted since is lost. Put the newer manifests in tables/{table}/manifest back from a backup; or `tidetable doctor \
+         --fix` goes on from version {newest}: then a run loads again what is missing, and deletes have to be repeated"
+    )]
+    VersionLost {
+        /// Table name.
+        table: String,
+        /// The newest version with a manifest.
+        newest: u64,
+        /// The newest version that is named.
+        version: u64,
+        /// The file that names it.
+        named_by: String,
+    },
     /// A run record or a list of an export that this build cannot read.
     #[error(
         "{path} is not {what} that this build can read: {reason}; run `tidetable doctor` to see what that costs and what to do"

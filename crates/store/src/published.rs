@@ -119,7 +119,7 @@ pub enum FileState {
 }
 
 impl PartFile {
-    /// State of the file at `path`. Read only if its stamp changed since it was published.
+    /// State of the file at `path`. Its bytes are read and compared unless it has the stamp that it was published with.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -133,18 +133,13 @@ impl PartFile {
     /// As [`Self::state`].
     pub fn state_by(&self, blobs: &dyn Blobs, path: &str, found: Option<Stat>) -> Result<FileState> {
         let Some(found) = found else { return Ok(FileState::Missing) };
-        let is_same_file = match (self.stamp, found.stamp) {
-            (Some(known), Some(now)) if known == now && found.bytes == self.bytes => return Ok(FileState::AsPublished),
-            (Some(known), Some(now)) => Some(known.inode == now.inode),
-            _ => None,
-        };
-        if found.bytes == self.bytes {
-            // Lists of earlier builds record only the size.
-            if is_same_file.is_none() || file_checksum(blobs, path)? == self.checksum {
-                return Ok(FileState::SameBytes(found.stamp));
-            }
+        if self.stamp.is_some() && self.stamp == found.stamp && found.bytes == self.bytes {
+            return Ok(FileState::AsPublished);
         }
-        Ok(if is_same_file == Some(false) { FileState::Another } else { FileState::Changed })
+        if found.bytes == self.bytes && file_checksum(blobs, path)? == self.checksum {
+            return Ok(FileState::SameBytes(found.stamp));
+        }
+        Ok(if self.is_other_file(found) { FileState::Another } else { FileState::Changed })
     }
 
     /// Compares the checksum of the file at `path`; reads all of it.
@@ -153,8 +148,15 @@ impl PartFile {
     /// If the file cannot be read.
     pub fn verify(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
         let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
-        let holds = found.bytes == self.bytes && file_checksum(blobs, path)? == self.checksum;
-        Ok(if holds { FileState::SameBytes(found.stamp) } else { FileState::Changed })
+        if found.bytes == self.bytes && file_checksum(blobs, path)? == self.checksum {
+            return Ok(FileState::SameBytes(found.stamp));
+        }
+        Ok(if self.is_other_file(found) { FileState::Another } else { FileState::Changed })
+    }
+
+    /// Whether the file found was put in place of the published one, and not changed where it was.
+    pub fn is_other_file(&self, found: Stat) -> bool {
+        matches!((self.stamp, found.stamp), (Some(known), Some(now)) if known.inode != now.inode)
     }
 }
 
@@ -227,6 +229,17 @@ impl Published {
             return Err(StoreError::Conflict { table: format!("export {}", self.name), reason });
         }
         Ok(())
+    }
+
+    /// Whether the file at `path` was written after this list: by a run that was stopped, or found the disk full, before it
+    /// could write the list. `false` where times of files are not known.
+    ///
+    /// # Errors
+    /// If the times cannot be read.
+    pub fn is_older_than(&self, blobs: &dyn Blobs, path: &str) -> Result<bool> {
+        let modified = |path: &str| Ok::<_, StoreError>(blobs.stat(path)?.and_then(|found| found.modified));
+        let (list, file) = (modified(&list_path(&self.name))?, modified(path)?);
+        Ok(list.zip(file).is_some_and(|(list, file)| list < file))
     }
 
     /// The readable lists of a store, by name, and the errors of the others.

@@ -72,3 +72,23 @@ fn a_delta_log_in_a_bucket_has_each_run_as_a_snapshot() {
     let ran = Ran::of(command.args(["-c", script, &url, &place.server.endpoint(), SECRET]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "[1.5, 2.5]\n[2.5, 7.0]\n"), "{}", ran.stderr);
 }
+
+#[test]
+fn an_exchanged_object_is_not_read_as_published() {
+    let place = place();
+    place.ok(&["run", "j"]);
+    let key =
+        |day: &str| place.server.keys(BUCKET).into_iter().find(|key| key.contains(&format!("dt={day}/"))).unwrap();
+    let (first, second) = (key("2020-01-01"), key("2020-01-02"));
+    let published = place.server.object(BUCKET, &first).unwrap();
+    let mut flipped = published.clone();
+    flipped[published.len() / 3] ^= 1;
+    for bytes in [Vec::new(), place.server.object(BUCKET, &second).unwrap(), flipped] {
+        assert!(place.server.put_object(BUCKET, &first, bytes));
+        let said = place.ends(1, &["sql", "-c", ROWS]).stderr;
+        assert!(said.contains("dt=2020-01-01/"), "{said}");
+    }
+    // The same bytes under another tag are as published.
+    assert!(place.server.put_object(BUCKET, &first, published));
+    assert_eq!(place.sql(ROWS).len(), 2);
+}

@@ -171,3 +171,71 @@ fn delta_log_has_a_version_per_run() {
     project.run_job("j");
     assert_eq!(check(&project, "delta", &project.path("data/exports/E")).unwrap()[1]["rows"], 5);
 }
+
+#[test]
+fn a_delta_log_with_a_checkpoint_of_another_engine_counts_each_row_once() {
+    let select = "select cast(meter as bigint) as meter, ts, price from T order by meter, ts";
+    let project =
+        project(&format!("per = \"day\"\nname = \"E/dt={{day}}\"\ndelta = true\nquery = {{ sql = \"{select}\" }}"));
+    project.run_job("j");
+    let Some(said) = check(&project, "checkpoint", &project.path("data/exports/E")) else { return };
+    assert_eq!(said[0]["entries"], json!(["_last_checkpoint", "00000000000000000000.checkpoint.parquet"]), "{said:?}");
+    for command in [&["verify", "--exports"][..], &["doctor"], &["status"]] {
+        project.ok(command);
+    }
+    // A day is replaced, and one is added.
+    project.write(
+        "in/b.csv",
+        "meter,ts,price,kwh,note,ok\n7,2026-03-29T10:00:00Z,9,1,x,true\n7,2026-03-30T10:00:00Z,9,1,x,true\n",
+    );
+    project.run_job("j");
+    let rows = &check(&project, "delta_now", &project.path("data/exports/E")).unwrap()[0]["rows"];
+    assert_eq!((rows, &project.sql("select count(*) as n from exports.E")[0]["n"]), (&json!(5), &json!(5)));
+    project.ok(&["run", "j", "--force"]);
+    assert_eq!(
+        project.files("data/exports/E/_delta_log").into_keys().filter(|name| name.ends_with(".json")).count(),
+        1
+    );
+}
+
+#[test]
+fn a_delta_log_that_does_not_tell_its_files_is_named_and_not_followed() {
+    let select = "select cast(meter as bigint) as meter, ts, price from T order by meter, ts";
+    let project =
+        project(&format!("per = \"day\"\nname = \"E/dt={{day}}\"\ndelta = true\nquery = {{ sql = \"{select}\" }}"));
+    project.run_job("j");
+    project.write("in/b.csv", "meter,ts,price,kwh,note,ok\n7,2026-03-29T10:00:00Z,9,1,x,true\n");
+    project.run_job("j");
+    std::fs::remove_file(project.path("data/exports/E/_delta_log/00000000000000000000.json")).unwrap();
+    for command in [&["verify", "--exports"][..], &["doctor"], &["status"]] {
+        let ran = project.run(command);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("exports/E/_delta_log") && said.contains("entry 0 is missing"), "{command:?}: {said}");
+        assert_eq!(ran.code, Some(i32::from(command[0] != "status")), "{command:?}: {said}");
+    }
+    let before = project.files("data/exports");
+    project.write("in/b.csv", "meter,ts,price,kwh,note,ok\n7,2026-03-29T10:00:00Z,8,1,x,true\n");
+    let said = project.fails(4, &["run", "j"]);
+    assert!(said.contains("entry 0 is missing") && said.contains("move the folder away"), "{said}");
+    assert_eq!(project.files("data/exports"), before, "nothing is published");
+    std::fs::remove_dir_all(project.path("data/exports/E/_delta_log")).unwrap();
+    project.ok(&["run", "j"]);
+    for command in [&["verify", "--exports"][..], &["doctor"], &["status"]] {
+        project.ok(command);
+    }
+    let Some(said) = check(&project, "delta_now", &project.path("data/exports/E")) else { return };
+    assert_eq!(said[0]["rows"], 4);
+}
+
+#[test]
+fn a_type_that_delta_lacks_is_refused_before_anything_is_loaded() {
+    let project = project("per = \"day\"\nname = \"E/dt={day}\"\ndelta = true\nquery = { sql = \"select * from T\" }");
+    for command in ["check", "plan", "run"] {
+        let said = project.fails(2, &[command, "j"]);
+        assert!(
+            said.contains("UInt64") && said.contains("CAST(meter AS DECIMAL(20, 0)) AS meter"),
+            "{command}: {said}"
+        );
+    }
+    assert!(!project.path("data/tables").exists());
+}

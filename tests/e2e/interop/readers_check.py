@@ -5,6 +5,8 @@
     readers_check.py hive FOLDER         rows by the partition column of folders in the manner of Hive
     readers_check.py bigtable FILE       the exact schema of a file for Dataflow's template, and its cells
     readers_check.py delta FOLDER        rows of each version of a Delta table
+    readers_check.py delta_now FOLDER    rows of a Delta table
+    readers_check.py checkpoint FOLDER   writes a checkpoint of a Delta table and removes the entries before it
     readers_check.py several FOLDER      rows of a folder of several files, and whether they are in order one after the other
 
 Prints one JSON object a line.
@@ -91,8 +93,26 @@ def delta(path):
         say("deltalake", version=version, rows=dataset.num_rows, types=[str(field.type) for field in dataset.schema], columns=dataset.column_names)
 
 
+def delta_now(path):
+    import deltalake
+
+    say("deltalake", rows=deltalake.DeltaTable(path).to_pyarrow_table().num_rows)
+
+
+def checkpoint(path):
+    import deltalake
+
+    table = deltalake.DeltaTable(path)
+    table.create_checkpoint()
+    table.cleanup_metadata()
+    # Entries go when they are older than the retention of the log.
+    for entry in (path / "_delta_log").glob("*.json"):
+        entry.unlink()
+    say("deltalake", entries=sorted((entry.name for entry in (path / "_delta_log").iterdir()), reverse=True))
+
+
 if __name__ == "__main__":
-    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "delta_now": delta_now, "checkpoint": checkpoint, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
     sys.stdout.flush()
     # The threads of several engines in one process do not always end in peace.
     os._exit(0)

@@ -90,8 +90,11 @@ fn row_moved_to_another_day_republishes_both_days() {
 fn day_that_lost_its_rows_is_published_without_rows() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
+    // An emptied file alone takes nothing out.
     project.write(DAY, "meter,ts,kwh\n");
     project.run_job("smart-meters");
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200);
+    project.ok(&["run", "smart-meters", "--without", DAY]);
     assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200 - 480);
     assert_eq!(project.sql("select count(*) as n from exports.SENSOR_20180105")[0]["n"], 0);
     assert_eq!(project.sql("select count(*) as n from exports.SENSOR_DAY")[0]["n"], 7200 - 480);

@@ -277,3 +277,99 @@ fn derived_tables_and_exports_follow_renamed_inputs() {
         }
     }
 }
+
+/// What is left of a CSV that something truncated.
+const EMPTIED: [(&str, &str); 4] = [
+    ("nothing", ""),
+    ("a line end", "\n"),
+    ("its header", "d,ts,v\n"),
+    ("its header and blank lines", "d,ts,v\r\n\r\n\n"),
+];
+
+#[test]
+fn an_emptied_input_keeps_its_rows_until_it_is_left_out() {
+    for schema in ["freeze", "evolve", "reject"] {
+        let project = sums("\"in/*.csv\"", "day");
+        let job =
+            project.read("jobs/j/job.toml").replace("time = \"ts\"", &format!("time = \"ts\"\nschema = \"{schema}\""));
+        project.write("jobs/j/job.toml", job + "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select d, ts, v from T\" }\n");
+        put(&project, "in/a.csv", &[("x", 1, 1), ("x", 2, 2)]);
+        put(&project, "in/b.csv", &[("y", 2, 5)]);
+        project.ok(&["run", "j"]);
+        for (what, text) in EMPTIED {
+            project.write("in/a.csv", text);
+            let planned = project.ok(&["plan", "j"]);
+            assert!(planned.contains("in/a.csv") && planned.contains("empty"), "{schema}, {what}: {planned}");
+            let ran = project.succeeds(&["run", "j"]);
+            let said = ran.stdout + &ran.stderr;
+            assert!(!said.contains("withdrawn"), "{schema}, {what}: {said}");
+            assert_eq!(contents(&project), "x#01=1 x#02=2 y#02=5", "{schema}, {what}");
+            assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 3, "{schema}, {what}");
+        }
+        // Its window cannot be rebuilt without its rows.
+        put(&project, "in/b.csv", &[("y", 2, 6)]);
+        let refused = project.run(&["run", "j"]);
+        assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--without in/a.csv"), "{}", refused.stderr);
+        // Filled again, it is a changed input.
+        put(&project, "in/a.csv", &[("x", 1, 1), ("x", 2, 3)]);
+        project.ok(&["run", "j"]);
+        assert_eq!(contents(&project), "x#01=1 x#02=3 y#02=6", "{schema}");
+        project.write("in/a.csv", "");
+        project.ok(&["run", "j", "--without", "in/a.csv"]);
+        assert_eq!(contents(&project), "y#02=6", "{schema}");
+        project.ok(&["run", "j"]);
+        assert_up_to_date(&project);
+        put(&project, "in/a.csv", &[("x", 3, 4)]);
+        project.ok(&["run", "j"]);
+        assert_eq!(contents(&project), "x#03=4 y#02=6", "{schema}");
+    }
+}
+
+#[test]
+fn an_emptied_packed_input_is_no_copy_of_another_empty_one() {
+    let project = sums("\"in/*.csv.gz\"", "day");
+    let pack = |name: &str, text: &str| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+        project.write(name, gzip.finish().unwrap());
+    };
+    pack("in/a.csv.gz", "d,ts,v\nx,2020-01-01T00:00:00Z,1\n");
+    project.write("in/b.csv.gz", "");
+    pack("in/c.csv.gz", "");
+    project.ok(&["run", "j"]);
+    // Cut to 0 bytes, and to the packing of nothing: as those that never had rows.
+    for emptied in [b"".to_vec(), fs::read(project.path("in/c.csv.gz")).unwrap()] {
+        project.write("in/a.csv.gz", emptied);
+        let said = project.messages(&["run", "j"]);
+        assert!(!said.contains("same content"), "{said}");
+        assert_eq!(contents(&project), "x#01=1");
+        assert_up_to_date(&project);
+    }
+    pack("in/a.csv.gz", "d,ts,v\nx,2020-01-01T00:00:00Z,2\n");
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=2");
+}
+
+#[test]
+fn files_without_rows_are_no_copies_of_each_other() {
+    let project = sums("\"in/*.csv\"", "day");
+    put(&project, "in/a.csv", &[("x", 1, 1)]);
+    put(&project, "in/b.csv", &[]);
+    put(&project, "in/c.csv", &[]);
+    project.ok(&["run", "j"]);
+    put(&project, "in/d.csv", &[]);
+    let said = project.messages(&["run", "j"]);
+    assert!(!said.contains("same content"), "{said}");
+    assert_up_to_date(&project);
+    // A rotated file: its rows go on under another name, and the old name is empty.
+    fs::copy(project.path("in/a.csv"), project.path("in/a-1.csv")).unwrap();
+    put(&project, "in/a.csv", &[]);
+    project.ok(&["run", "j"]);
+    project.ok(&["run", "j"]);
+    assert_up_to_date(&project);
+    assert_eq!(contents(&project), "x#01=1");
+    put(&project, "in/a.csv", &[("x", 2, 2)]);
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=1 x#02=2");
+}

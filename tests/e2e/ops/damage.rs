@@ -98,3 +98,113 @@ fn changed_manifest_is_an_error() {
     let said = project.fails(1, &["read", "SENSOR", "--limit", "1"]);
     assert!(said.contains("00000000000000000001.json") && said.contains("checksum"), "{said}");
 }
+
+const DAYS: &str = readings_job!(
+    "in/*.csv",
+    "",
+    "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\n\
+     query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
+);
+
+/// Two days of one reading each, published.
+fn two_days() -> Project {
+    let project = Project::new("j", DAYS);
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n2,2020-01-02T10:00:00Z,2.5\n");
+    project.run_job("j");
+    project
+}
+
+/// Copies the root as `cp -a` does: same times, other inodes.
+fn copied(project: &Project) {
+    let _ = fs::remove_dir_all(project.path("copy"));
+    let done =
+        std::process::Command::new("cp").arg("-a").args(["data", "copy"].map(|root| project.path(root))).status();
+    assert!(done.unwrap().success());
+}
+
+#[test]
+fn a_copied_root_trusts_no_other_bytes() {
+    let project = two_days();
+    let count: &[&str] =
+        &["sql", "--root", "copy", "--output", "csv", "-c", "select count(*), sum(kwh) from exports.E"];
+    copied(&project);
+    assert!(project.ok(count).contains("2,4.0"));
+    let (first, second) = ("copy/exports/E_20200101/part-0.parquet", "copy/exports/E_20200102/part-0.parquet");
+    let published = fs::read(project.path(first)).unwrap();
+    let mut flipped = published.clone();
+    flipped[published.len() / 3] ^= 1;
+    let damages = [
+        ("emptied", Vec::new()),
+        ("of another day", fs::read(project.path(second)).unwrap()),
+        ("a flipped bit", flipped),
+        ("truncated", published[..published.len() - 1].to_vec()),
+    ];
+    for (what, bytes) in damages {
+        // In place, and by a new file.
+        for replaces in [false, true] {
+            copied(&project);
+            if replaces {
+                fs::remove_file(project.path(first)).unwrap();
+            }
+            project.write(first, &bytes);
+            let said = project.fails(1, count);
+            assert!(said.contains("E_20200101/part-0.parquet"), "{what}: {said}");
+            assert_eq!(project.run(&["verify", "--exports", "--root", "copy"]).code, Some(1), "{what}");
+            // The job publishes it again.
+            project.ok(&["run", "j", "--root", "copy"]);
+            assert!(project.ok(count).contains("2,4.0"), "{what}");
+        }
+    }
+}
+
+#[test]
+fn lost_newest_manifests_are_found_by_what_else_names_them() {
+    let project = two_days();
+    project.ok(&["delete", "T", "--row", "001#20200101", "--yes"]);
+    project.ok(&["run", "j"]);
+    let query: &[&str] = &["sql", "-c", "select count(*) as n from T"];
+    assert_eq!(project.json(&["sql", "-c", "select count(*) as n from T"])[0]["n"], 1);
+    let manifests: Vec<String> = project.files("data/tables/T/manifest").into_keys().collect();
+    fs::remove_file(project.path(manifests.last().unwrap())).unwrap();
+    for args in [query, &["run", "j"], &["plan", "j"], &["verify"], &["verify", "T"], &["doctor"]] {
+        let ran = project.run(args);
+        let said = ran.stdout + &ran.stderr;
+        assert_eq!(ran.code, Some(1), "{args:?}: {said}");
+        assert!(said.contains("exports/E.json") || said.contains("runs/"), "{args:?}: {said}");
+        assert!(said.contains("names version"), "{args:?}: {said}");
+    }
+    // An older version can still be asked for.
+    assert_eq!(project.json(&["sql", "-c", "select count(*) as n from \"T@1\""])[0]["n"], 2);
+    project.ok(&["doctor", "--fix"]);
+    project.ok(&["doctor"]);
+    project.ok(&["verify"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.json(query)[0]["n"], 2, "deletes have to be repeated");
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2);
+    // A table of the same name that was made later is another one.
+    fs::remove_dir_all(project.path("data/tables/T")).unwrap();
+    project.ok(&["run", "j", "--rebuild"]);
+    assert_eq!(project.json(query)[0]["n"], 2);
+    project.ok(&["doctor"]);
+}
+
+#[test]
+fn a_part_newer_than_its_list_is_named_so() {
+    let project = two_days();
+    let list = project.path("data/exports/E.json");
+    let (text, time) = (fs::read(&list).unwrap(), fs::metadata(&list).unwrap().modified().unwrap());
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,7\n2,2020-01-02T10:00:00Z,2.5\n");
+    project.run_job("j");
+    // The run that published it could not write the list, as on a full disk.
+    fs::write(&list, text).unwrap();
+    fs::File::options().write(true).open(&list).unwrap().set_modified(time).unwrap();
+    for args in [&["sql", "-c", "select * from exports.E"][..], &["verify", "--exports"]] {
+        let ran = project.run(args);
+        let said = ran.stdout + &ran.stderr;
+        assert_eq!(ran.code, Some(1), "{args:?}: {said}");
+        assert!(said.contains("newer than its list") && said.contains("E_20200101/part-0.parquet"), "{args:?}: {said}");
+    }
+    project.run_job("j");
+    assert_eq!(project.sql("select sum(kwh) as n from exports.E")[0]["n"], 9.5);
+    project.ok(&["verify", "--exports"]);
+}

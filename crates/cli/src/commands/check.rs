@@ -11,7 +11,7 @@ use tidetable_runner::job::{NameConflict, name_conflict};
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
-use tidetable_runner::run::{DataChecks, check_data, check_keys, check_queries, probe_params, tables_read};
+use tidetable_runner::run::{DataChecks, check_columns, check_data, check_queries, probe_params, tables_read};
 use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
@@ -190,7 +190,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             None => CliError::Export { export: export.name.clone(), source: Box::new(source) },
         })?;
         tables_read(export, checked.reads)?;
-        check_keys(export, &checked.columns)?;
+        check_columns(export, &checked.schema)?;
     }
     for check in &job.checks {
         let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };

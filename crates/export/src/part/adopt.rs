@@ -75,6 +75,27 @@ pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) 
     Ok(found.map(listed))
 }
 
+/// The part as a run left it that was interrupted after it had appended rows to the file of `part` and before it listed them.
+/// `None` if the metadata of the file does not say so; only Parquet has it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn appended_unlisted(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
+    let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
+    let found = match FilesOnDisk::of(store, &part.folder, format) {
+        // Damaged.
+        Err(ExportError::Read { .. }) => return Ok(None),
+        found => found?,
+    };
+    let is_appended = |found: &FilesOnDisk| {
+        found.says_it_is(export, label)
+            && found.is_whole(format)
+            && found.files.iter().all(|file| file.says(MADE).is_some())
+    };
+    let found = found.filter(is_appended).map(|found| found.adopted(&part.folder).part);
+    Ok(found.map(|found| Part { rows: found.rows, ..part.clone() }.with_files(&found.files())))
+}
+
 /// The files of a part.
 struct FilesOnDisk {
     files: Vec<FileOnDisk>,

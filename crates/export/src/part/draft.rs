@@ -149,13 +149,10 @@ impl ParkedDraft {
 
 /// The part with the current stamps of its files.
 fn stamped(store: &Store, part: Part) -> Result<Part> {
-    // Objects have no stamps.
-    if store.blobs().bucket().is_some() {
-        return Ok(part);
-    }
     let mut files = part.files_at();
-    for (path, file) in &mut files {
-        file.stamp = store.blobs().stat(path)?.and_then(|found| found.stamp);
+    let found = store.blobs().stat_all(&part.paths())?;
+    for ((_, file), found) in files.iter_mut().zip(found) {
+        file.stamp = found.and_then(|found| found.stamp);
     }
     let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
     Ok(part.with_files(&files))

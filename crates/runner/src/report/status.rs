@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
+use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
@@ -189,7 +190,16 @@ pub fn statuses(
     }
     for list in blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
         match Published::load(blobs, list) {
-            Ok(list) => jobs.entry(list.job.clone()).or_default().lists.push(list),
+            Ok(list) => {
+                // While the job runs, its list is ahead of the log.
+                if holder(blobs, &list.job)?.is_none() {
+                    let findings = log_findings(blobs, &list)?;
+                    found.problems.extend(
+                        findings.into_iter().map(|LogFinding { path, damage, .. }| format!("{path}: {damage}")),
+                    );
+                }
+                jobs.entry(list.job.clone()).or_default().lists.push(list);
+            }
             Err(error) => found.problems.push(error.to_string()),
         }
     }

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_of};
-use tidetable_record::{Failures, InputState};
+use tidetable_record::{Failures, InputState, KnownVersions};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::Version;
 use tidetable_store::load::{Grown, InputPlan};
@@ -21,8 +21,8 @@ use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
-use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, owed_record, taken_out};
+use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
+use crate::run::stages::load::{Planned, PlannedSource, absence, owed_record, taken_out};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
@@ -74,7 +74,7 @@ impl Run<'_> {
         let inputs = inputs(&held, &stuck, plan, self.options);
         let mut days = Days::default();
         let touching = |input: &&PlannedInput| {
-            !matches!(input.state, InputState::Gone | InputState::Renamed | InputState::SameContent)
+            !matches!(input.state, InputState::Gone | InputState::Empty | InputState::Renamed | InputState::SameContent)
         };
         inputs.iter().filter(touching).for_each(|input| days.add(&input.days));
         if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
@@ -187,12 +187,15 @@ impl Run<'_> {
         let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
         let mut unchanged = 0;
         let mut there = Vec::new();
+        let published = stage.published(export)?;
+        let mut named = KnownVersions::default();
+        named.add_list(&published);
         for table in reads {
-            if self.store.table(table).latest()?.is_some() {
+            if let Some(newest) = self.store.table(table).latest()? {
+                named.check(self.store, table, &newest)?;
                 there.push(table.clone());
             }
         }
-        let published = stage.published(export)?;
         let lost = published.parts.values().flat_map(|part| part.sources.keys());
         let lost = lost.clone().find(|table| reads.contains(table) && !there.contains(table));
         if let Some(table) = lost.filter(|_| !self.options.rebuild) {
@@ -252,7 +255,7 @@ impl Run<'_> {
         let reads = tables_read(export, read_by(&tables, &export.sql).map_err(&mut wrong)?)?;
         // Reports a mistake in the query before anything is loaded.
         let checked = self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
-        check_keys(export, &checked.columns)?;
+        check_columns(export, &checked.schema)?;
         Ok(reads)
     }
 }
@@ -330,6 +333,6 @@ fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &Ru
     inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
     let taken_out = taken_out(plan, options).into_iter();
     inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
-    inputs.extend(plan.vanished.iter().map(|old| input(&old.path, InputState::Gone, 0, held(&old.days))));
+    inputs.extend(plan.vanished.iter().map(|old| input(&old.path, absence(plan, old), 0, held(&old.days))));
     inputs
 }

@@ -64,7 +64,7 @@ pub enum RunError {
     },
     /// A rebuild that would lose the rows of missing inputs.
     #[error(
-        "rebuilding table {table} would lose the rows of missing inputs: {}; put them back, or remove their rows for good \
+        "rebuilding table {table} would lose the rows of inputs that are missing or empty now: {}; put them back, or remove their rows for good \
          with{}",
         gone.join(", "),
         gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
@@ -120,6 +120,19 @@ pub enum RunError {
         key: String,
         /// The columns of the query.
         columns: String,
+    },
+    /// A column that a Delta log cannot describe.
+    #[error(
+        "{export} has delta = true, and a Delta table has no columns of type {kind}: cast {column} in its query{}",
+        delta_cast(.column, .kind)
+    )]
+    DeltaType {
+        /// The export.
+        export: String,
+        /// The column.
+        column: String,
+        /// Its type, an Arrow data type.
+        kind: String,
     },
     /// A root that is no storage.
     #[error("the store's root: {source}")]
@@ -392,10 +405,23 @@ impl RunError {
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }
-            | Self::UnknownKey { .. } => 2,
+            | Self::UnknownKey { .. }
+            | Self::DeltaType { .. } => 2,
             _ => 1,
         }
     }
+}
+
+/// The cast of a column to the type of Delta that holds all its values, if there is one.
+fn delta_cast(column: &str, kind: &str) -> String {
+    let wider = match kind {
+        "UInt8" => "SMALLINT",
+        "UInt16" => "INT",
+        "UInt32" => "BIGINT",
+        "UInt64" => "DECIMAL(20, 0)",
+        _ => return String::new(),
+    };
+    format!(", such as CAST({column} AS {wider}) AS {column}")
 }
 
 impl From<CarryError> for RunError {

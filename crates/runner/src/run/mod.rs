@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tidetable_layout::time::HOUR;
-use tidetable_record::{FORMAT, Failures, Outcome, RunRecord, Runs, Seen};
+use tidetable_record::{FORMAT, Failures, KnownVersions, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::load::RejectedRow;
 use tidetable_store::{Blobs, Ids, Store};
@@ -41,7 +41,7 @@ pub(crate) use lock::take_all;
 pub use lock::{IfLocked, NamedLock, lock_named, machine};
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
-pub use publish::{check_keys, tables_read};
+pub use publish::{check_columns, tables_read};
 pub use push_failure::PushFailure;
 pub use pusher::Pusher;
 pub use secrets::source_storage;
@@ -65,6 +65,9 @@ use stages::retry::Retry;
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;
+
+/// Records of runs that are asked for the versions that they name, the newest first.
+const RECORDS: usize = 16;
 
 /// Age of the runs that are asked first, milliseconds.
 const RECENT: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -128,6 +131,7 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
+    run.check_versions()?;
     let sources = run.stage(&|_| {}).plan()?;
     run.plan(&sources).map(|(plan, _)| plan)
 }
@@ -397,6 +401,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
+        self.check_versions()?;
         let (plan, compared, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
@@ -412,6 +417,23 @@ impl Run<'_> {
         // Without room now, a later run does it.
         let _ = self.store.keep_reserve();
         Ok(rejected)
+    }
+
+    /// Refuses tables of the job whose newest manifests were lost: loading upon what is left would hide it. In a bucket, each
+    /// export is asked when its list is read.
+    fn check_versions(&self) -> Result<(), RunError> {
+        let blobs = self.store.blobs().as_ref();
+        if blobs.bucket().is_some() {
+            return Ok(());
+        }
+        let tables: Vec<String> = self.job.tables.iter().map(|table| table.spec.name.clone()).collect();
+        let known = KnownVersions::of(blobs, &tables, RECORDS)?;
+        for table in &tables {
+            if let Some(newest) = self.store.table(table).latest()? {
+                known.check(self.store, table, &newest)?;
+            }
+        }
+        Ok(())
     }
 
     /// Does `work`, a unit of `stage` called `name`, and retries it after transient errors as the job file

@@ -9,9 +9,9 @@ use memchr::{memchr, memrchr};
 use crate::spec::CsvOptions;
 use crate::value::field::find;
 
-/// A quoted field that is not closed within so many bytes of its record counts as never closed: otherwise one stray quote
-/// would buffer the rest of the file. A cell has at most 100 MiB, twice that with doubled quotes.
-const LONGEST_QUOTED: usize = 256 << 20;
+/// A quoted field that reaches past its line and is not closed within so many bytes of its record counts as never closed:
+/// otherwise one stray quote would buffer the rest of the file. A field that is closed on its own line may be longer.
+const LONGEST_QUOTED: usize = 16 << 20;
 
 /// The special bytes of a file.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,25 @@ impl Dialect {
         self.comment.is_some() && record.first().copied() == self.comment
     }
 
+    /// Whether whole records have one that is neither blank nor a comment.
+    pub fn holds_rows(&self, bytes: &[u8]) -> bool {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.scan(bytes, at, true) {
+                Scan::Record(end) => {
+                    let record = body(bytes.get(at..end).unwrap_or_default());
+                    if !record.is_empty() && !self.is_comment(record) {
+                        return true;
+                    }
+                    at = end;
+                }
+                Scan::Open { .. } => return true,
+                Scan::More => return false,
+            }
+        }
+        false
+    }
+
     /// Scans for the end of the record at `start`. With `whole`, `bytes` is the end of the input.
     pub fn scan(&self, bytes: &[u8], start: usize, whole: bool) -> Scan {
         let more = || if whole { Scan::Record(bytes.len()) } else { Scan::More };
@@ -96,17 +115,20 @@ impl Dialect {
         }
     }
 
-    /// The offset after the closing quote of the one at `opened`.
+    /// The offset after the closing quote of the one at `opened`: within [`Self::longest_quoted`] bytes of the record, or on
+    /// the line of the quote.
     fn close(&self, bytes: &[u8], start: usize, opened: usize, quote: u8) -> Option<usize> {
         let limit = bytes.len().min(start.saturating_add(self.longest_quoted));
-        let mut at = opened + 1;
-        loop {
-            at += find(bytes.get(at..limit)?, quote, quote)? + 1;
-            if bytes.get(at) != Some(&quote) {
-                return Some(at);
-            }
-            at += 1;
+        if let Some(after) = closing_quote(bytes, opened + 1, limit, quote) {
+            return Some(after);
         }
+
+        let line = bytes.get(opened..)?;
+        let line_end = memchr(b'\n', line).map_or(bytes.len(), |end| opened + end);
+        if line_end <= limit {
+            return None;
+        }
+        closing_quote(bytes, opened + 1, line_end, quote)
     }
 
     /// The start of the first record behind the first `size` of `bytes`, if those are whole records; the last of them may
@@ -128,21 +150,47 @@ impl Dialect {
         Some(at)
     }
 
-    /// The end of the last complete record of `bytes`, which start with a record; 0 if there is none.
-    pub fn last_end(&self, bytes: &[u8]) -> usize {
-        let last_line = |bytes: &[u8]| memrchr(b'\n', bytes).map_or(0, |at| at + 1);
-        let Some(quote) = self.quote else { return last_line(bytes) };
+    /// Where to cut `bytes`, which start with a record, so that the first part has whole records and about `wanted` bytes:
+    /// the end of the last record within `wanted` bytes, or of the first if that is longer; 0 if it does not end in `bytes`.
+    /// With `whole`, `bytes` is the end of the input.
+    ///
+    /// A quote that is open for [`Self::longest_quoted`] bytes can be decided only by a buffer of that size. The buffer is then cut
+    /// into parts as small as all others.
+    pub fn cut(&self, bytes: &[u8], wanted: usize, whole: bool) -> usize {
+        if whole && bytes.len() <= wanted {
+            return bytes.len();
+        }
+        let wanted = wanted.min(bytes.len());
         let mut end = 0;
         loop {
-            let rest = bytes.get(end..).unwrap_or_default();
-            // Records before the line of the next quote need no scan.
-            let Some(next) = memchr(quote, rest) else { return end + last_line(rest) };
-            end += last_line(rest.get(..next).unwrap_or_default());
-            match self.scan(bytes, end, false) {
-                Scan::Record(after) | Scan::Open { resume: after, .. } => end = after,
-                Scan::More => return end,
+            // Lines before the line of the next quote are records.
+            let rest = bytes.get(end..wanted).unwrap_or_default();
+            let quote = self.quote.and_then(|quote| memchr(quote, rest));
+            let plain = rest.get(..quote.unwrap_or(rest.len())).unwrap_or_default();
+            end += memrchr(b'\n', plain).map_or(0, |at| at + 1);
+            if quote.is_none() && end > 0 {
+                return end;
+            }
+
+            match self.scan(bytes, end, whole) {
+                Scan::Record(after) | Scan::Open { resume: after, .. } if end == 0 || after <= wanted => end = after,
+                Scan::Record(_) | Scan::Open { .. } | Scan::More => return end,
+            }
+            if end >= wanted {
+                return end;
             }
         }
+    }
+}
+
+/// The offset after the first quote of `bytes` in `at..limit` that is not one of two.
+fn closing_quote(bytes: &[u8], mut at: usize, limit: usize, quote: u8) -> Option<usize> {
+    loop {
+        at += find(bytes.get(at..limit)?, quote, quote)? + 1;
+        if bytes.get(at) != Some(&quote) {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 

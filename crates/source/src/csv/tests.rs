@@ -187,26 +187,30 @@ fn csv_core_pairs(mut input: &[u8]) -> Vec<(String, String)> {
 /// Cuts wherever the dialect says so, for every size of buffer.
 #[test]
 fn cuts_do_not_change_records() {
-    let texts: [&[u8]; 4] = [
+    let texts: [&[u8]; 5] = [
         b"1,\"a\nb\"\r\n2,\"x\"\"\n\"\"y\"z\n\n#\"\n3,c",
         b"1,a\n2,\"open\n3,b\n4,\"\"\n5,c\n",
         b"1,\"a\n\n\n\n\nlonger than the limit of a quoted field\"\n2,\"b\"\n",
         b"\"\"\"\"\n\"\"\"\n\"\n\"a\"\"\",b\n",
+        b"1,\"longer than the limit, on one line\"\n2,b\n3,\"longer than the limit, and open\n4,c\n5,\"d\"\n",
     ];
     for text in texts {
         let mut plan = text_plan(2);
         plan.dialect.comment = Some(b'#');
         plan.dialect.longest_quoted = 12;
         let whole = parse(&plan, block(text)).unwrap();
-        for size in 1..text.len() {
+        let sizes = (1..text.len()).flat_map(|size| [1, 3, size].map(|wanted| (size, wanted)));
+        for (size, wanted) in sizes {
             let (mut at, mut rows, mut rejected, mut line) = (0, 0, Vec::new(), 1);
             while at < text.len() {
                 let mut size = size;
                 let end = loop {
                     match text.get(at..at + size) {
-                        Some(buffer) if plan.dialect.last_end(buffer) > 0 => break at + plan.dialect.last_end(buffer),
-                        Some(_) => size += 1,
-                        None => break text.len(),
+                        Some(buffer) => match plan.dialect.cut(buffer, wanted, false) {
+                            0 => size += 1,
+                            end => break at + end,
+                        },
+                        None => break at + plan.dialect.cut(&text[at..], wanted, true),
                     }
                 };
                 let piece = parse(&plan, Block { first_line: line, ..block(&text[at..end]) }).unwrap();
@@ -215,7 +219,7 @@ fn cuts_do_not_change_records() {
                 line += text[at..end].iter().filter(|byte| **byte == b'\n').count() as u64;
                 at = end;
             }
-            assert_eq!((rows, &rejected), (whole.starts.len(), &whole.rejected), "{size}");
+            assert_eq!((rows, &rejected), (whole.starts.len(), &whole.rejected), "{size} {wanted}");
         }
     }
 }

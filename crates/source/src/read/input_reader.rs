@@ -175,17 +175,15 @@ impl InputReader {
     fn next_text(&mut self) -> Result<Option<Chunk>, SourceError> {
         let Feed::Csv { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
         let chunk_bytes = *chunk_bytes;
-        let mut buffer = Vec::with_capacity(carry.len() + chunk_bytes + 64);
-        buffer.append(carry);
+        let mut buffer = std::mem::take(carry);
+        buffer.reserve((chunk_bytes + 64).saturating_sub(buffer.len()));
         let end = loop {
             if !*exhausted && buffer.len() < chunk_bytes {
                 let missing = chunk_bytes - buffer.len();
                 *exhausted = bytes.append(&mut buffer, missing)? < missing;
             }
-            if *exhausted {
-                break buffer.len();
-            }
-            match dialect.last_end(&buffer) {
+            match dialect.cut(&buffer, chunk_bytes, *exhausted) {
+                0 if *exhausted => break buffer.len(),
                 0 if buffer.len() >= LONGEST_RECORD => {
                     let (path, line) = (self.path.clone(), self.next_line);
                     return Err(SourceError::RecordTooLong { path, line, bytes: buffer.len() });
@@ -199,8 +197,17 @@ impl InputReader {
         }
         let inside = |cut: &&u64| (self.offset + 1..self.offset + end as u64).contains(*cut);
         let end = self.cuts.iter().find(inside).map_or(end, |cut| (cut - self.offset) as usize);
-        carry.extend_from_slice(buffer.get(end..).unwrap_or_default());
-        buffer.truncate(end);
+
+        // The larger part stays where it is: a chunk must not keep the memory of a buffer that was read for a long quote.
+        if buffer.len() - end > end {
+            let chunk = buffer.get(..end).unwrap_or_default().to_vec();
+            buffer.drain(..end);
+            *carry = std::mem::replace(&mut buffer, chunk);
+        } else {
+            carry.extend_from_slice(buffer.get(end..).unwrap_or_default());
+            buffer.truncate(end);
+        }
+
         let lines = memchr_iter(b'\n', &buffer).count();
         let offset = self.offset;
         self.offset += buffer.len() as u64;
@@ -276,4 +283,63 @@ fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
     split(dialect, record, &mut spans, &mut scratch);
     Some(spans.iter().map(|span| String::from_utf8_lossy(span.of(record, &scratch)).into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_layout::FieldType;
+
+    use super::*;
+    use crate::spec::ColumnSpec;
+    use crate::storage::Storage;
+
+    const CHUNK: usize = 1 << 20;
+    const MIB: usize = 1 << 20;
+
+    /// One stray quote must cost neither the memory of the rest of the file nor more than its own line.
+    #[test]
+    fn an_open_quote_holds_a_bounded_part_of_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let line = format!("{},2\n", "x".repeat(4096));
+        let lines = 44 * MIB / line.len();
+        let mut text = format!("a,b\ny,1\n\"open,2\n{}", line.repeat(lines));
+        // Closed far behind the bound: as good as never.
+        text.push_str("z\",3\nlast,4\n");
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+        std::fs::write(root.path().join("a.csv"), &text).unwrap();
+        std::fs::write(root.path().join("b.csv.gz"), packed.finish().unwrap()).unwrap();
+
+        let storage = Storage::new(root.path().to_owned(), None).with_chunk_bytes(CHUNK);
+        for file in ["a.csv", "b.csv.gz"] {
+            let spec = SourceSpec {
+                files: vec![file.to_owned()],
+                columns: vec![ColumnSpec::new("a", FieldType::Text), ColumnSpec::new("b", FieldType::UInt64)],
+                time: "a".to_owned(),
+                ..SourceSpec::default()
+            };
+            let mut reader = storage.open(&spec, &storage.discover(&spec).unwrap()[0]).unwrap();
+            let parser = reader.parser();
+            let (mut rows, mut rejected) = (0, Vec::new());
+            while let Some(chunk) = reader.next() {
+                let Feed::Csv { carry, .. } = &reader.from else { panic!("not text") };
+                let chunk = chunk.unwrap();
+                let Body::Csv { bytes, .. } = &chunk.body else { panic!("not text") };
+                assert!(
+                    carry.capacity() <= 40 * MIB && bytes.len() <= 2 * CHUNK,
+                    "{} {}",
+                    carry.capacity(),
+                    bytes.len()
+                );
+                let parsed = parser.parse(chunk).unwrap();
+                rows += parsed.batch.num_rows();
+                rejected.extend(parsed.rejected.iter().map(ToString::to_string));
+            }
+            assert_eq!(rows, lines + 3, "{file}");
+            assert_eq!(
+                rejected,
+                ["line 3: the quote opened on line 3 is never closed; reading goes on with the line after it"]
+            );
+        }
+    }
 }

@@ -110,6 +110,15 @@ impl Parser {
         Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times })
     }
 
+    /// Whether a chunk has any row, accepted or not.
+    pub(crate) fn holds_rows(&self, chunk: &Chunk) -> bool {
+        match (&self.plan, &chunk.body) {
+            (Plan::Csv(plan), Body::Csv { bytes, .. }) => plan.dialect.holds_rows(bytes),
+            (_, Body::Parquet { rows, .. }) => *rows > 0,
+            _ => false,
+        }
+    }
+
     fn batch(&self, columns: Vec<ArrayRef>, rows: u64) -> Result<RecordBatch, ArrowError> {
         // Without columns the row count must be explicit.
         let rows = columns.is_empty().then_some(rows as usize);

@@ -201,6 +201,21 @@ impl Storage {
         }
     }
 
+    /// Whether a file has any row, accepted or not: reads up to the first.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and those of reading.
+    pub fn holds_rows(&self, spec: &SourceSpec, input: &InputFile) -> Result<bool, SourceError> {
+        let mut reader = self.open(spec, input)?;
+        let parser = reader.parser();
+        while let Some(chunk) = reader.next().transpose()? {
+            if parser.holds_rows(&chunk) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// How a file has grown since its content was the longest possible of `held`, sizes in bytes and hashes, reading it once
     /// at most. `None` if it has not, if it is no plain text, or if its old content does not end where a record does: then
     /// the records of before are not those of now.

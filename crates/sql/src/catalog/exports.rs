@@ -20,7 +20,7 @@ use tidetable_store::storage::Bucket;
 use tidetable_store::{Store, StoreError};
 use url::Url;
 
-use crate::catalog::published::{PublishedTable, gone};
+use crate::catalog::published::{ComparedFiles, PublishedTable, gone};
 use crate::error::{SqlError, external};
 
 const FOLDER: &str = "exports";
@@ -31,11 +31,12 @@ const ENDING: &str = ".json";
 pub(crate) struct ExportLists {
     store: Store,
     lists: OnceLock<Vec<(String, Option<Published>)>>,
+    compared: Arc<ComparedFiles>,
 }
 
 impl ExportLists {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store, lists: OnceLock::new() }
+        Self { store, lists: OnceLock::new(), compared: Arc::default() }
     }
 
     /// Each export with its list; `None` if the list cannot be read.
@@ -116,7 +117,8 @@ impl ExportsSchema {
         let files = Arc::new(ListingTable::try_new(config)?);
         let parts = parts.iter().flat_map(|part| part.files_at()).collect();
         let list = list.name.clone();
-        Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), list, parts })))
+        let (store, compared) = (self.listed.store.clone(), Arc::clone(&self.listed.compared));
+        Ok(Some(Arc::new(PublishedTable { files, store, list, parts, compared })))
     }
 
     /// The list as it is now, if files of `parts` are gone: the parts were published again since the list was read.

@@ -1,7 +1,9 @@
 //! Table provider of published files that fails unless every file is present and unchanged. DataFusion 55.2 treats a
 //! missing file as empty (row "Missing files" of `docs/datafusion-workarounds.md`), and reads changed bytes as values.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -11,10 +13,34 @@ use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
+use tidetable_record::holder;
 use tidetable_store::published::{FileState, Part, PartFile, Published};
-use tidetable_store::{Store, StoreError};
+use tidetable_store::storage::{Stamp, Stat};
+use tidetable_store::{Blobs, Store, StoreError};
 
 use crate::error::{SqlError, external};
+
+/// How long a query waits for the run that has just replaced a file to list it.
+const LISTING: Duration = Duration::from_secs(5);
+/// Interval of looking at the list meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Files whose bytes were compared with their list: path, checksum, and the stamp at that time.
+#[derive(Debug, Default)]
+pub(crate) struct ComparedFiles(Mutex<HashSet<(String, String, Stamp)>>);
+
+impl ComparedFiles {
+    fn has(&self, path: &str, file: &PartFile, found: Option<Stat>) -> bool {
+        let Some(stamp) = found.and_then(|found| found.stamp) else { return false };
+        let compared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        compared.contains(&(path.to_owned(), file.checksum.clone(), stamp))
+    }
+
+    fn add(&self, path: &str, file: &PartFile, stamp: Stamp) {
+        let mut compared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        compared.insert((path.to_owned(), file.checksum.clone(), stamp));
+    }
+}
 
 /// Published files as a table.
 #[derive(Debug)]
@@ -25,6 +51,8 @@ pub(crate) struct PublishedTable {
     pub(crate) list: String,
     /// Its files by path.
     pub(crate) parts: Vec<(String, PartFile)>,
+    /// Those of the session that need not be read again to know that they are as published.
+    pub(crate) compared: Arc<ComparedFiles>,
 }
 
 #[async_trait]
@@ -60,27 +88,66 @@ impl TableProvider for PublishedTable {
 }
 
 impl PublishedTable {
-    /// Fails if a file is missing, or was modified after publication.
+    /// Fails if a file is missing, or does not hold the bytes that its list names.
+    ///
+    /// A file with another stamp than its list (of a copied or restored root, touched, replaced) is read and compared once a session.
     fn check(&self) -> std::result::Result<(), SqlError> {
         let blobs = self.store.blobs().as_ref();
         let paths: Vec<String> = self.parts.iter().map(|(path, _)| path.clone()).collect();
         for ((path, file), found) in self.parts.iter().zip(blobs.stat_all(&paths)?) {
+            if self.compared.has(path, file, found) {
+                continue;
+            }
             match file.state_by(blobs, path, found)? {
-                FileState::AsPublished | FileState::SameBytes(_) | FileState::Another => {}
+                FileState::AsPublished => {}
+                FileState::SameBytes(stamp) => {
+                    if let Some(stamp) = stamp {
+                        self.compared.add(path, file, stamp);
+                    }
+                }
                 FileState::Missing => return Err(SqlError::PublishedGone { path: path.clone() }),
-                // The part may have been published again since the list was read.
-                FileState::Changed if self.is_listed_otherwise(path, file)? => {}
-                FileState::Changed => return Err(SqlError::PublishedDamaged { path: path.clone() }),
+                state @ (FileState::Changed | FileState::Another) => {
+                    if self.becomes_listed(path)? {
+                        continue;
+                    }
+                    let list = Published::load(blobs, &self.list)?;
+                    let path = path.clone();
+                    return Err(match state == FileState::Another && list.is_older_than(blobs, &path)? {
+                        true => SqlError::PublishedNewer { path, list: list.name },
+                        false => SqlError::PublishedDamaged { path },
+                    });
+                }
             }
         }
         Ok(())
     }
 
-    fn is_listed_otherwise(&self, path: &str, file: &PartFile) -> std::result::Result<bool, StoreError> {
-        let list = Published::load(self.store.blobs().as_ref(), &self.list)?;
-        let now = list.parts.values().flat_map(Part::files_at).find(|(other, _)| other == path);
-        Ok(now.is_some_and(|(_, now)| now != *file))
+    /// Whether the list now names the bytes at `path`: its part was published again since the list was read. A run replaces a
+    /// file before it lists it, so while the job runs its list is awaited.
+    fn becomes_listed(&self, path: &str) -> std::result::Result<bool, StoreError> {
+        let blobs = self.store.blobs().as_ref();
+        let started = Instant::now();
+        let mut list = Published::load(blobs, &self.list)?;
+        loop {
+            // Asked before the list is read: a run that has ended by then has listed its parts.
+            let runs = holder(blobs, &list.job)?.is_some();
+            list = Published::load(blobs, &self.list)?;
+            if is_as_listed(blobs, &list, path)? {
+                return Ok(true);
+            }
+            if !runs || started.elapsed() >= LISTING {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
     }
+}
+
+/// Whether a list names the bytes that are at `path`.
+fn is_as_listed(blobs: &dyn Blobs, list: &Published, path: &str) -> std::result::Result<bool, StoreError> {
+    let file = list.parts.values().flat_map(Part::files_at).find(|(listed, _)| listed == path);
+    let state = file.map(|(_, file)| file.state(blobs, path)).transpose()?;
+    Ok(matches!(state, Some(FileState::AsPublished | FileState::SameBytes(_))))
 }
 
 /// The first of `paths` that does not exist.

@@ -71,8 +71,8 @@ pub struct QueryShape {
 /// Output columns and inputs of a planned query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedQuery {
-    /// Column names in order.
-    pub columns: Vec<String>,
+    /// Its columns in order.
+    pub schema: SchemaRef,
     /// What it reads, as schema and name, ascending.
     pub reads: Vec<(String, String)>,
 }
@@ -108,9 +108,9 @@ pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, Scal
         return Err(SqlError::UnsteadyExport { function });
     }
     let frame = frame.with_param_values(params.to_vec())?;
-    let columns = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let schema = Arc::new(frame.schema().as_arrow().clone());
     frame.create_physical_plan().await?;
-    Ok(CheckedQuery { columns, reads: table_references(&context, query, &names(tables))? })
+    Ok(CheckedQuery { schema, reads: table_references(&context, query, &names(tables))? })
 }
 
 /// What `query` reads, as schema and name, ascending, without checking that tables and columns exist.

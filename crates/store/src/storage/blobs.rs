@@ -252,13 +252,13 @@ pub struct Stat {
 }
 
 /// File stamp: changes when a file is written or replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Inode number: changes when the file is replaced.
+    /// Inode number: changes when the file is replaced. In a bucket a hash of the entity tag.
     pub inode: u64,
     /// Time of the last write (mtime), nanoseconds since the epoch.
     pub modified: i64,
-    /// Time of the last change of content or metadata (ctime), nanoseconds since the epoch.
+    /// Time of the last change of content or metadata (ctime), nanoseconds since the epoch; 0 in a bucket.
     pub changed: i64,
 }
 

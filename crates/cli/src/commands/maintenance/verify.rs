@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::window_name;
-use tidetable_runner::record::{Runs, rejected_rows};
+use tidetable_runner::RunError;
+use tidetable_runner::record::{KnownVersions, Runs, holder, rejected_rows};
 use tidetable_store::maintenance::{TableReport, VerifyOptions};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
@@ -24,9 +26,14 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let mut damaged = 0;
     let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
+    let named = KnownVersions::of(store.blobs().as_ref(), &tables, usize::MAX)?;
     for name in tables {
         let table = store.table(&name);
-        let report = table.verify(options)?;
+        let mut report = table.verify(options)?;
+        // A table that cannot be read is in the report already.
+        if let Ok(Some(newest)) = table.latest() {
+            report.manifests.extend(named.check(&store, &name, &newest).err());
+        }
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
         match global.output {
             Output::Table => tell(&report, &mut out)?,
@@ -104,6 +111,11 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
             for (path, listed) in part.files_at() {
                 let damage = match listed.verify(blobs, &path) {
                     Ok(FileState::Missing) => "it is not there".to_owned(),
+                    Ok(FileState::Another) if list.is_older_than(blobs, &path)? => format!(
+                        "it is newer than its list: a run replaced it and did not come to write the list, as on a full disk, or it \
+                         was exchanged since; `tidetable run {}` publishes and lists it again",
+                        list.job
+                    ),
                     Ok(FileState::Changed | FileState::Another) => {
                         "its bytes are not those that were published".to_owned()
                     }
@@ -111,6 +123,12 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
                     Err(error) => error.to_string(),
                 };
                 files.push(file(&path, Some(label), Some(listed.bytes), damage));
+            }
+        }
+        // While the job runs, its list is ahead of the log.
+        if holder(blobs, &list.job)?.is_none() {
+            for LogFinding { path, damage, .. } in log_findings(blobs, &list).map_err(RunError::from)? {
+                files.push(file(&path, None, None, damage));
             }
         }
     }

@@ -44,7 +44,7 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
         let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
         row("table", &table.table, &plan.job, why, days, table.bytes);
         for input in &table.inputs {
-            let touches = !matches!(input.state, InputState::SameContent | InputState::Gone);
+            let touches = !matches!(input.state, InputState::SameContent | InputState::Gone | InputState::Empty);
             let days = if touches { input.days.to_string() } else { String::new() };
             row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
         }

@@ -132,7 +132,7 @@ fn inputs(load: &LoadRecord) -> String {
 }
 
 /// All states of inputs, those that change the table first.
-const STATES: [InputState; 9] = [
+const STATES: [InputState; 10] = [
     InputState::New,
     InputState::Changed,
     InputState::Grown,
@@ -141,6 +141,7 @@ const STATES: [InputState; 9] = [
     InputState::LeftOut,
     InputState::SameContent,
     InputState::Gone,
+    InputState::Empty,
     InputState::Unchanged,
 ];
 

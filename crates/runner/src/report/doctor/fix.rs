@@ -9,10 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidetable_record::rejected_lines;
-use tidetable_store::maintenance::TableHealth;
 use tidetable_store::{Blobs, Ids, Store, StoreError};
 
-use super::{Diagnosis, FindingKind, QUARANTINE};
+use super::{DamagedTable, Diagnosis, FindingKind, QUARANTINE};
 use crate::run::{LeaseTimes, RunError, take_all};
 
 impl Diagnosis {
@@ -24,8 +23,8 @@ impl Diagnosis {
     pub fn fix(&mut self, store: &Store, ids: &dyn Ids) -> Result<(), RunError> {
         let _locks = take_all(store.blobs(), LeaseTimes::default())?;
         let quarantine = Quarantine { blobs: Arc::clone(store.blobs()), moved: RefCell::default() };
-        for (table, health) in std::mem::take(&mut self.tables) {
-            mend(store, &table, &health, &quarantine, ids)?;
+        for table in std::mem::take(&mut self.tables) {
+            mend(store, &table, &quarantine, ids)?;
         }
         let moved = quarantine.moved.borrow().clone();
         for finding in self.findings.iter_mut().filter(|finding| finding.fixable) {
@@ -52,13 +51,8 @@ impl Diagnosis {
 }
 
 /// Makes a table readable, or moves all of it to quarantine.
-fn mend(
-    store: &Store,
-    table: &str,
-    health: &TableHealth,
-    quarantine: &Quarantine,
-    ids: &dyn Ids,
-) -> Result<(), RunError> {
+fn mend(store: &Store, table: &DamagedTable, quarantine: &Quarantine, ids: &dyn Ids) -> Result<(), RunError> {
+    let DamagedTable { name: table, health, named } = table;
     if health.is_lost() {
         let to = quarantine.aside(&format!("tables/{table}"))?;
         for file in health.damaged.iter().filter(|file| file.is_there) {
@@ -69,7 +63,7 @@ fn mend(
     // Manifests that an interrupted fix already moved.
     let names = store.blobs().list(&format!("{QUARANTINE}/tables/{table}/manifest"))?;
     let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
-    let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest);
+    let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest).max(*named);
     health.mend(used, ids, &|path| {
         quarantine.aside(path).map(drop).map_err(|error| match error {
             RunError::Staging { path, source } => StoreError::Io { action: "quarantine", path, source },

@@ -7,7 +7,8 @@ pub(crate) mod in_the_way;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tidetable_record::{Runs, holder, rejected_lines};
+use tidetable_export::{LogFinding, log_findings};
+use tidetable_record::{KnownVersions, Runs, holder, rejected_lines};
 use tidetable_store::maintenance::TableHealth;
 use tidetable_store::published::Published;
 use tidetable_store::{Blobs, Store, StoreError};
@@ -31,7 +32,16 @@ pub struct Diagnosis {
     /// Number of files read, by kind.
     pub read: BTreeMap<FindingKind, u64>,
     /// The damaged tables.
-    tables: Vec<(String, TableHealth)>,
+    tables: Vec<DamagedTable>,
+}
+
+/// A table to be made readable.
+#[derive(Debug)]
+pub(crate) struct DamagedTable {
+    pub(crate) name: String,
+    pub(crate) health: TableHealth,
+    /// The newest version that other files name: its number and those before are not used again.
+    pub(crate) named: u64,
 }
 
 /// One case of damage.
@@ -75,6 +85,8 @@ pub enum FindingKind {
     Sst,
     /// The lock of a job.
     Lock,
+    /// The Delta log of an export.
+    DeltaLog,
     /// A file where a directory belongs.
     InTheWay,
 }
@@ -91,6 +103,7 @@ impl FindingKind {
             Self::Checkpoint => "checkpoint",
             Self::Sst => "SST",
             Self::Lock => "lock",
+            Self::DeltaLog => "Delta log",
             Self::InTheWay => "file in the way",
         }
     }
@@ -108,8 +121,10 @@ impl Diagnosis {
         or_in_the_way(found.records(blobs, now))?;
         or_in_the_way(found.rejects(blobs))?;
         or_in_the_way(found.lists(store, project))?;
-        for table in or_in_the_way(blobs.list("tables").map_err(RunError::from))? {
-            or_in_the_way(found.table(store, table))?;
+        let tables = or_in_the_way(blobs.list("tables").map_err(RunError::from))?;
+        let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
+        for table in tables {
+            or_in_the_way(found.table(store, table, &named))?;
         }
         or_in_the_way(found.locks(blobs))?;
         or_in_the_way(found.in_the_way(blobs, project))?;
@@ -218,6 +233,11 @@ impl Diagnosis {
                 let path = format!("exports/{}/{}", part.folder, file.file);
                 let damage = match blobs.stat(&path)? {
                     Some(found) if found.bytes == file.bytes => continue,
+                    Some(found) if file.is_other_file(found) && list.is_older_than(blobs, &path)? => {
+                        "it is newer than its list: a run replaced it and did not come to write the list, as on a full disk, or it was \
+                         exchanged since"
+                            .to_owned()
+                    }
                     Some(found) => format!("it has {} bytes, and its list says {}", found.bytes, file.bytes),
                     None => "it is missing".to_owned(),
                 };
@@ -226,10 +246,29 @@ impl Diagnosis {
                 self.find((path, FindingKind::Published), damage, costs, Remedy::Person(remedy));
             }
         }
+        self.delta_logs(blobs, list)
+    }
+
+    /// Finds Delta logs that do not say what the list says. While the job runs, its list is ahead of the log.
+    fn delta_logs(&mut self, blobs: &dyn Blobs, list: &Published) -> Result<(), RunError> {
+        if holder(blobs, &list.job)?.is_some() {
+            return Ok(());
+        }
+        for LogFinding { path, damage, is_behind } in log_findings(blobs, list)? {
+            let costs = format!("readers of the Delta table see other rows than exports.{}", list.name);
+            let remedy = match is_behind {
+                true => format!(
+                    "`tidetable run {}` brings it up to the list; if the export has no `delta = true` any more, remove the folder",
+                    list.job
+                ),
+                false => format!("move the folder away; then `tidetable run {}` begins a new log", list.job),
+            };
+            self.find((path, FindingKind::DeltaLog), damage, costs, Remedy::Person(remedy));
+        }
         Ok(())
     }
 
-    fn table(&mut self, store: &Store, table: String) -> Result<(), RunError> {
+    fn table(&mut self, store: &Store, table: String, named: &KnownVersions) -> Result<(), RunError> {
         let health = TableHealth::of(&store.table(&table))?;
         if health.newest == 0 && health.damaged.is_empty() {
             // A table that was never committed, left by a killed first run.
@@ -255,10 +294,38 @@ impl Diagnosis {
             );
             self.find((file.path.clone(), FindingKind::Sst), file.reason.clone(), costs, Remedy::Person(remedy));
         }
-        if !health.damaged.is_empty() && !health.is_newer {
-            self.tables.push((table, health));
+        let lost = self.lost_versions(store, &table, &health, named)?;
+        if (!health.damaged.is_empty() || lost > 0) && !health.is_newer {
+            self.tables.push(DamagedTable { name: table, health, named: lost });
         }
         Ok(())
+    }
+
+    /// Finds versions that other files name and that have no manifest. Returns the newest of them, or 0.
+    fn lost_versions(
+        &mut self,
+        store: &Store,
+        table: &str,
+        health: &TableHealth,
+        named: &KnownVersions,
+    ) -> Result<u64, RunError> {
+        if health.is_lost() || health.readable < health.newest {
+            return Ok(0);
+        }
+        let newest = store.table(table).version(health.newest)?;
+        let Err(StoreError::VersionLost { version, newest, named_by, .. }) = named.check(store, table, &newest) else {
+            return Ok(0);
+        };
+        let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
+        let damage = format!("{named_by} names version {version}, and the newest manifest is that of version {newest}");
+        let costs = format!("what was loaded into {table} or deleted from it since version {newest} is lost");
+        let remedy = format!(
+            "goes on from version {newest}; then `tidetable run {job}` loads again what was loaded since, and what was deleted \
+             since has to be deleted again; or put the manifests back from a backup"
+        );
+        let path = format!("tables/{table}/manifest");
+        self.find((path, FindingKind::Manifest), damage, costs, Remedy::Fix(remedy));
+        Ok(version)
     }
 
     fn locks(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {

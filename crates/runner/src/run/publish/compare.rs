@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tidetable_export::{ExportError, adopt, found_instead};
+use tidetable_export::{ExportError, adopt, appended_unlisted, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::Snapshot;
 use tidetable_store::maintenance::leave_out;
@@ -197,7 +197,7 @@ impl<'a> PublishStage<'a> {
         let mut stats = stats.into_iter();
         for (label, part) in &published.parts {
             let mut files = part.files();
-            let (mut there, mut damaged) = (0, None);
+            let (mut there, mut damaged, mut appended) = (0, None, None);
             for ((path, _), file) in part.files_at().into_iter().zip(&mut files) {
                 let state = file.state_by(blobs, &path, stats.next().flatten())?;
                 there += usize::from(state != FileState::Missing);
@@ -212,8 +212,17 @@ impl<'a> PublishStage<'a> {
                     FileState::Another if !part.more.is_empty() || !export.accumulates() => {
                         damaged = Some(path);
                     }
-                    FileState::AsPublished | FileState::Another | FileState::Missing => {}
+                    FileState::Another => match appended_unlisted(self.store, (&export.name, label), part)? {
+                        Some(found) => appended = Some(found),
+                        None => damaged = Some(path),
+                    },
+                    FileState::AsPublished | FileState::Missing => {}
                 }
+            }
+            if let Some(found) = appended {
+                audit.is_other = true;
+                touched.push((label.clone(), found));
+                continue;
             }
             if there == files.len() && damaged.is_none() {
                 if files != part.files() {

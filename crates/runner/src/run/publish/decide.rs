@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use arrow::datatypes::Schema;
 use chrono_tz::Tz;
-use tidetable_export::{Reason, stale};
+use tidetable_export::{Reason, column_without_delta_type, stale};
 use tidetable_layout::time::DAY;
 use tidetable_record::PartState;
 use tidetable_store::published::Published;
@@ -165,16 +166,20 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
     Ok(tables)
 }
 
-/// Checks that the query of an export, which returns `columns`, has its key columns.
+/// Checks that the query of an export, which returns rows of `schema`, has its key columns, and no column that its Delta log
+/// cannot describe.
 ///
 /// # Errors
-/// The first that is missing.
-pub fn check_keys(export: &Export, columns: &[String]) -> Result<(), RunError> {
-    match export.keys.iter().find(|key| !columns.contains(key)) {
+/// The first column that is missing or has such a type.
+pub fn check_columns(export: &Export, schema: &Schema) -> Result<(), RunError> {
+    let name = || export.name.clone();
+    if let Some(key) = export.keys.iter().find(|key| schema.column_with_name(key).is_none()) {
+        let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        return Err(RunError::UnknownKey { export: name(), key: key.clone(), columns: columns.join(", ") });
+    }
+    match column_without_delta_type(schema).filter(|_| export.delta) {
         None => Ok(()),
-        Some(key) => {
-            Err(RunError::UnknownKey { export: export.name.clone(), key: key.clone(), columns: columns.join(", ") })
-        }
+        Some((column, kind)) => Err(RunError::DeltaType { export: name(), column, kind }),
     }
 }
 

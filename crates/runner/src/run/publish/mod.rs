@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{EmptyPart, ExportError, PublishedPart, record, retire, sweep, sweep_retired, write_log};
+use tidetable_export::{
+    EmptyPart, ExportError, PublishedPart, check_log, record, retire, sweep, sweep_retired, write_log,
+};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
@@ -29,7 +31,7 @@ use crate::run::stages::transient::is_transient;
 use crate::units::publish::PartContext;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
-pub use decide::{check_keys, tables_read};
+pub use decide::{check_columns, tables_read};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
@@ -79,6 +81,16 @@ impl PublishStage<'_> {
             if let Some(owner) = compared.others.get(&part.folder) {
                 return Err(owned(compared.export, &part.folder, owner));
             }
+        }
+        if let Some(folder) = compared.export.delta_folder()
+            && let Err(error) = check_log(self.store.blobs().as_ref(), folder)
+            && is_of_log(&error)
+        {
+            // What would be replaced could not be taken out of the log, and its readers would count both.
+            let record = log_record(compared.export, folder, &error);
+            self.observer.event(event_of(&record));
+            done.log = Some(record);
+            return Ok(());
         }
         let mut published = compared.published.clone();
         let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
@@ -277,6 +289,11 @@ impl PublishStage<'_> {
         };
         Ok(empty.withdraw()?)
     }
+}
+
+/// Whether a Delta log cannot be followed because of what it holds, not because of the storage.
+fn is_of_log(error: &ExportError) -> bool {
+    matches!(error, ExportError::Log { .. })
 }
 
 impl Round<'_> {

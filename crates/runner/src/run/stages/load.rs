@@ -104,6 +104,7 @@ impl<'a> LoadStage<'a> {
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
         let growths: RefCell<KnownGrowth> = RefCell::default();
+        let with_rows: RefCell<HashMap<String, bool>> = RefCell::default();
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
@@ -131,8 +132,25 @@ impl<'a> LoadStage<'a> {
                     Ok,
                 )
             };
+            let holds_rows = |file: &InputFile| {
+                let known = with_rows.borrow().get(&file.path).copied();
+                known.map_or_else(
+                    || {
+                        let holds = self.holds_rows(&source.spec, file)?;
+                        with_rows.borrow_mut().insert(file.path.clone(), holds);
+                        Ok(holds)
+                    },
+                    Ok,
+                )
+            };
             let rebuild = base.reset.is_some();
-            let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, rebuild };
+            let looking = InputPlanOptions {
+                without: &without,
+                wants: &wants,
+                growth: &growth,
+                holds_rows: &holds_rows,
+                rebuild,
+            };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
             // A request to stop is the cause of any error after it.
@@ -146,6 +164,15 @@ impl<'a> LoadStage<'a> {
             planned.push(Planned { table, stored, base, plan });
         }
         Ok(PlannedSource { source, tables: planned, unmatched })
+    }
+
+    /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
+    fn holds_rows(&self, source: &SourceSpec, file: &InputFile) -> Result<bool, SourceError> {
+        match self.storage.holds_rows(source, file) {
+            Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => Err(error),
+            Err(_) => Ok(true),
+            holds => holds,
+        }
     }
 
     /// Loads what was planned, without committing, in the order of the job file.
@@ -317,9 +344,14 @@ impl<'a> LoadStage<'a> {
         }
         let taken_out = taken_out(plan, self.options);
         inputs.extend(taken_out.into_iter().map(|(path, state, _)| record(path, state)));
-        inputs.extend(plan.vanished.iter().map(|input| record(&input.path, InputState::Gone)));
+        inputs.extend(plan.vanished.iter().map(|input| record(&input.path, absence(plan, input))));
         inputs
     }
+}
+
+/// The state of a vanished input of a plan.
+pub(crate) fn absence(plan: &InputPlan, input: &Input) -> InputState {
+    if plan.emptied.contains(&input.path) { InputState::Empty } else { InputState::Gone }
 }
 
 /// The inputs that a plan removes, except copies of others: path, reason, and the days they lie in.

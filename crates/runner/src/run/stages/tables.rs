@@ -306,6 +306,11 @@ fn note(input: &InputRecord) -> Option<String> {
             "{0} is gone: its cells stay in the table; run with --without {0} to take them out",
             input.path
         )),
+        (InputState::Empty, _) => Some(format!(
+            "{0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
+             --without {0} to take them out",
+            input.path
+        )),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };

@@ -60,6 +60,14 @@ impl<'a> Entry<'a> {
     }
 }
 
+impl Entry<'_> {
+    /// Whether its content brought rows when it was last seen, under this name or another.
+    pub(super) fn had_rows(&self) -> bool {
+        let held = self.held.is_some_and(|held| held.read > 0 || !held.windows.is_empty());
+        held || self.known.is_some_and(|known| known.content.is_some())
+    }
+}
+
 /// For each present content, the least sequence number of its files, and the entry of that file.
 pub(super) fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
     let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
@@ -126,6 +134,10 @@ impl Gone {
         }
         gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
         Self(gone)
+    }
+
+    pub(super) fn has(&self, content: ContentHash) -> bool {
+        self.0.get(&content).is_some_and(|places| !places.is_empty())
     }
 
     /// Removes and returns the name of this content that was seen first.

@@ -5,6 +5,9 @@
 //! changes or vanishes. A vanished name keeps its rows while no other name holds its content. If an unseen name does,
 //! the input was renamed, and the new name replaces the old one. If the content of an unseen name begins with the whole
 //! content of a vanished input, that input was renamed and has grown.
+//!
+//! An input that had rows and has none now (truncated, or cut to its header) counts as vanished: nothing is removed because a
+//! file was emptied. Files without rows are no copies of each other.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -48,8 +51,10 @@ pub struct InputPlan {
     pub renamed: Vec<(String, String)>,
     /// Copies, not loaded, each with the path of the input with the same content.
     pub same: Vec<(InputFile, String)>,
-    /// Held inputs whose files are gone. Their cells stay.
+    /// Held inputs whose files are gone, or emptied. Their cells stay.
     pub vanished: Vec<Input>,
+    /// Paths of files without rows whose inputs had some: they count as vanished.
+    pub emptied: Vec<String>,
     /// Held inputs to remove: the windows they touched are rebuilt without them. Includes inputs that became copies
     /// of others, which are in `same` too.
     pub given_up: Vec<Input>,
@@ -72,6 +77,9 @@ pub struct InputPlan {
 /// what it holds now.
 pub type GrowthOf<'a> = dyn Fn(&InputFile, &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> + 'a;
 
+/// Whether a file has rows now, for files that may have lost all they had.
+pub type HoldsRows<'a> = dyn Fn(&InputFile) -> Result<bool, SourceError> + 'a;
+
 /// Options of an input plan.
 #[derive(Clone, Copy)]
 pub struct InputPlanOptions<'a> {
@@ -81,13 +89,16 @@ pub struct InputPlanOptions<'a> {
     pub wants: &'a dyn Fn(&InputFile) -> bool,
     /// Called for files that are larger than before, and unseen files that are larger than a vanished input.
     pub growth: &'a GrowthOf<'a>,
+    /// Called for files with other content than before, and unseen files with the content of others.
+    pub holds_rows: &'a HoldsRows<'a>,
     /// Whether all inputs are loaded, into an emptied table.
     pub rebuild: bool,
 }
 
 impl Default for InputPlanOptions<'_> {
     fn default() -> Self {
-        Self { without: &|_| false, wants: &|_| true, growth: &|_, _| Ok(None), rebuild: false }
+        let (growth, holds_rows) = (&|_: &_, _: &_| Ok(None), &|_: &_| Ok(true));
+        Self { without: &|_| false, wants: &|_| true, growth, holds_rows, rebuild: false }
     }
 }
 
@@ -113,6 +124,9 @@ impl InputPlan {
         let entries = compare(version, found, options, &mut hash, &mut plan)?;
         let carriers = carriers(&entries);
         let carrier = |(at, entry): (usize, &Entry<'_>)| {
+            if entry.held.is_some_and(|held| is_empty(held)) {
+                return None;
+            }
             let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
             carrier.filter(|carrier| *carrier != at).map(|carrier| entries[carrier].path.clone().into_owned())
         };
@@ -282,6 +296,11 @@ impl InputPlan {
     }
 }
 
+/// Whether an input brought nothing at all.
+fn is_empty(input: &Input) -> bool {
+    input.read == 0 && input.windows.is_empty()
+}
+
 /// All names with their content, those of the version first.
 fn compare<'a>(
     version: &'a Version,
@@ -305,14 +324,20 @@ fn compare<'a>(
             continue;
         };
         let entry = &mut entries[*at];
-        entry.content = match entry.before() {
+        let content = match entry.before() {
             Some((size, version, before)) if file.is_as(size, version) => Some(before),
             Some((size, ..)) if file.size == size => Some(hash(&file)?),
-            _ => {
-                open.push(*at);
-                None
-            }
+            _ => None,
         };
+        let is_changed = content.is_none() || content != entry.before().map(|(.., before)| before);
+        if is_changed && entry.had_rows() && !(options.holds_rows)(&file)? {
+            plan.emptied.push(file.path);
+            continue;
+        }
+        if content.is_none() {
+            open.push(*at);
+        }
+        entry.content = content;
         entry.file = Some(file);
     }
     for entry in entries.iter_mut().filter(|entry| entry.file.is_none()) {
@@ -329,11 +354,15 @@ fn compare<'a>(
         }
     }
     let mut gone = Gone::new(&entries);
+    let mut contents: HashSet<ContentHash> = entries.iter().filter_map(|entry| entry.content).collect();
     let mut unnamed = Vec::new();
     for file in fresh {
         let is_wanted = (options.wants)(&file);
         let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
         let content = if is_alike { Some(hash(&file)?) } else { None };
+        let is_known = content.is_some_and(|content| gone.has(content) || contents.contains(&content));
+        let content = if is_known && !(options.holds_rows)(&file)? { None } else { content };
+        contents.extend(content);
         if let Some(at) = content.and_then(|content| gone.take(content)) {
             plan.forgotten.push(entries[at].rename(file));
         } else if is_wanted {

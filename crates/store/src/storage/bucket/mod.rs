@@ -22,9 +22,10 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode};
 use tidetable_source::{Secret, open_object_store};
 use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Result;
-use crate::storage::blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, Stat, Tag};
+use crate::storage::blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, Stamp, Stat, Tag};
 use crate::storage::durability::TEMPORARY;
 use blocks::{BlockFile, Blocks};
 use client::{Client, READS, io_error};
@@ -126,8 +127,15 @@ fn common_directory(keys: &[Key]) -> Option<Key> {
     Some(parts.into_iter().take(depth).collect())
 }
 
+/// An object has no inode. Its entity tag and version take that place in the stamp: another content has others.
 fn stat_of(object: &ObjectMeta) -> Stat {
-    Stat { bytes: object.size, modified: Some(object.last_modified.timestamp_micros()), stamp: None }
+    let modified = object.last_modified.timestamp_micros();
+    let stamp = object.e_tag.as_ref().map(|e_tag| {
+        let version = object.version.as_deref().unwrap_or_default();
+        let inode = xxh3_64(format!("{e_tag}\0{version}").as_bytes());
+        Stamp { inode, modified: modified.saturating_mul(1000), changed: 0 }
+    });
+    Stat { bytes: object.size, modified: Some(modified), stamp }
 }
 
 impl Blobs for BucketBlobs {

@@ -1,0 +1,208 @@
+//! Versions of tables that other files of a store name: lists of exports, records of runs, states of pushes.
+//!
+//! A manifest is removed by nothing but vacuum, and then the oldest go first. If the newest are gone (deleted by hand, lost with
+//! a disk, not copied), the table looks as it was before: deleted rows are back. Other files still know better.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tidetable_store::published::Published;
+use tidetable_store::{Blobs, Store, StoreError, Version, ulid_text};
+
+use crate::push::PushState;
+use crate::run::RunRecord;
+use crate::runs::Runs;
+
+/// A version without a manifest, newer than the newest that has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostVersion {
+    /// Its number.
+    pub version: u64,
+    /// The file that names it, inside the store.
+    pub named_by: String,
+}
+
+/// The newest version of each table that each file names.
+#[derive(Debug, Clone, Default)]
+pub struct KnownVersions {
+    by_table: BTreeMap<String, Vec<Mention>>,
+}
+
+/// What a file says of a table.
+#[derive(Debug, Clone)]
+struct Mention {
+    version: u64,
+    /// The UUID of the table, where the file has it.
+    table_uuid: Option<String>,
+    /// The run that wrote it, where the file has no UUID. Runs and UUIDs of tables are ULIDs, which ascend with time: a run after
+    /// the table was made names this table, and no earlier one of the same name.
+    run: String,
+    named_by: String,
+}
+
+/// What a list of an export says of versions: lists of many parts are long, and each session reads them.
+#[derive(Deserialize)]
+struct NamingList {
+    parts: BTreeMap<String, NamingPart>,
+}
+
+#[derive(Deserialize)]
+struct NamingPart {
+    sources: BTreeMap<String, u64>,
+    run: String,
+}
+
+impl KnownVersions {
+    /// What the lists of exports, the pushes of `tables` and the newest `records` records of runs name. Files that cannot be
+    /// read are left out.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub fn of(blobs: &dyn Blobs, tables: &[String], records: usize) -> Result<Self, StoreError> {
+        let mut known = Self::default();
+        let files = blobs.list("exports")?.into_iter().filter(|file| file.ends_with(".json"));
+        let paths: Vec<String> = files.map(|file| format!("exports/{file}")).collect();
+        for (path, bytes) in paths.iter().zip(blobs.read_all(&paths)?) {
+            if let Some(list) = bytes.and_then(|bytes| serde_json::from_slice::<NamingList>(&bytes).ok()) {
+                list.parts.values().for_each(|part| known.add_part(path, &part.sources, &part.run));
+            }
+        }
+        for record in Runs::of(blobs).newest_first(None)?.take(records).flatten() {
+            known.add_record(&record);
+        }
+        for table in tables {
+            for push in PushState::of_table(blobs, table)? {
+                known.add(
+                    table,
+                    Mention {
+                        version: push.version,
+                        named_by: format!("the state of its push to {}", push.target),
+                        table_uuid: Some(push.table_uuid),
+                        run: String::new(),
+                    },
+                );
+            }
+        }
+        Ok(known)
+    }
+
+    /// Adds what the list of an export names.
+    pub fn add_list(&mut self, list: &Published) {
+        let path = format!("exports/{}.json", list.name);
+        list.parts.values().for_each(|part| self.add_part(&path, &part.sources, &part.run));
+    }
+
+    fn add_part(&mut self, path: &str, sources: &BTreeMap<String, u64>, run: &str) {
+        for (table, version) in sources {
+            let (run, named_by) = (run.to_owned(), path.to_owned());
+            self.add(table, Mention { version: *version, table_uuid: None, run, named_by });
+        }
+    }
+
+    /// Adds what the record of a run names.
+    pub fn add_record(&mut self, record: &RunRecord) {
+        for load in &record.loads {
+            let run = record.run.clone();
+            self.add(&load.table, Mention { version: load.version, table_uuid: None, run, named_by: record.path() });
+        }
+    }
+
+    fn add(&mut self, table: &str, mention: Mention) {
+        let mentions = self.by_table.entry(table.to_owned()).or_default();
+        // Of each file the newest version, and of equal ones the latest run, say most.
+        match mentions.iter_mut().find(|known| known.named_by == mention.named_by) {
+            Some(known) if (known.version, &known.run) < (mention.version, &mention.run) => *known = mention,
+            Some(_) => {}
+            None => mentions.push(mention),
+        }
+    }
+
+    /// The newest version of a table that is named and has no manifest, if the newest manifest is that of `newest`.
+    pub fn lost(&self, table: &str, newest: &Version) -> Option<LostVersion> {
+        let born = u128::from_str_radix(&newest.table_uuid, 16).map(ulid_text).unwrap_or_default();
+        let is_of_table = |mention: &&Mention| match &mention.table_uuid {
+            Some(uuid) => *uuid == newest.table_uuid,
+            None => mention.run.len() == born.len() && mention.run > born,
+        };
+        let mentions = self.by_table.get(table)?.iter().filter(is_of_table);
+        let last = mentions.filter(|mention| mention.version > newest.number).max_by_key(|mention| mention.version)?;
+        Some(LostVersion { version: last.version, named_by: last.named_by.clone() })
+    }
+
+    /// Refuses the version `newest` of a table that has lost newer ones. The table is looked at once more: a run may have committed
+    /// since `newest` was read.
+    ///
+    /// # Errors
+    /// [`StoreError::VersionLost`], or if the table cannot be read.
+    pub fn check(&self, store: &Store, table: &str, newest: &Version) -> Result<(), StoreError> {
+        if self.lost(table, newest).is_none() {
+            return Ok(());
+        }
+        let Some(newest) = store.table(table).latest()? else { return Ok(()) };
+        let Some(LostVersion { version, named_by }) = self.lost(table, &newest) else { return Ok(()) };
+        Err(StoreError::VersionLost { table: table.to_owned(), newest: newest.number, version, named_by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_layout::{SourceSchema, TableSpec};
+    use tidetable_store::published::Part;
+    use tidetable_store::version::TableIdentity;
+
+    use super::*;
+    use crate::load::LoadRecord;
+
+    /// A UUID of a table and a run of the time `at`.
+    fn uuid(at: u128) -> String {
+        format!("{:032x}", at << 80)
+    }
+
+    fn run(at: u128) -> String {
+        ulid_text(at << 80)
+    }
+
+    fn newest(number: u64) -> Version {
+        let table = TableIdentity {
+            job: "j".to_owned(),
+            spec: TableSpec::default(),
+            source: SourceSchema { fields: Vec::new(), time: 0 },
+            layout: String::new(),
+            gc: BTreeMap::new(),
+        };
+        let mut version = Version::empty(table);
+        (version.number, version.table_uuid) = (number, uuid(5));
+        version
+    }
+
+    fn list(version: u64, run: String) -> Published {
+        let sources = BTreeMap::from([("T".to_owned(), version)]);
+        let part = Part { sources, run, ..Part::default() };
+        let parts = BTreeMap::from([("all".to_owned(), part)]);
+        Published { name: "E".to_owned(), parts, ..Published::default() }
+    }
+
+    #[test]
+    fn a_version_that_a_later_run_names_is_lost() {
+        let mut known = KnownVersions::default();
+        known.add_list(&list(3, run(7)));
+        let lost = known.lost("T", &newest(2)).unwrap();
+        assert_eq!((lost.version, lost.named_by.as_str()), (3, "exports/E.json"));
+        assert_eq!(known.lost("T", &newest(3)), None);
+        assert_eq!(known.lost("U", &newest(2)), None);
+        let load = LoadRecord { table: "T".to_owned(), version: 5, ..LoadRecord::default() };
+        known.add_record(&RunRecord { run: run(8), loads: vec![load], ..RunRecord::default() });
+        assert_eq!(known.lost("T", &newest(4)).unwrap().named_by, format!("runs/{}.json", run(8)));
+    }
+
+    #[test]
+    fn what_was_said_of_an_earlier_table_of_the_name_does_not_count() {
+        let mut known = KnownVersions::default();
+        known.add_list(&list(9, run(4)));
+        assert_eq!(known.lost("T", &newest(1)), None);
+        for (uuid, version) in [(uuid(4), 9), (uuid(5), 2)] {
+            known.add("T", Mention { version, table_uuid: Some(uuid.clone()), run: String::new(), named_by: uuid });
+        }
+        assert_eq!(known.lost("T", &newest(1)).map(|lost| lost.version), Some(2));
+    }
+}
