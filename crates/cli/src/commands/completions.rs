@@ -5,6 +5,7 @@ use std::io::Write;
 
 use clap::{Arg, ArgAction, Command};
 use tidetable_runner::{Project, open_store};
+use tidetable_source::Location;
 
 use crate::args::{self, Complete, Completions, Man, Shell};
 use crate::error::CliError;
@@ -125,8 +126,8 @@ fn values(arg: &Arg) -> Vec<String> {
 /// The project of the current directory. Errors are ignored: there are no candidates then.
 fn here() -> Option<Project> {
     let folder = std::env::current_dir().ok()?;
-    let root = std::env::var("TIDETABLE_ROOT").ok();
-    Some(Project::find(&folder).ok()?.with_root(None, root.as_deref()))
+    let root = std::env::var_os("TIDETABLE_ROOT").and_then(|root| Location::of(&root).ok());
+    Some(Project::find(&folder).ok()?.with_root(root.as_ref()))
 }
 
 /// Prints the manual page of the whole command, or writes those of all commands.
