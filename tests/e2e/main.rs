@@ -34,15 +34,18 @@ mod export {
     mod shared_scans;
 }
 
-/// `sql` and `read`, the command line, and where results go.
+/// `sql` and `read`, the command line, the places it names, where results go and what messages hold.
 mod query {
     mod command_line;
+    mod damaged_files;
     mod external_tables;
     mod large_queries;
     mod output;
+    mod places;
     mod read;
     mod sample;
     mod statements;
+    mod told;
     mod views;
 }
 
@@ -70,6 +73,7 @@ mod bucket {
     mod azure;
     mod httpfs;
     mod moves;
+    mod places;
     mod requests;
     mod secrets;
     mod two_machines;

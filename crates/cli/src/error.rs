@@ -11,6 +11,8 @@ use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
 use tidetable_runner::{JobError, RunError};
+use tidetable_source::LocationError;
+use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
@@ -383,6 +385,21 @@ pub enum CliError {
     /// A memory budget that is too small to load with.
     #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
     MemoryTooSmall,
+    /// A place that is none, or not for this use.
+    #[error(transparent)]
+    Place(LocationError),
+    /// A library panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// A clock before 1970.
+    #[error(
+        "the clock of this machine says {now}: versions, runs and days are told apart by time, so set it before anything is \
+         done"
+    )]
+    Clock {
+        /// The time, in RFC 3339.
+        now: String,
+    },
     /// A command that this build does not have.
     #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
     #[error(
@@ -455,6 +472,7 @@ impl CliError {
             | Self::NoFormat { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
+            Self::Place(_) => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,
             Self::Propose(_) | Self::NoSchedule { .. } => 2,
             Self::Project(_)
@@ -464,6 +482,9 @@ impl CliError {
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,
+            Self::Sql(SqlError::ExternalPlace { .. }) => 2,
+            Self::Statement { source, .. } if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
+            Self::Written(ExportError::Query { source, .. }) if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
             Self::Sql(source) if source.unknown_name().is_some() => 2,
             Self::Statement { source, .. } if source.unknown_name().is_some() => 2,
             Self::Written(ExportError::Query { source, .. }) if source.unknown_name().is_some() => 2,

@@ -11,14 +11,18 @@ mod error;
 mod log;
 mod objects;
 mod output;
+mod place;
+mod printable;
 mod progress;
 mod signals;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use chrono::SecondsFormat;
 use clap::FromArgMatches;
 use clap::parser::ValueSource;
+use tidetable_source::panics::{catch, watch_panics};
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
@@ -50,7 +54,9 @@ fn command_line() -> ExitCode {
         log::stamp_lines_of_server();
     }
     start_log(&cli.global, is_server);
-    match dispatch(&cli) {
+    let log = cli.global.log;
+    watch_panics(move |panic| log::print_message(log, false, &format!("warning: {panic}")));
+    match catch(|| dispatch(&cli)).unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error @ CliError::NotDue) => ExitCode::from(error.exit_code()),
@@ -76,6 +82,7 @@ fn parse() -> Result<Cli, clap::Error> {
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
+    refuse_clock(commands::clock())?;
     if let Some(folder) = &global.folder {
         let failed = |source| CliError::Enter { path: folder.display().to_string(), source };
         std::env::set_current_dir(folder).map_err(failed)?;
@@ -164,6 +171,15 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     }
 }
 
+/// Refuses a clock before 1970, for which libraries panic.
+fn refuse_clock(now: i64) -> Result<(), CliError> {
+    if now >= 0 {
+        return Ok(());
+    }
+    let now = chrono::DateTime::from_timestamp_micros(now).map(|now| now.to_rfc3339_opts(SecondsFormat::Secs, true));
+    Err(CliError::Clock { now: now.unwrap_or_else(|| "a time before 1970".to_owned()) })
+}
+
 /// The log of a server: its executors come and go. That a job waits for one is said by its run, and that the answers of one
 /// that is gone cannot be removed matters to nobody.
 const SERVER_LOG: &str = "tidetable=info,ballista_scheduler::state::executor_manager=error,\
@@ -194,4 +210,20 @@ fn start_log(global: &Global, is_server: bool) {
 /// Colour only on a terminal, and not with NO_COLOR.
 fn use_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_1970_is_refused() {
+        assert!(refuse_clock(0).is_ok());
+        for now in [-1, -86_400_000_000, i64::MIN] {
+            let error = refuse_clock(now).unwrap_err();
+            assert_eq!(error.exit_code(), 1);
+            assert!(error.to_string().contains("set it"), "{error}");
+        }
+        assert!(refuse_clock(-1_000_000).unwrap_err().to_string().contains("1969-12-31T23:59:59Z"));
+    }
 }

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use chrono::{SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -17,6 +17,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::Log;
+use crate::printable::message;
 
 /// The prefix of warnings.
 const WARNING: &str = "warning: ";
@@ -105,6 +106,7 @@ pub fn print_message(log: Log, quiet: bool, text: &str) {
 /// Writes text of one or more lines.
 pub fn write_text(text: &str) {
     let stamp = stamp().prefix();
+    let text = message(text, io::stderr().is_terminal());
     let stamped: String = text.lines().map(|line| format!("{stamp}{line}\n")).collect();
     let _ = io::stderr().lock().write_all(stamped.as_bytes());
 }
@@ -139,7 +141,8 @@ fn stamp() -> Stamp {
 }
 
 fn now() -> String {
-    Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
+    // Unlike `Utc::now`, this does not panic for a clock before 1970.
+    DateTime::<Utc>::from(SystemTime::now()).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Whether standard error is the journal: the variable has the device and inode of the stream, and is inherited by

@@ -13,6 +13,7 @@ use tidetable_runner::{Observer, Stop};
 use crate::args::{Global, Log};
 use crate::log;
 use crate::output::values::count;
+use crate::printable::printable;
 
 /// Interval of plain lines of one stage.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -90,7 +91,7 @@ impl Watcher {
         let known = unit != Unit::None && total > 0;
         if let Some(bar) = &self.shown.bar {
             bar.set_style(style(if known { BAR } else { SPINNER }));
-            bar.set_prefix(cut(&name));
+            bar.set_prefix(cut(&printable(&name)));
             bar.set_message("");
             bar.set_length(PARTS);
             bar.reset();

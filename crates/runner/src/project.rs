@@ -3,6 +3,8 @@
 use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
+use tidetable_source::{Location, is_url};
+
 use crate::job::{
     CacheSettings, Cluster, Fields, JobError, JobFileError, PROJECT, ProjectError, Reader, Root, StorageSetting,
     nearest, read_cluster, read_root,
@@ -60,23 +62,25 @@ impl Project {
             return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
         }
         let (Root { place, storage, lease, cache }, cluster) = root.unwrap_or_default();
-        let root = resolve(place.as_deref().unwrap_or("data"), &dir);
+        // A place that is none was reported.
+        let place = place.unwrap_or_else(|| Location::Path("data".into()));
+        let root = resolve(&place, &dir);
         Ok(Self { dir, root, storage, lease, cache, cluster, start })
     }
 
     /// A project with a store only, for commands that need no job: `root` is relative to the absolute path `start`.
-    pub fn of_store(start: &Path, root: &str) -> Self {
+    pub fn of_store(start: &Path, root: &Location) -> Self {
         let (dir, start) = (start.to_owned(), start.to_owned());
         let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
         let bare = Self { dir, root: empty, storage, lease: None, cache, cluster: Cluster::default(), start };
-        bare.with_root(Some(root), None)
+        bare.with_root(Some(root))
     }
 
-    /// Overrides the store root by the option `--root`, or else by the environment variable `TIDETABLE_ROOT`,
-    /// if given and not empty. Paths are relative to where [`Project::find`] started.
+    /// Overrides the store root by the option `--root` or the environment variable `TIDETABLE_ROOT`, if one is given and not
+    /// empty. Paths are relative to where [`Project::find`] started.
     #[must_use]
-    pub fn with_root(mut self, flag: Option<&str>, environment: Option<&str>) -> Self {
-        if let Some(root) = [flag, environment].into_iter().flatten().find(|root| !root.is_empty()) {
+    pub fn with_root(mut self, given: Option<&Location>) -> Self {
+        if let Some(root) = given.filter(|root| !root.is_empty()) {
             self.root = resolve(root, &self.start);
         }
         self
@@ -90,7 +94,7 @@ impl Project {
     /// Resolves a `path` of a job file: absolute paths and URLs stay, others are relative to the project
     /// directory.
     pub fn resolve(&self, path: &str) -> String {
-        resolve(path, &self.dir)
+        if is_url(path) { path.to_owned() } else { self.dir.join(path).to_string_lossy().into_owned() }
     }
 
     /// Converts a `path` of the command line to the form of job files: relative if it is below the project directory,
@@ -169,12 +173,11 @@ fn plain(path: &Path) -> std::io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) { path.canonicalize() } else { absolute(path) }
 }
 
-fn is_url(path: &str) -> bool {
-    path.contains("://")
-}
-
-fn resolve(path: &str, base: &Path) -> String {
-    if is_url(path) { path.to_owned() } else { base.join(path).to_string_lossy().into_owned() }
+fn resolve(place: &Location, base: &Path) -> String {
+    match place {
+        Location::Path(path) => base.join(path).to_string_lossy().into_owned(),
+        Location::Bucket(url) => url.as_str().to_owned(),
+    }
 }
 
 fn shown(path: &Path, start: &Path) -> PathBuf {
@@ -188,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_comes_from_the_flag_then_the_environment_then_the_file() {
+    fn the_root_comes_from_the_command_line_then_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let below = dir.path().join("a/b");
         fs::create_dir_all(&below).unwrap();
@@ -198,10 +201,14 @@ mod tests {
         let project = Project::find(&below).unwrap();
         assert_eq!(project.dir, dir.path());
         assert_eq!(Path::new(&project.root), dir.path().join("store"));
-        let root = |flag, environment| project.clone().with_root(flag, environment).root;
-        assert_eq!(Path::new(&root(Some("x"), Some("y"))), below.join("x"));
-        assert_eq!(Path::new(&root(Some(""), Some("/y"))), Path::new("/y"));
-        assert_eq!(root(None, Some("s3://bucket/prefix")), "s3://bucket/prefix");
+        let root = |given: Option<&str>| {
+            let given = given.map(|given| Location::parse(given).unwrap());
+            project.clone().with_root(given.as_ref()).root
+        };
+        assert_eq!(Path::new(&root(Some("x"))), below.join("x"));
+        assert_eq!(Path::new(&root(Some(""))), dir.path().join("store"));
+        assert_eq!(Path::new(&root(Some("file:///y"))), Path::new("/y"));
+        assert_eq!(root(Some("s3://bucket/prefix")), "s3://bucket/prefix");
         fs::write(
             dir.path().join(MARK),
             "[root]\nurl = \"s3://b/p\"\nlease = \"90s\"\n[root.storage]\nregion = \"r\"\nsecret_access_key = { env = \"K\" }\n",
@@ -214,7 +221,7 @@ mod tests {
             ["region", "secret_access_key"]
         );
         assert!(bucket.storage.iter().all(|setting| setting.is_for("s3://other") && !setting.is_for("gs://other")));
-        assert_eq!(Path::new(&root(None, None)), dir.path().join("store"));
+        assert_eq!(Path::new(&root(None)), dir.path().join("store"));
         assert_eq!(project.resolve("gs://b/x.csv"), "gs://b/x.csv");
         assert!(project.jobs().is_empty());
     }
@@ -230,6 +237,11 @@ mod tests {
             "root = \"\"",
             "root =",
             "root = { url = \"\" }",
+            "root = \"s3:/b/p\"",
+            "root = \"http://h/p\"",
+            "root = { url = \"s3://key:hush@b\" }",
+            "root = { url = \"s3://b\", storage = { endpoint = \"127.0.0.1:9000\" } }",
+            "root = { cache = { dir = \"s3://b/cache\" } }",
             "root = { lease = \"1s\" }",
             "root = { url = \"gs://b\", storage = { region = \"r\" } }",
             "root = { storage = { secret_access_key = \"x\" } }",

@@ -1,9 +1,9 @@
-//! Opens the root of a project: a directory, or a prefix of a bucket.
+//! Opens the root of a project and other places: directories, or prefixes of buckets.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use tidetable_source::Secret;
+use tidetable_source::{BucketUrl, Location, Secret};
 use tidetable_store::storage::{BucketBlobs, DiskCache};
 use tidetable_store::{Blobs, LocalBlobs, StoreError};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -22,18 +22,37 @@ pub const CACHE_SIZE: u64 = 1 << 30;
 /// # Errors
 /// If it is in a bucket, and its settings are missing or wrong. Nothing is asked of a bucket.
 pub(crate) fn open_root(project: &Project) -> Result<Arc<dyn Blobs>, RunError> {
-    if !project.root_is_url() {
-        return Ok(Arc::new(LocalBlobs::new(PathBuf::from(&project.root))));
+    match Location::parse(&project.root) {
+        Ok(Location::Path(path)) => Ok(Arc::new(LocalBlobs::new(path))),
+        Ok(Location::Bucket(url)) => open_bucket(project, &url, open_cache(project)),
+        Err(source) => Err(RunError::Root { source: Box::new(source.into()) }),
     }
+}
+
+/// The storage at a place of the command line, such as that of backups: a folder, or a prefix of a bucket. The settings of the
+/// project's bucket are for those of the same service, too.
+///
+/// # Errors
+/// As of the root: if the settings of a bucket are missing or wrong. Nothing is asked of it.
+pub fn open_location(project: &Project, place: &Location) -> Result<Arc<dyn Blobs>, RunError> {
+    match place {
+        Location::Path(path) => Ok(Arc::new(LocalBlobs::new(path.clone()))),
+        Location::Bucket(url) => open_bucket(project, url, None),
+    }
+}
+
+fn open_bucket(project: &Project, url: &BucketUrl, cache: Option<DiskCache>) -> Result<Arc<dyn Blobs>, RunError> {
+    let url = url.as_str();
     let mut settings = Vec::new();
-    for setting in project.storage.iter().filter(|setting| setting.is_for(&project.root)) {
+    for setting in project.storage.iter().filter(|setting| setting.is_for(url)) {
         let value = secrets::value(project, &setting.value)
             .map_err(|reason| RunError::RootSecret { key: setting.key, reason })?;
         settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
     }
-    match BucketBlobs::open(&project.root, settings, open_cache(project), handle()?) {
+    match BucketBlobs::open(url, settings, cache, handle()?) {
         Ok(bucket) => Ok(Arc::new(bucket)),
-        Err(StoreError::Source(source)) => Err(RunError::Root { source: Box::new(source) }),
+        Err(StoreError::Source(source)) if url == project.root => Err(RunError::Root { source: Box::new(source) }),
+        Err(StoreError::Source(source)) => Err(RunError::Place { place: url.to_owned(), source: Box::new(source) }),
         Err(error) => Err(error.into()),
     }
 }

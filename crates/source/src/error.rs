@@ -8,6 +8,8 @@ use object_store::Error as StoreError;
 use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
+use crate::location::LocationError;
+use crate::panics::{Panicked, catch};
 use crate::time::FormatFault;
 
 /// A fault of a source or of one of its files. Each message says what to do next.
@@ -57,6 +59,25 @@ pub enum SourceError {
     UnsupportedUrl {
         /// Address.
         url: String,
+    },
+    /// A place that is none.
+    #[error(transparent)]
+    Location(#[from] LocationError),
+    /// An address of a service that is not a URL.
+    #[error("the setting {name} of the object store {problem}")]
+    Endpoint {
+        /// The option or variable.
+        name: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+    /// A library panicked on a file or on the settings of its store.
+    #[error("{path}: {panicked}")]
+    Panicked {
+        /// File.
+        path: String,
+        /// The panic.
+        panicked: Panicked,
     },
     /// A remote file where no runtime was given.
     #[error("{url}: remote files need a runtime; give one to Storage::new")]
@@ -252,6 +273,11 @@ pub enum SourceError {
         /// As written.
         text: String,
     },
+}
+
+/// Does `work` on the file at `path`; a panic of a library is an error of that file.
+pub(crate) fn at_boundary<T>(path: &str, work: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
+    catch(work).unwrap_or_else(|panicked| Err(SourceError::Panicked { path: path.to_owned(), panicked }))
 }
 
 fn names(header: &[String]) -> String {

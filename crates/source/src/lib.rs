@@ -53,6 +53,8 @@ pub mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod location;
+pub mod panics;
 mod parquet;
 mod plan;
 mod read;
@@ -67,9 +69,10 @@ mod value;
 
 pub use content_hash::ContentHash;
 pub use error::SourceError;
+pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
 pub use plan::ColumnDiff;
 pub use read::{Chunk, Growth, InputReader, Origin, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
-pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_transient, open_object_store};
+pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_http, is_transient, open_object_store};
 pub use time::{FormatFault, TimeCounts};

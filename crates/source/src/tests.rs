@@ -375,6 +375,26 @@ fn read_parquet(batch: &RecordBatch, group: usize, spec: &SourceSpec) -> Result<
     read_named("a.parquet", &parquet_bytes(batch, group), spec)
 }
 
+/// The reader of Arrow's schema, which a footer holds in base64, panics on some damage.
+#[test]
+fn no_damage_of_a_footer_passes_the_boundary() {
+    let whole = parquet_bytes(&outcome_batch(), 10);
+    let key = b"ARROW:schema";
+    let start = whole.windows(key.len()).rposition(|window| window == key).unwrap();
+    let mut panicked = 0;
+    for at in start..whole.len() - 8 {
+        for byte in [b'A', b'/', 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] = byte;
+            if let Err(error) = read_named("a.parquet", &damaged, &spec()) {
+                assert!(error.to_string().starts_with("a.parquet: "), "{at}: {error}");
+                panicked += usize::from(matches!(error, SourceError::Panicked { .. }));
+            }
+        }
+    }
+    assert!(panicked > 0, "no damage makes the reader panic any more: is the boundary still needed?");
+}
+
 #[test]
 fn parquet_types_become_the_declared_ones() {
     let outcome = read_parquet(&outcome_batch(), 2, &spec()).unwrap();

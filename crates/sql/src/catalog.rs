@@ -22,7 +22,7 @@ use tidetable_record::KnownVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 
 use crate::catalog::exports::{ExportLists, ExportsSchema};
-use crate::catalog::external::ExternalTables;
+use crate::catalog::external::{ExternalTables, local};
 use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
 use crate::catalog::snapshot_table::SnapshotTable;
@@ -244,7 +244,7 @@ impl SchemaProvider for TablesSchema {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         if !self.tables.has(name) {
             return match (self.external().map(|external| external.get(name)), &self.tables.urls) {
-                (Some(None), Some(urls)) => urls.try_new(name).await,
+                (Some(None), Some(urls)) => urls.try_new(&local(name).map_err(external)?).await,
                 (external, _) => Ok(external.flatten()),
             };
         }

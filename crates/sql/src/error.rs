@@ -3,6 +3,7 @@
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidetable_layout::error::{DecodeError, ShapeError};
+use tidetable_source::LocationError;
 use tidetable_store::StoreError;
 
 /// An error of a query, or of the store it reads.
@@ -154,6 +155,12 @@ pub enum SqlError {
     ExternalName {
         /// As written.
         name: String,
+    },
+    /// A file of a query that is not on this machine.
+    #[error("{error}, or load it with a job")]
+    ExternalPlace {
+        /// What is wrong with its place.
+        error: LocationError,
     },
     /// An external table over a missing location.
     #[error("there is no file or directory {location}; paths are relative to the working directory")]

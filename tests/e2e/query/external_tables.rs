@@ -108,7 +108,9 @@ fn unsupported_declarations_are_errors() {
     assert!(fails(&twice.repeat(2)).contains("there is a table m already"));
     let named = "create external table cells.m stored as csv location 'meters.csv'";
     assert!(fails(named).contains("write the name alone, not cells.m"));
-    assert!(fails("create external table m stored as csv location 's3://nowhere/m.csv'").contains("s3://nowhere"));
+    let elsewhere = "create external table m stored as csv location 's3://nowhere/m.csv'";
+    assert!(project.fails(2, &["sql", "-c", elsewhere]).contains("s3://nowhere/m.csv is a URL"));
+    assert!(project.fails(2, &["sql", "-c", "select * from 's3://nowhere/m.csv'"]).contains("load it with a job"));
     // Statements that write or change a table are refused.
     for statement in [
         "create table m as select 1 as one",

@@ -182,7 +182,7 @@ fn hook_errors_have_a_position() {
         ("[hooks]\ntimeout = \"0s\"", "`timeout` cannot be `0s`"),
         ("[hooks]\ntimeout = \"soon\"", "as in `90s`"),
         ("[metrics]\nfile = \"\"", "`file` is empty"),
-        ("[metrics]\nfile = \"s3://b/x.prom\"", "is not a path of a file"),
+        ("[metrics]\nfile = \"s3://b/x.prom\"", "s3://b/x.prom is a URL"),
     ] {
         let project = project(&format!("\n{text}\n"), "");
         let found = project.fails(2, &["check", "j"]);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::args::parse::Here;
+
 /// `tidetable completions`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,5 +42,6 @@ pub struct Complete {
 #[derive(Debug, Args)]
 pub struct Man {
     /// Write all pages into this folder, as tidetable.1, tidetable-run.1 and so on
+    #[arg(value_parser = Here("a folder of pages"))]
     pub dir: Option<PathBuf>,
 }

@@ -1,8 +1,9 @@
 //! `tidetable export`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
+use tidetable_source::Location;
+
+use crate::args::parse::Anywhere;
 
 /// `tidetable export`
 #[derive(Debug, Args)]
@@ -19,9 +20,10 @@ pub struct Export {
     /// The format of the file [default: by the ending of its name, else parquet]
     #[arg(long, value_enum)]
     pub format: Option<ExportForm>,
-    /// The file; an existing one is replaced when the new one is complete. - is standard output
-    #[arg(long, short = 'O', value_name = "FILE")]
-    pub to: PathBuf,
+    /// The file, or an object such as s3://bucket/meters.parquet; an existing one is replaced when the new one is complete. - is
+    /// standard output
+    #[arg(long, short = 'O', value_name = "FILE", value_parser = Anywhere)]
+    pub to: Location,
 }
 
 /// File formats.

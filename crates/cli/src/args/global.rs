@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tidetable_source::Location;
+
+use crate::args::parse::{AnywhereOrEmpty, Here};
 
 /// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Folder or bucket of the store [default: `root` of tidetable.toml]
-    #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR")]
-    pub root: Option<String>,
+    #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR", value_parser = AnywhereOrEmpty)]
+    pub root: Option<Location>,
     /// How results are written to standard output
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: Output,
@@ -24,7 +27,7 @@ pub struct Global {
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Work in this folder, as if the command was called there
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    #[arg(short = 'C', global = true, value_name = "DIR", value_parser = Here("a folder to work in"))]
     pub folder: Option<PathBuf>,
     /// Whether `--output` was given.
     #[arg(skip)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::args::parse::Here;
+
 /// `tidetable lint`
 #[derive(Debug, Args)]
 #[command(override_usage = "tidetable lint [OPTIONS] <JOB>\n       tidetable lint --rules")]
@@ -15,10 +17,10 @@ pub struct Lint {
     #[arg(long)]
     pub data: bool,
     /// With --data: queries that will be asked, for the rules that need them
-    #[arg(long, requires = "data", value_name = "FILE")]
+    #[arg(long, requires = "data", value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: Option<PathBuf>,
     /// File of prices, capacities and limits instead of those of this release
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
     /// Exit with 3 if a finding is at least as grave
     #[arg(long, value_enum, value_name = "SEVERITY")]

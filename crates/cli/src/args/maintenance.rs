@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use tidetable_source::Location;
 
-use super::parse::{parse_age, parse_memory, parse_time};
+use super::parse::{Anywhere, Here, parse_age, parse_memory, parse_time};
 use super::run::DEFAULT_MEMORY_TEXT;
 
 /// `tidetable delete`
@@ -136,12 +137,13 @@ Contents are named by their checksums, so each backup copies only what is new. A
   tidetable backup /backups/meters
   tidetable backup /backups/meters --list
   tidetable backup /backups/meters --verify
+  tidetable backup s3://plant/backups
 
 Exit codes: 0 done, 1 failed or something is damaged (then all older backups stay), 75 another backup is active.")]
 pub struct Backup {
-    /// Folder of the backups, outside of the root; made if it is not there
-    #[arg(value_name = "FOLDER")]
-    pub vault: PathBuf,
+    /// Folder of the backups, or a URL such as s3://bucket/backups, outside of the root; made if it is not there
+    #[arg(value_name = "FOLDER", value_parser = Anywhere)]
+    pub vault: Location,
     /// Keep this many of the newest backups
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
@@ -162,12 +164,12 @@ command accepts the root as a store. Job files are not part of a backup.
   tidetable restore /backups/meters
   tidetable restore /backups/meters /srv/meters --at 01M81")]
 pub struct Restore {
-    /// Folder of the backups
-    #[arg(value_name = "FOLDER")]
-    pub vault: PathBuf,
-    /// The root to restore into, which must not hold a store [default: that of the project, or --root]
-    #[arg(value_name = "DIR")]
-    pub into: Option<PathBuf>,
+    /// Folder of the backups, or a URL
+    #[arg(value_name = "FOLDER", value_parser = Anywhere)]
+    pub vault: Location,
+    /// The root to restore into, a folder or a URL, which must not hold a store [default: that of the project, or --root]
+    #[arg(value_name = "DIR", value_parser = Anywhere)]
+    pub into: Option<Location>,
     /// Restore this backup, by its name or a prefix of it [default: the newest]
     #[arg(long, value_name = "BACKUP")]
     pub at: Option<String>,
@@ -186,11 +188,11 @@ again. Every file is compared with its checksum as it passes. Jobs may run in th
 Exit codes: 0 done, 1 failed or something is damaged, 2 the copy holds another store, 75 a job runs in the copy.")]
 pub struct Copy {
     /// Root to copy: a folder, or a URL such as s3://bucket/prefix
-    #[arg(value_name = "FROM")]
-    pub from: String,
+    #[arg(value_name = "FROM", value_parser = Anywhere)]
+    pub from: Location,
     /// Root to copy into
-    #[arg(value_name = "TO")]
-    pub to: String,
+    #[arg(value_name = "TO", value_parser = Anywhere)]
+    pub to: Location,
 }
 
 /// `tidetable cache`
@@ -274,7 +276,7 @@ pub struct Executor {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Where answers wait to be fetched; some kilobytes a unit [default: a folder for temporary files]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Here("a folder of answers"))]
     pub work_dir: Option<PathBuf>,
     /// Approximate memory budget of a unit of work, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
@@ -287,19 +289,22 @@ pub struct Executor {
     pub tls: Certificates,
 }
 
+/// What the options of TLS name.
+const CERTIFICATES: &str = "a file of certificates";
+
 /// Files in PEM.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub struct Certificates {
     /// File with the certificate of this server in PEM, with those up to its authority: connections to it are encrypted then.
     /// An executor has those of `cluster` in tidetable.toml, unless one of these options is given
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", value_parser = Here(CERTIFICATES))]
     pub tls_cert: Option<PathBuf>,
     /// File with its private key
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_parser = Here(CERTIFICATES))]
     pub tls_key: Option<PathBuf>,
     /// File with the certificates of the authority that the other processes' certificates are from; then every client needs one,
     /// too [default: those that the system trusts, and clients need none]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here(CERTIFICATES))]
     pub tls_ca: Option<PathBuf>,
 }

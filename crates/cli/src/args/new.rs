@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use clap::Args;
 
-use super::parse::parse_zone;
+use super::parse::{Here, parse_zone};
 
 /// `tidetable new`
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct New {
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
     pub timezone: Option<Tz>,
     /// Choose the layout by a file of queries, as `advise --write` does
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "stdout"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "stdout"], value_parser = Here("a file of queries"))]
     pub queries: Option<PathBuf>,
     /// Overwrite an existing job
     #[arg(long)]

@@ -1,12 +1,19 @@
 //! Parsers for values of options.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error};
 use regex::bytes::Regex;
-use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND, micros_since_epoch};
 use tidetable_runner::run::{IfLocked, Selected};
+use tidetable_source::{Location, LocationError};
 
 /// What to do if the job is locked: `fail`, `skip`, `wait` or `wait=10m`.
 pub(crate) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
@@ -52,7 +59,7 @@ const TIMES: &str =
 
 /// Parses a time into microseconds since the epoch: RFC 3339, a UTC day (its start), or an age.
 pub fn parse_time(text: &str) -> Result<i64, String> {
-    time_at(text, chrono::Utc::now().timestamp_micros()).ok_or_else(|| TIMES.to_owned())
+    time_at(text, micros_since_epoch(SystemTime::now())).ok_or_else(|| TIMES.to_owned())
 }
 
 fn time_at(text: &str, now: i64) -> Option<i64> {
@@ -181,6 +188,67 @@ pub struct Column {
 /// Parses the name of a time zone.
 pub fn parse_zone(text: &str) -> Result<Tz, String> {
     text.parse().map_err(|_| "write a name such as Europe/Paris".to_owned())
+}
+
+// Every option that names a place is read by one parser, so that no URL is ever taken for a path.
+
+/// Reads a place on this machine or in a bucket.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anywhere;
+
+/// As [`Anywhere`], of an option that counts as not given if it is empty, as the variable behind it may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnywhereOrEmpty;
+
+/// Reads the path of what is on this machine only, such as `a file of SQL`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Here(pub(crate) &'static str);
+
+impl TypedValueParser for Anywhere {
+    type Value = Location;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Location, Error> {
+        filled(command, arg, value)?;
+        Location::of(value).map_err(|error| refused(command, arg, &error))
+    }
+}
+
+impl TypedValueParser for AnywhereOrEmpty {
+    type Value = Location;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Location, Error> {
+        Location::of(value).map_err(|error| refused(command, arg, &error))
+    }
+}
+
+impl TypedValueParser for Here {
+    type Value = PathBuf;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<PathBuf, Error> {
+        filled(command, arg, value)?;
+        Location::path_of(value, self.0).map_err(|error| refused(command, arg, &error))
+    }
+}
+
+fn filled(command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<(), Error> {
+    match value.is_empty() {
+        true => Err(usage(command, &format!("{} is empty: name a place", name_of(arg)))),
+        false => Ok(()),
+    }
+}
+
+/// The error of a place. Unlike that of clap it does not repeat the value, which may hold credentials.
+fn refused(command: &Command, arg: Option<&Arg>, error: &LocationError) -> Error {
+    usage(command, &format!("{}: {error}", name_of(arg)))
+}
+
+fn usage(command: &Command, message: &str) -> Error {
+    let message = format!("{message}\n\nFor more information, try '--help'.\n");
+    Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+}
+
+fn name_of(arg: Option<&Arg>) -> String {
+    arg.map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tidetable_source::Location;
 
-use super::parse::{Day, parse_age, parse_time};
+use super::parse::{Anywhere, Day, Here, parse_age, parse_time};
 use super::run::RunHow;
 
 /// `tidetable status`
@@ -35,8 +36,8 @@ pub struct Report {
     /// The job
     pub job: String,
     /// Also write a page into this file; an existing one is replaced. - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
 }
 
 /// `tidetable history`
@@ -137,14 +138,15 @@ pub struct Describe {
     /// The table
     pub table: String,
     /// Also write a page into this file; an existing one is replaced. - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
 }
 
 /// `tidetable inspect`
 #[derive(Debug, Args)]
 pub struct Inspect {
     /// An SST
+    #[arg(value_parser = Here("an SST to inspect"))]
     pub file: PathBuf,
 }
 

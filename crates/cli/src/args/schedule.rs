@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use clap::{Args, ValueEnum};
 
-use super::parse::{parse_time, parse_zone};
+use super::parse::{Here, parse_time, parse_zone};
 
 /// `tidetable schedule`
 #[derive(Debug, Args)]
@@ -22,10 +22,10 @@ pub struct Schedule {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
     /// Write the units of systemd into this folder instead of printing them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "due"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "due"], value_parser = Here("a folder of units"))]
     pub write: Option<PathBuf>,
     /// Folder of the logs of jobs that cron runs [default: logs in the project's folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Here("a folder of logs"))]
     pub logs: Option<PathBuf>,
     /// Time zone that cron runs in [default: that of this machine]
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tidetable_source::Location;
 
-use super::parse::{parse_memory, parse_time, parse_version};
+use super::parse::{Anywhere, Here, parse_memory, parse_time, parse_version};
 
 pub(super) const SHOWN: &str = "How rows are shown";
 
@@ -21,7 +22,7 @@ pub struct Sql {
     #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "file")]
     pub query: Option<String>,
     /// File with statements
-    #[arg(short = 'f', long, value_name = "FILE")]
+    #[arg(short = 'f', long, value_name = "FILE", value_parser = Here("a file of statements"))]
     pub file: Option<PathBuf>,
     /// Approximate memory budget of sorting, grouping and joining, such as 1GiB, on one core; what exceeds it spills to
     /// temporary files [default: no limit]
@@ -31,10 +32,10 @@ pub struct Sql {
     /// cannot run is refused. Only this option does so: `url` of `cluster` in tidetable.toml is for runs [default: this process]
     #[arg(long, value_name = "URL", conflicts_with = "memory")]
     pub on: Option<String>,
-    /// Write the rows to this file, in the format of --output or of the ending of its name; an existing file is
-    /// replaced when the new one is complete. - is standard output
-    #[arg(short = 'O', long, value_name = "FILE", help_heading = SHOWN)]
-    pub to: Option<PathBuf>,
+    /// Write the rows to this file, or object such as s3://bucket/rows.csv, in the format of --output or of the ending of its
+    /// name; an existing one is replaced when the new one is complete. - is standard output
+    #[arg(short = 'O', long, value_name = "FILE", help_heading = SHOWN, value_parser = Anywhere)]
+    pub to: Option<Location>,
     /// Most rows of a table to show; 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N", help_heading = SHOWN)]
     pub max_rows: Option<u64>,

@@ -11,7 +11,9 @@ use tidetable_runner::job::{NameConflict, name_conflict};
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
-use tidetable_runner::run::{DataChecks, check_columns, check_data, check_queries, probe_params, tables_read};
+use tidetable_runner::run::{
+    DataChecks, check_columns, check_data, check_queries, check_stores, probe_params, tables_read,
+};
 use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
@@ -183,6 +185,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let all = stored.into_iter().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
     let mut tables = ReadableTables::of(&store, &job)?;
     let runtime = runtime()?;
+    check_stores(project, &job, runtime.handle())?;
     for export in &job.exports {
         let checked = runtime.block_on(check_query(&tables.tables, &export.sql, &probe_params(export)));
         let checked = checked.map_err(|source| match tables.blame(&export.sql) {

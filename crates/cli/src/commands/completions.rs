@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command};
 use tidetable_runner::record::Runs;
 use tidetable_runner::{Job, Project, open_store};
+use tidetable_source::Location;
 use tidetable_store::Store;
 use tidetable_store::published::Published;
 
@@ -190,11 +191,12 @@ impl<'c> Line<'c> {
     /// The project of the folder of the line, or one with a root only. Errors are ignored: there are no candidates then.
     fn project(&self) -> Option<Project> {
         let folder = std::env::current_dir().ok()?.join(&self.folder);
-        let environment = std::env::var("TIDETABLE_ROOT").ok();
-        match (Project::find(&folder), self.root.or(environment.as_deref())) {
-            (Ok(project), _) => Some(project.with_root(self.root, environment.as_deref())),
-            (Err(_), Some(root)) if !root.is_empty() => Some(Project::of_store(&folder, root)),
-            (Err(_), _) => None,
+        let environment = std::env::var_os("TIDETABLE_ROOT").and_then(|root| Location::of(&root).ok());
+        let given = self.root.and_then(|root| Location::parse(root).ok()).or(environment);
+        match (Project::find(&folder), given.filter(|root| !root.is_empty())) {
+            (Ok(project), given) => Some(project.with_root(given.as_ref())),
+            (Err(_), Some(root)) => Some(Project::of_store(&folder, &root)),
+            (Err(_), None) => None,
         }
     }
 }

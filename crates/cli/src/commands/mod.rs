@@ -25,6 +25,9 @@ pub mod schema;
 pub mod serve;
 pub mod sql;
 
+use std::time::SystemTime;
+
+use tidetable_layout::time::micros_since_epoch;
 use tidetable_runner::job::ProjectError;
 use tidetable_runner::record::{RunFound, RunRecord, Runs};
 use tidetable_runner::{Project, open_store};
@@ -39,7 +42,7 @@ fn project(global: &Global) -> Result<Project, CliError> {
     let here =
         std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
     // clap reads TIDETABLE_ROOT as the default of --root.
-    Ok(Project::find(&here)?.with_root(global.root.as_deref(), None))
+    Ok(Project::find(&here)?.with_root(global.root.as_ref()))
 }
 
 /// The store of the project, or of `--root` without a project. It must exist.
@@ -141,5 +144,5 @@ fn table_or_all(store: &Store, given: Option<&str>) -> Result<Vec<String>, CliEr
 
 /// The clock, microseconds since the epoch.
 pub fn clock() -> i64 {
-    chrono::Utc::now().timestamp_micros()
+    micros_since_epoch(SystemTime::now())
 }

@@ -1,5 +1,5 @@
-//! The destination of a result: standard output, a file that appears when complete, or a special file that is written
-//! in place: a pipe, a device, an inherited descriptor.
+//! The destination of a result: standard output, a file or an object of a bucket that appears when complete, or a special file
+//! that is written in place: a pipe, a device, an inherited descriptor.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tidetable_source::Location;
 use tidetable_store::storage::BlobWriter;
 use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
+use crate::place::storage_at;
+use crate::printable::Printed;
 
 /// Maximum number of symbolic links to follow.
 const MAX_LINKS: usize = 40;
@@ -22,6 +25,8 @@ const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/d
 #[derive(Debug, Clone)]
 pub struct Destination {
     place: ResultPlace,
+    /// Where an object lies.
+    bucket: Option<Arc<dyn Blobs>>,
     shown: String,
     /// Whether the reader of a pipe has gone.
     reader_is_gone: Arc<AtomicBool>,
@@ -34,23 +39,37 @@ enum ResultPlace {
     Stream(PathBuf),
     /// Replaced when complete: a file, existing or not.
     File(PathBuf),
+    /// The same in a bucket, by its name there.
+    Object(String),
 }
 
 impl Destination {
-    /// The destination `path`; `-` is standard output. `option` is its name in messages.
+    /// The destination `to`; `-` is standard output. `option` is its name in messages.
     ///
     /// # Errors
-    /// If it names no file, or is in a missing directory.
-    pub fn of(path: &Path, option: &'static str) -> Result<Self, CliError> {
-        let shown = path.display().to_string();
+    /// If it names no file, is in a missing directory, or in a bucket that does not answer.
+    pub fn of(to: &Location, option: &'static str) -> Result<Self, CliError> {
+        let shown = to.to_string();
+        let path = match to {
+            Location::Path(path) => path,
+            Location::Bucket(url) => {
+                let Some((prefix, name)) = url.object() else { return Err(CliError::NoFileName { path: shown }) };
+                let bucket = storage_at(&Location::Bucket(prefix))?;
+                // Before the work: a bucket that cannot be reached cannot be written.
+                bucket.stat(name)?;
+                let place = ResultPlace::Object(name.to_owned());
+                return Ok(Self { place, bucket: Some(bucket), shown, reader_is_gone: Arc::default() });
+            }
+        };
         let place = if path == Path::new("-") { ResultPlace::Stdout } else { place_of(path, option)? };
         let shown = if place == ResultPlace::Stdout { "standard output".to_owned() } else { shown };
-        Ok(Self { place, shown, reader_is_gone: Arc::default() })
+        Ok(Self { place, bucket: None, shown, reader_is_gone: Arc::default() })
     }
 
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { place: ResultPlace::Stdout, shown: "standard output".to_owned(), reader_is_gone: Arc::default() }
+        let shown = "standard output".to_owned();
+        Self { place: ResultPlace::Stdout, bucket: None, shown, reader_is_gone: Arc::default() }
     }
 
     /// Its name in messages.
@@ -63,9 +82,9 @@ impl Destination {
         self.place == ResultPlace::Stdout
     }
 
-    /// Whether it is a file, whose name gives the format.
+    /// Whether it is a file or an object, whose name gives the format.
     pub fn is_file(&self) -> bool {
-        matches!(self.place, ResultPlace::File(_))
+        matches!(self.place, ResultPlace::File(_) | ResultPlace::Object(_))
     }
 
     /// Whether it is a terminal.
@@ -77,7 +96,7 @@ impl Destination {
                 let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device());
                 is_device && File::open(path).is_ok_and(|file| file.is_terminal())
             }
-            ResultPlace::File(_) => false,
+            ResultPlace::File(_) | ResultPlace::Object(_) => false,
         }
     }
 
@@ -96,7 +115,7 @@ impl Destination {
             Box::new(Stream { out: BufWriter::new(out), shown, reader_is_gone })
         };
         Ok(match &self.place {
-            ResultPlace::Stdout => stream(Box::new(io::stdout())),
+            ResultPlace::Stdout => stream(Box::new(Printed::new(io::stdout(), self.is_terminal()))),
             ResultPlace::Stream(path) => {
                 let failed = |source| CliError::Folder { path: self.shown.clone(), source };
                 // As a shell does for `> PATH`; waits for the reader of a pipe.
@@ -110,6 +129,10 @@ impl Destination {
                 };
                 LocalBlobs::new(folder.to_owned()).overwrite_writer(name)?
             }
+            ResultPlace::Object(name) => match &self.bucket {
+                Some(bucket) => bucket.overwrite_writer(name)?,
+                None => return Err(CliError::NoFileName { path: self.shown.clone() }),
+            },
         })
     }
 }
@@ -204,7 +227,7 @@ mod tests {
     use super::*;
 
     fn place(path: &Path) -> ResultPlace {
-        Destination::of(path, "--to").unwrap().place
+        Destination::of(&Location::Path(path.to_owned()), "--to").unwrap().place
     }
 
     #[test]
@@ -230,7 +253,7 @@ mod tests {
         assert_eq!(place(&at("null")), ResultPlace::Stream(PathBuf::from("/dev/null")));
         symlink("circle", at("circle")).unwrap();
         for wrong in ["circle", "inside", "nowhere/x.csv", "inside/.."] {
-            assert!(Destination::of(&at(wrong), "--to").is_err(), "{wrong}");
+            assert!(Destination::of(&Location::Path(at(wrong)), "--to").is_err(), "{wrong}");
         }
     }
 }

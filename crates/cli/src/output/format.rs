@@ -1,8 +1,7 @@
 //! Formats of results, and the format that the extension of a file name selects.
 
-use std::path::Path;
-
 use tidetable_export::FileFormat;
+use tidetable_source::Location;
 
 use crate::args::Output;
 use crate::error::CliError;
@@ -48,19 +47,20 @@ pub const EXPORT_FILE_EXTENSIONS: &Extensions = &[
     (".feather", OutputFormat::Binary(FileFormat::Arrow)),
 ];
 
-/// The format that the extension of `path` selects, or `default` if it has no known one and the destination is not a
+/// The format that the extension of the file `to` selects, or `default` if it has no known one and the destination is not a
 /// regular file. The error message names `option` as the other way to select a format.
 ///
 /// # Errors
 /// If the destination is a regular file, and the extension is missing or unknown.
 pub fn format_from_extension(
-    path: &Path,
+    to: &Location,
     destination: &Destination,
     extensions: &Extensions,
     default: OutputFormat,
     option: &'static str,
 ) -> Result<OutputFormat, CliError> {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let path = to.to_string();
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     // If two extensions match, the longer one counts.
     let found = extensions.iter().filter(|(known, _)| name.ends_with(known)).max_by_key(|(known, _)| known.len());
     match found {
@@ -68,7 +68,7 @@ pub fn format_from_extension(
         None if !destination.is_file() => Ok(default),
         None => {
             let known: Vec<&str> = extensions.iter().map(|(known, _)| *known).collect();
-            Err(CliError::NoFormat { path: path.display().to_string(), known: listed(&known), option })
+            Err(CliError::NoFormat { path, known: listed(&known), option })
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     fn extensions_select_the_format() {
         let folder = tempfile::TempDir::new().unwrap();
         let of = |name: &str| {
-            let path = folder.path().join(name);
+            let path = Location::Path(folder.path().join(name));
             let destination = Destination::of(&path, "--to").unwrap();
             let default = OutputFormat::Binary(FileFormat::Parquet);
             format_from_extension(&path, &destination, EXPORT_FILE_EXTENSIONS, default, "--format")

@@ -12,7 +12,7 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod values;
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::error::ArrowError;
@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::args::Output;
 use crate::error::CliError;
 use crate::objects::key::Key;
+use crate::printable::Printed;
 use cell_text::CellText;
 pub use cell_text::{Length, write_bytes};
 use csv::write_csv;
@@ -32,9 +33,11 @@ pub use rows::RowWriter;
 pub use screen::Screen;
 pub use table::{Fit, Heading};
 
-/// Standard output, buffered.
-pub fn stdout() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::new(io::stdout().lock())
+/// Standard output, buffered, and printable on a terminal.
+pub fn stdout() -> BufWriter<Printed<StdoutLock<'static>>> {
+    let out = io::stdout().lock();
+    let is_terminal = out.is_terminal();
+    BufWriter::new(Printed::new(out, is_terminal))
 }
 
 /// A small result: named columns and rows of JSON values.

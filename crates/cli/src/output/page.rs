@@ -1,7 +1,8 @@
 //! Reports as HTML pages: where `--report` says.
 
 use std::io::Write;
-use std::path::Path;
+
+use tidetable_source::Location;
 
 use crate::args::Global;
 use crate::diagnostics::print_message;
@@ -20,8 +21,8 @@ impl PageFile {
     ///
     /// # Errors
     /// If it names no file, or is in a missing directory.
-    pub fn of(path: Option<&Path>) -> Result<Option<Self>, CliError> {
-        path.map(|path| Ok(Self { destination: Destination::of(path, "--report")? })).transpose()
+    pub fn of(to: Option<&Location>) -> Result<Option<Self>, CliError> {
+        to.map(|to| Ok(Self { destination: Destination::of(to, "--report")? })).transpose()
     }
 
     /// Whether it takes standard output, which then has no other result.

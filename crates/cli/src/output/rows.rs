@@ -1,5 +1,6 @@
 //! Rows in text formats, except JSON.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::{FILES_OF_SQL, SARIF_OF_LINT};
@@ -10,6 +11,7 @@ use crate::output::screen::Screen;
 use crate::output::table::{Fit, Heading, TableWriter};
 use crate::output::text::{lines, markdown_header, markdown_row};
 use crate::output::values::count;
+use crate::printable::printable;
 
 /// Writes rows one after the other.
 #[derive(Debug)]
@@ -42,6 +44,10 @@ impl RowWriter {
         screen: Screen,
         fit: Fit,
     ) -> Result<Self, CliError> {
+        let mut headings = headings;
+        if output != Output::Csv {
+            headings.iter_mut().for_each(|heading| make_printable(&mut heading.name));
+        }
         let form = match output {
             Output::Table => Form::Table(TableWriter::new(headings.clone(), screen, fit)),
             Output::Markdown => {
@@ -75,7 +81,7 @@ impl RowWriter {
         }
         self.rows += 1;
         if !matches!(self.form, Form::Csv) {
-            cells.iter_mut().for_each(make_printable);
+            cells.iter_mut().for_each(|cell| make_printable(cell));
         }
         match &mut self.form {
             Form::Table(table) => return table.push(out, cells),
@@ -107,11 +113,8 @@ impl RowWriter {
     }
 }
 
-/// Escapes control characters, which could steer the terminal. Line breaks stay: plans have them.
 fn make_printable(text: &mut String) {
-    let steers = |c: char| c.is_control() && c != '\n';
-    if text.contains(steers) {
-        let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
-        *text = text.chars().map(escape).collect();
+    if let Cow::Owned(shown) = printable(text) {
+        *text = shown;
     }
 }

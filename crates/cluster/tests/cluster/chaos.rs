@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tidetable_cluster::{Ballista, Chaos, TlsFiles};
 use tidetable_runner::run::IfLocked;
 use tidetable_runner::units::UnitCarrier;
-use tidetable_runner::{Job, Project, RunOptions, Stop, UlidIds, run};
+use tidetable_runner::{Job, Location, Project, RunOptions, Stop, UlidIds, run};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::{clock, start};
@@ -38,7 +38,7 @@ fn seeds() -> u64 {
 /// Runs the job in `root`; the bytes of its published files.
 fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> BTreeMap<String, Vec<u8>> {
     let ids = UlidIds::default();
-    let project = Project::find(dir).unwrap().with_root(Some(root), None);
+    let project = Project::find(dir).unwrap().with_root(Some(&Location::parse(root).unwrap()));
     let job = Job::load(&project, "j").unwrap();
     let options = RunOptions {
         days: None,

@@ -1,7 +1,6 @@
 //! Makes a backup.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidetable_record::Runs;
@@ -47,7 +46,6 @@ impl Vault {
         stop: &Stop,
     ) -> Result<BackupDone, BackupError> {
         let root = store.blobs().display();
-        self.is_elsewhere(Path::new(&root))?;
         let mut making = Making { vault: self, store, stop, done: BackupDone::default() };
         making.done.backup = Backup { id: id.to_owned(), taken, root, ..Backup::default() };
         making.runs()?;
@@ -67,16 +65,6 @@ impl Vault {
             self.prune(keep)?;
         }
         Ok(done)
-    }
-
-    fn is_elsewhere(&self, root: &Path) -> Result<(), BackupError> {
-        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (folder, root) = (whole(&self.folder), whole(root));
-        if folder.starts_with(&root) || root.starts_with(&folder) {
-            let (folder, root) = (folder.display().to_string(), root.display().to_string());
-            return Err(BackupError::Inside { folder, root });
-        }
-        Ok(())
     }
 }
 
@@ -229,7 +217,7 @@ impl Making<'_> {
         if let Some(stopped) = self.stop.asked() {
             return Err(crate::run::RunError::from(stopped).into());
         }
-        let copied = copy((self.blobs(), &file.path), (&self.vault.blobs, &file.object()), file, true)?;
+        let copied = copy((self.blobs(), &file.path), (self.vault.blobs.as_ref(), &file.object()), file, true)?;
         if copied == Copied::New {
             self.done.copied += 1;
             self.done.copied_bytes += file.bytes;

@@ -33,7 +33,7 @@ impl Vault {
     /// # Errors
     /// If `root` is not empty, or a file cannot be read or written. Damaged files are left out and reported.
     pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
-        let _marker = mark(root, &backup.id, &self.folder)?;
+        let _marker = mark(root, &backup.id, &self.name())?;
         let restored = self.copy_all(backup, &LocalBlobs::new(root.to_owned()), stop)?;
         let marker = root.join(RESTORING);
         let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
@@ -61,7 +61,7 @@ impl Vault {
             }
             None => {
                 if !to.list("")?.is_empty() {
-                    let (root, folder) = (to.display(), self.folder.display().to_string());
+                    let (root, folder) = (to.display(), self.name());
                     return Err(BackupError::RootTaken { root, folder });
                 }
                 if !to.create_new(RESTORING, backup.id.as_bytes())? {
@@ -82,7 +82,7 @@ impl Vault {
             if let Some(stopped) = stop.asked() {
                 return Err(crate::run::RunError::from(stopped).into());
             }
-            match copy((&self.blobs, &file.object()), (to, &file.path), file, false)? {
+            match copy((self.blobs.as_ref(), &file.object()), (to, &file.path), file, false)? {
                 Copied::New => restored.copied += 1,
                 Copied::Known => restored.known += 1,
                 Copied::Missing => restored.damaged.push(format!("{}: {} is missing", file.path, file.object())),
@@ -107,13 +107,12 @@ fn rank(path: &str) -> u8 {
 }
 
 /// Marks a root as being restored, unless it holds a store.
-fn mark(root: &Path, id: &str, folder: &Path) -> Result<File, BackupError> {
+fn mark(root: &Path, id: &str, vault: &str) -> Result<File, BackupError> {
     let path = root.join(RESTORING);
     let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };
     let is_marked = path.is_file();
     if !is_marked && FOLDERS.iter().chain(&["locks"]).any(|folder| root.join(folder).exists()) {
-        let (root, folder) = (root.display().to_string(), folder.display().to_string());
-        return Err(BackupError::RootTaken { root, folder });
+        return Err(BackupError::RootTaken { root: root.display().to_string(), folder: vault.to_owned() });
     }
     std::fs::create_dir_all(root).map_err(|source| io("make the folder of", source))?;
     let mut file = OpenOptions::new()

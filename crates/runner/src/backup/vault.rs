@@ -1,28 +1,39 @@
-//! The directory of backups.
+//! The place of backups.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tidetable_store::{Blobs, LocalBlobs, StoreError};
+use tidetable_source::Location;
+use tidetable_store::{Blobs, Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
+use crate::run::{IfLocked, LeaseTimes, Lock, RunError, Stop, take};
 
 /// The file that marks a vault.
 const MARK: &str = "vault.json";
+/// The name of the lease of a vault in a bucket.
+const LEASE: &str = "vault";
 /// Bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A directory of backups.
+/// A place of backups: a directory, or a prefix of a bucket.
 #[derive(Debug)]
 pub struct Vault {
-    pub(crate) folder: PathBuf,
-    pub(crate) blobs: LocalBlobs,
+    pub(crate) blobs: Arc<dyn Blobs>,
     /// Held while the vault is in use.
-    _lock: File,
+    _lock: Option<VaultLock>,
+}
+
+/// The lock of a vault: of the operating system in a directory, a lease in a bucket.
+#[derive(Debug)]
+enum VaultLock {
+    File { _file: File },
+    Lease { _lease: Lock },
 }
 
 /// The result of verifying a vault.
@@ -50,36 +61,48 @@ pub(crate) enum Copied {
 }
 
 impl Vault {
-    /// Opens the vault in `folder`, or creates it if the directory is missing or empty.
+    /// Opens the vault in a storage for backups of `root`, or creates it if that is missing or empty. `id` names its holder in a
+    /// bucket.
     ///
     /// # Errors
-    /// If the directory holds something else, is in use, or cannot be written.
-    pub fn make(folder: &Path) -> Result<Self, BackupError> {
-        let io = |action, source| BackupError::Io { action, path: folder.display().to_string(), source };
-        std::fs::create_dir_all(folder).map_err(|source| io("make", source))?;
-        let is_empty = std::fs::read_dir(folder).map_err(|source| io("list", source))?.next().is_none();
-        let mark = folder.join(MARK);
-        if !is_empty && !mark.is_file() && !folder.join("vault.lock").is_file() {
-            return Err(BackupError::Taken { folder: folder.display().to_string() });
+    /// If the storage lies in the root, or the root in it; if it holds something else, is in use, or cannot be written.
+    pub fn make(blobs: Arc<dyn Blobs>, root: &dyn Blobs, id: &str, stop: &Stop) -> Result<Self, BackupError> {
+        if is_inside(blobs.as_ref(), root) {
+            return Err(BackupError::Inside { folder: blobs.display(), root: root.display() });
         }
-        let lock = lock(folder)?;
-        let blobs = LocalBlobs::new(folder.to_owned());
-        if !mark.is_file() {
+        let is_empty = match blobs.directory() {
+            Some(folder) => is_empty(folder)?,
+            None => blobs.list("")?.is_empty(),
+        };
+        let is_marked = blobs.stat(MARK)?.is_some();
+        // A process that was killed may have left the lock alone.
+        let is_begun = blobs.directory().is_some_and(|folder| folder.join("vault.lock").is_file())
+            || blobs.directory().is_none() && blobs.list("")?.iter().all(|name| name == "locks");
+        if !is_empty && !is_marked && !is_begun {
+            return Err(BackupError::Taken { folder: blobs.display() });
+        }
+        let (blobs, lock) = locked(blobs, id, stop)?;
+        if !is_marked {
             blobs.replace(MARK, b"{\"format\":1}\n")?;
         }
-        Ok(Self { folder: folder.to_owned(), blobs, _lock: lock })
+        Ok(Self { blobs, _lock: lock })
     }
 
-    /// Opens the existing vault in `folder`.
+    /// Opens the existing vault in a storage. `id` names its holder in a bucket.
     ///
     /// # Errors
     /// If it is no vault, or in use.
-    pub fn open(folder: &Path) -> Result<Self, BackupError> {
-        if !folder.join(MARK).is_file() {
-            return Err(BackupError::NoVault { folder: folder.display().to_string() });
+    pub fn open(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<Self, BackupError> {
+        if blobs.stat(MARK)?.is_none() {
+            return Err(BackupError::NoVault { folder: blobs.display() });
         }
-        let lock = lock(folder)?;
-        Ok(Self { folder: folder.to_owned(), blobs: LocalBlobs::new(folder.to_owned()), _lock: lock })
+        let (blobs, lock) = locked(blobs, id, stop)?;
+        Ok(Self { blobs, _lock: lock })
+    }
+
+    /// Its path or URL, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.blobs.display()
     }
 
     /// The names of the backups, oldest first.
@@ -97,7 +120,7 @@ impl Vault {
     /// If it is missing or damaged.
     pub fn load(&self, id: &str) -> Result<Backup, BackupError> {
         let path = format!("backups/{id}.json");
-        let missing = || BackupError::NoBackup { folder: self.folder.display().to_string(), asked: id.to_owned() };
+        let missing = || BackupError::NoBackup { folder: self.name(), asked: id.to_owned() };
         let bytes = self.blobs.read(&path)?.ok_or_else(missing)?;
         Backup::decode(&bytes).map_err(|reason| BackupError::Catalog { path, reason })
     }
@@ -112,10 +135,9 @@ impl Vault {
         match (names.as_slice(), asked) {
             ([.., newest], None) => self.load(newest),
             ([one], Some(_)) => self.load(one),
-            (_, asked) => Err(BackupError::NoBackup {
-                folder: self.folder.display().to_string(),
-                asked: asked.unwrap_or("at all").to_owned(),
-            }),
+            (_, asked) => {
+                Err(BackupError::NoBackup { folder: self.name(), asked: asked.unwrap_or("at all").to_owned() })
+            }
         }
     }
 
@@ -142,7 +164,7 @@ impl Vault {
                     continue;
                 }
                 report.objects += 1;
-                match hash(&self.blobs, &object)? {
+                match hash(self.blobs.as_ref(), &object)? {
                     Some((bytes, checksum)) if (bytes, checksum.as_str()) == (file.bytes, &file.checksum) => {}
                     Some(_) => {
                         report.damaged.push(format!("{object}: it does not hold {} of backup {name}", file.path))
@@ -250,8 +272,62 @@ pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)
     Ok(Some((file.len(), format!("{:032x}", hash.digest128()))))
 }
 
-/// Locks the vault for one process.
-fn lock(folder: &Path) -> Result<File, BackupError> {
+/// Whether one of two storages lies in the other.
+fn is_inside(vault: &dyn Blobs, root: &dyn Blobs) -> bool {
+    match (vault.directory(), root.directory()) {
+        (Some(vault), Some(root)) => {
+            let (vault, root) = (resolved(vault), resolved(root));
+            vault.starts_with(&root) || root.starts_with(&vault)
+        }
+        (None, None) => match (Location::parse(&vault.display()), Location::parse(&root.display())) {
+            (Ok(Location::Bucket(vault)), Ok(Location::Bucket(root))) => vault.holds(&root) || root.holds(&vault),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match found {
+        Some((above, canonical)) => match whole.strip_prefix(above) {
+            Ok(below) if !below.as_os_str().is_empty() => canonical.join(below),
+            _ => canonical,
+        },
+        None => whole,
+    }
+}
+
+/// Whether a directory, made if it is not there, holds nothing.
+fn is_empty(folder: &Path) -> Result<bool, BackupError> {
+    let io = |action, source| BackupError::Io { action, path: folder.display().to_string(), source };
+    std::fs::create_dir_all(folder).map_err(|source| io("make", source))?;
+    Ok(std::fs::read_dir(folder).map_err(|source| io("list", source))?.next().is_none())
+}
+
+/// Locks a vault for one process. A vault that can only be read is used without a lock.
+fn locked(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<(Arc<dyn Blobs>, Option<VaultLock>), BackupError> {
+    if let Some(folder) = blobs.directory() {
+        let lock = lock_folder(folder)?;
+        return Ok((blobs, Some(VaultLock::File { _file: lock })));
+    }
+    let busy = || BackupError::Busy { folder: blobs.display() };
+    match take(&blobs, (LEASE, id), (IfLocked::Fail, LeaseTimes::default()), stop) {
+        Ok(Some(lock)) => {
+            let store = lock.over(Store::new(Arc::clone(&blobs)));
+            Ok((Arc::clone(store.blobs()), Some(VaultLock::Lease { _lease: lock })))
+        }
+        Ok(None) | Err(RunError::Locked { .. }) => Err(busy()),
+        Err(RunError::Store(StoreError::Io { source, .. })) if source.kind() == ErrorKind::PermissionDenied => {
+            Ok((blobs, None))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn lock_folder(folder: &Path) -> Result<File, BackupError> {
     let path = folder.join("vault.lock");
     let io = |source| BackupError::Io { action: "lock", path: path.display().to_string(), source };
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);

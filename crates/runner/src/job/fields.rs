@@ -1,9 +1,11 @@
 //! Typed access to a parsed TOML table. Unknown keys, wrong types and unsupported values are noted with
 //! their byte range and reading goes on, so that one pass finds every mistake.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 
 use serde_spanned::Spanned;
+use tidetable_source::Location;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::job::keys::{Key, Section, ValueShape};
@@ -46,6 +48,17 @@ impl<'a> Reader<'a> {
             self.refuse(at, Mistake::Syntax { message: error.message().to_owned() });
         }
         errors.is_empty().then(|| table.into_inner())
+    }
+
+    /// The path of `use_of`, which is on this machine.
+    pub(crate) fn path(&mut self, key: &'static str, text: &Text<'_>, use_of: &'static str) -> Option<String> {
+        match Location::path_of(OsStr::new(text.value), use_of) {
+            Ok(path) => Some(path.to_string_lossy().into_owned()),
+            Err(error) => {
+                self.refuse(text.at.clone(), Mistake::Place { key, error });
+                None
+            }
+        }
     }
 
     /// The string `value` at the byte range `at`.

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
 use tidetable_layout::error::LayoutError;
-use tidetable_source::FormatFault;
+use tidetable_source::{FormatFault, LocationError};
 use tidetable_sql::{ExpressionError, QueryError};
 
 use crate::job::keys::{Section, ValueShape};
 use crate::job::names::Id;
 use crate::job::words::listed;
+use crate::mask::masked;
 use crate::template::TimeTemplateError;
 
 /// An invalid file with all its mistakes. Rendered by miette with file, line, column and excerpt.
@@ -29,7 +30,7 @@ pub struct JobFileError {
 impl JobFileError {
     /// The problems of a file with the text `text`; messages show it as `path`.
     pub(crate) fn new(path: &Path, text: String, problems: Vec<Problem>) -> Self {
-        let text = NamedSource::new(path.display().to_string(), masked(text, &problems));
+        let text = NamedSource::new(path.display().to_string(), masked(&text));
         Self { path: path.to_owned(), text, count: problems.len(), problems }
     }
 
@@ -52,22 +53,6 @@ impl JobFileError {
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
-}
-
-/// The text with secrets replaced by stars, since a message shows the line.
-fn masked(text: String, problems: &[Problem]) -> String {
-    let secret = |problem: &&Problem| matches!(problem.mistake, Mistake::PlainSecret { .. });
-    let mut text = text;
-    for problem in problems.iter().filter(secret) {
-        if let Some(written) = text.get(problem.at()) {
-            let stars: String = written
-                .chars()
-                .flat_map(|c| std::iter::repeat_n(if c == '\n' { c } else { '*' }, c.len_utf8()))
-                .collect();
-            text.replace_range(problem.at(), &stars);
-        }
-    }
-    text
 }
 
 impl Diagnostic for JobFileError {
@@ -221,6 +206,10 @@ pub(crate) enum Mistake {
     SchedulerUrl { value: String },
     #[error("`{value}` is not a path of a file")]
     NoFileName { value: String },
+    #[error("`{key}`: {error}")]
+    Place { key: &'static str, error: LocationError },
+    #[error("`{key}` cannot be {value:?}, which is not a URL of HTTP")]
+    Address { key: &'static str, value: String },
     #[error("`storage` is for files in object stores, and the source has none there")]
     NoObjectStore,
     #[error("`{key}` is for {}, and the source has no such files", .places.join(", "))]
@@ -415,6 +404,9 @@ impl Mistake {
                                           `tidetable scheduler` shows it"
                 .to_owned(),
             Self::Retries { most, .. } => format!("write 0 to {most}: so often a stage is tried again"),
+            Self::Address { .. } => "write http://HOST:PORT or https://HOST".to_owned(),
+            // Its error says what to write.
+            Self::Place { .. } => return None,
             Self::NoFileName { .. } => "for example `metrics/job.prom`, relative to the project's folder".to_owned(),
             Self::PlainSecret { key } | Self::EnvOrFile { key } => format!(
                 "write `{key} = {{ env = \"NAME\" }}` for an environment variable, or `{key} = {{ file = \"PATH\" }}`"

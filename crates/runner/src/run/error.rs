@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tidetable_export::ExportError;
 use tidetable_source::SourceError;
+use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
@@ -140,6 +141,25 @@ pub enum RunError {
         /// The cause.
         source: Box<SourceError>,
     },
+    /// A place of the command line that is no storage.
+    #[error("{place}: {source}")]
+    Place {
+        /// The place.
+        place: String,
+        /// The cause.
+        source: Box<SourceError>,
+    },
+    /// Files of a source that cannot be reached as they are named.
+    #[error("source {source_name}: {source}")]
+    Files {
+        /// The source.
+        source_name: String,
+        /// The cause.
+        source: Box<SourceError>,
+    },
+    /// A library panicked.
+    #[error("the run stopped at a fault: {0}")]
+    Panicked(#[from] Panicked),
     /// A bucket whose conditional writes are not.
     #[error(
         "{root} cannot be the root of a store: {what}; two runs could overwrite each other's work there. Use a server that \
@@ -395,6 +415,9 @@ impl RunError {
             Self::Secret { .. }
             | Self::RootSecret { .. }
             | Self::Root { .. }
+            | Self::Place { .. }
+            | Self::Files { .. }
+            | Self::Store(StoreError::Source(SourceError::Location(_) | SourceError::Endpoint { .. }))
             | Self::Unconditional { .. }
             | Self::HalfRestored { .. }
             | Self::NotSelected { .. }

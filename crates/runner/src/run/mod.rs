@@ -29,6 +29,7 @@ use std::time::Instant;
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Failures, KnownVersions, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
+use tidetable_source::panics::catch;
 use tidetable_store::load::RejectedRow;
 use tidetable_store::{Blobs, Ids, Store};
 use ulid::Ulid;
@@ -37,14 +38,14 @@ pub use checks::checker::check_queries;
 pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub(crate) use lock::lease::LeaseTimes;
-pub(crate) use lock::take_all;
 pub use lock::{IfLocked, NamedLock, lock_named, machine};
+pub(crate) use lock::{Lock, take, take_all};
 pub use options::{Only, RunOptions, Selected};
 pub use params::probe_params;
 pub use publish::{check_columns, tables_read};
 pub use push_failure::PushFailure;
 pub use pusher::Pusher;
-pub use secrets::source_storage;
+pub use secrets::{check_stores, source_storage};
 pub use stop::{Stop, Stopped};
 
 use crate::backup::RESTORING;
@@ -58,7 +59,6 @@ use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
 use ahead::Ahead;
 use columns::OtherColumns;
-use lock::Lock;
 use post_run::PostRun;
 use stages::load::LoadStage;
 use stages::retry::Retry;
@@ -161,7 +161,7 @@ pub fn run(
     };
     let mut lock = None;
     let Begun { store, runtime, storage, first, after_killed } =
-        match begin(project, job, options, &mut record, &mut lock) {
+        match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(None),
             Err(error) => {
@@ -201,9 +201,10 @@ pub fn run(
         let note = ahead(record.now);
         whole.note(&mut record, note);
     }
-    let done = whole.selected().and_then(|selected| {
+    let done = at_boundary(|| {
+        let selected = whole.selected()?;
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
-        let done = stages.run(&mut record);
+        let done = at_boundary(|| stages.run(&mut record));
         record.executors = stages.tally.records();
         done
     });
@@ -232,7 +233,10 @@ pub fn run(
         lock.tell_failure(&record);
     }
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
-    PostRun { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
+    let post_run = PostRun { project, job, options, observer, blobs, exit_code, is_recorded };
+    if let Err(panicked) = catch(|| post_run.follow(&mut record)) {
+        observer.event(Event::Note(format!("warning: what follows the run stopped at a fault: {panicked}")));
+    }
     Ok(Some(RunReport { rejected: done?, record }))
 }
 
@@ -265,7 +269,7 @@ fn begin(
     let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let taken =
-        lock::take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
+        take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
     let mut store = lock.over(store);
     if store.blobs().bucket().is_some() {
@@ -303,6 +307,11 @@ fn fit(project: &Project, blobs: &dyn Blobs, record: &RunRecord, options: &RunOp
     })
 }
 
+/// Does a part of a run; a panic of a library is its failure, so that it is recorded and told as any other.
+fn at_boundary<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch(work).unwrap_or_else(|panicked| Err(panicked.into()))
+}
+
 /// Records that a run ended by `error`.
 fn ended(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
     record.outcome = if options.stop.asked().is_some() { Outcome::Interrupted } else { Outcome::Failed };
@@ -322,6 +331,12 @@ fn not_begun(
     let exit_code = error.exit_code();
     if let Some(mut lock) = lock {
         lock.tell_failure(&record);
+        // It may have been recorded as one that is running.
+        if let Ok(blobs) = open_root(project)
+            && matches!(blobs.stat(&record.path()), Ok(Some(_)))
+        {
+            let _ = record.save(blobs.as_ref());
+        }
     }
     if matches!(exit_code, 2 | 75) {
         post_run::report_refusal(project, &job.hooks, &record, exit_code, observer);

@@ -45,6 +45,31 @@ pub fn source_storage(project: &Project, job: &Job, runtime: &Handle, stop: &Sto
     Ok(storage)
 }
 
+/// Checks the places and settings of a job's sources: their clients are made, and nothing is asked of the stores. A source
+/// with a setting that is missing here, as a variable of another machine, is left out.
+///
+/// # Errors
+/// [`RunError::Files`] if no store can be opened so.
+pub fn check_stores(project: &Project, job: &Job, runtime: &Handle) -> Result<(), RunError> {
+    for source in &job.sources {
+        let mut settings = Vec::new();
+        let mut is_complete = true;
+        for setting in &source.storage {
+            match value(project, &setting.value) {
+                Ok(value) => settings
+                    .extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone())))),
+                Err(_) => is_complete = false,
+            }
+        }
+        let storage =
+            Storage::new(project.dir.clone(), Some(runtime.clone())).with_settings(&source.spec.name, settings);
+        let checked = if is_complete { storage.check_stores(&source.spec) } else { Ok(()) };
+        let name = || source.spec.name.clone();
+        checked.map_err(|error| RunError::Files { source_name: name(), source: Box::new(error) })?;
+    }
+    Ok(())
+}
+
 /// The value of a setting.
 ///
 /// # Errors

@@ -163,6 +163,54 @@ fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
     }
 }
 
+/// Panics once at an event of a run, as a library might.
+struct PanicsAt<'a> {
+    is_it: &'a (dyn Fn(&Event) -> bool + Sync),
+    done: AtomicBool,
+}
+
+impl Observer for PanicsAt<'_> {
+    fn event(&self, event: Event) {
+        let panics = (self.is_it)(&event) && !self.done.swap(true, Ordering::Relaxed);
+        assert!(!panics, "a library gave up");
+    }
+}
+
+#[test]
+fn a_panic_is_the_failure_of_its_run() {
+    type IsIt<'a> = &'a (dyn Fn(&Event) -> bool + Sync);
+    let moments: [(&str, IsIt<'_>); 3] = [
+        ("begun", &|event| matches!(event, Event::Plan(_))),
+        ("on a thread of the load", &|event| matches!(event, Event::Wrote { .. })),
+        ("published", &|event| matches!(event, Event::Published { .. })),
+    ];
+    for (moment, is_it) in moments {
+        let world = World::new();
+        let hook = "[hooks]\nfailure = [\"sh\", \"-c\", \"echo $TIDETABLE_EXIT_CODE $TIDETABLE_ERROR > told\"]\n";
+        world.write("jobs/j/job.toml", &format!("{JOB}{hook}"));
+        world.write_day(1, 1);
+        let project = world.project();
+        let job = Job::load(&project, "j").unwrap();
+        let observer = PanicsAt { is_it, done: AtomicBool::default() };
+        let options = world.options();
+        let error = run(&project, &job, &options, &world.ids, &observer).unwrap_err();
+        assert!(matches!(error, RunError::Panicked(_)), "{moment}: {error}");
+        assert_eq!(error.exit_code(), 1);
+        let store = world.store();
+        let record = Runs::of(store.blobs().as_ref()).load(&options.run).unwrap().unwrap();
+        assert_eq!(record.outcome, Outcome::Failed, "{moment}");
+        assert!(record.error.unwrap().contains("a library gave up") && record.finished.is_some());
+        let told = std::fs::read_to_string(world.folder.path().join("told")).unwrap();
+        assert!(
+            told.starts_with("1 ") && told.contains("a library gave up") && told.contains("please report"),
+            "{told}"
+        );
+        // The next run does the rest.
+        assert_eq!(world.run(&world.options(), &Silent).outcome, Outcome::Ok, "{moment}");
+        assert_eq!(world.rows(), ["a 1 1", "b 1 1"]);
+    }
+}
+
 /// Generates ids, and requests a stop after a number of them.
 #[derive(Debug)]
 struct StopsAfter<'a> {

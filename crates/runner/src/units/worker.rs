@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidetable_record::last_holder;
+use tidetable_source::panics::catch;
 use tidetable_source::{InputFile, SourceError};
 use tidetable_sql::{Session, SessionOptions, TableVersions};
 use tidetable_store::load::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
@@ -118,7 +119,7 @@ impl Worker {
         let own = build().map_err(|error| WorkerError::Transient(error.to_string()))?;
         let done = match Unit::decode(unit, own) {
             Err(error) => Err(refused(error.to_string())),
-            Ok(unit) => match self.work(&unit, stop) {
+            Ok(unit) => match catch(|| self.work(&unit, stop)).unwrap_or_else(|panicked| Err(panicked.into())) {
                 Ok(done) => Ok(done),
                 Err(_) if stop.asked().is_some() => return Err(WorkerError::Cancelled),
                 Err(error) if is_transient(&error) => return Err(WorkerError::Transient(error.to_string())),

@@ -8,7 +8,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
-use crate::error::SourceError;
+use crate::error::{SourceError, at_boundary};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{ColumnPlan, Matched, match_columns};
 use crate::read::chunk::{Body, Chunk};
@@ -261,7 +261,8 @@ impl Iterator for InputReader {
         if self.ended {
             return None;
         }
-        let next = self.advance().transpose();
+        let path = self.path.clone();
+        let next = at_boundary(&path, || self.advance()).transpose();
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }

@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::csv::{Block, CsvPlan};
-use crate::error::SourceError;
+use crate::error::{SourceError, at_boundary};
 use crate::parquet::ParquetPlan;
 use crate::plan::{ColumnDiff, ColumnPlan};
 use crate::read::chunk::{Body, Chunk};
@@ -79,8 +79,12 @@ impl Parser {
     /// # Errors
     /// [`SourceError::Parquet`], [`SourceError::Io`] or [`SourceError::Changed`] if a slice of a Parquet file does not
     /// decode; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
-    /// row that cannot be read is rejected.
+    /// row that cannot be read is rejected. A panic of a library is [`SourceError::Panicked`].
     pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
+        at_boundary(&self.path, || self.decode(chunk))
+    }
+
+    fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body, .. } = chunk;
         let (columns, rows_read, rejected, origin, times) = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {

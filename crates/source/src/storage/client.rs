@@ -2,42 +2,148 @@
 
 use std::sync::Arc;
 
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::client::ClientConfigKey;
+use object_store::gcp::GoogleConfigKey;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
 use url::Url;
 
 use crate::error::SourceError;
-use crate::storage::Secret;
+use crate::location::{Location, redacted};
+use crate::panics::catch;
+use crate::storage::secret::Secret;
 
 /// Parts of the names of credential options.
 const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_account"];
 
 /// Opens the object store of `url` (`s3://`, `gs://`, `az://` and their other spellings) and returns it with the key of the
 /// URL's path. `settings` are options of `object_store`; the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`) sets the others,
-/// but no credentials if `settings` has one. Requests run on the runtime of `handle`.
+/// but no credentials if `settings` has one. Requests run on the runtime of `handle`. Nothing is asked of the store.
 ///
 /// # Errors
-/// [`SourceError::UnsupportedUrl`], [`SourceError::StoreSettings`]; neither shows a setting.
+/// [`SourceError::Location`], [`SourceError::Endpoint`], [`SourceError::StoreSettings`]; none shows a setting but the address
+/// of a service.
 pub fn open_object_store(
     url: &str,
     settings: &[(String, Secret)],
     handle: &Handle,
 ) -> Result<(Arc<dyn ObjectStore>, Key), SourceError> {
-    let unsupported = || SourceError::UnsupportedUrl { url: url.to_owned() };
-    let parsed = Url::parse(url).map_err(|_| unsupported())?;
-    if !matches!(parsed.scheme(), "s3" | "s3a" | "gs" | "az" | "adl" | "azure" | "abfs" | "abfss") {
-        return Err(unsupported());
-    }
+    let Location::Bucket(_) = Location::parse(url)? else {
+        return Err(SourceError::UnsupportedUrl { url: url.to_owned() });
+    };
+    let parsed = Url::parse(url).map_err(|_| SourceError::UnsupportedUrl { url: redacted(url) })?;
     // Halves of two credentials make none.
     let own = settings.iter().any(|(name, _)| CREDENTIALS.iter().any(|word| name.contains(word)));
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)));
     let settings = settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    let options: Vec<(String, String)> = environment.chain(settings).collect();
+    check_addresses(parsed.scheme(), &options)?;
     // Clients of a store look for the runtime that drives them.
     let _inside = handle.enter();
-    let (store, key) = parse_url_opts(&parsed, environment.chain(settings))
-        .map_err(|source| SourceError::StoreSettings { url: url.to_owned(), source })?;
+    let opened = catch(|| parse_url_opts(&parsed, options));
+    let opened = opened.map_err(|panicked| SourceError::Panicked { path: url.to_owned(), panicked })?;
+    let (store, key) = opened.map_err(|source| SourceError::StoreSettings { url: url.to_owned(), source })?;
     Ok((Arc::from(store), key))
+}
+
+/// Refuses an address of a service that is not a URL of HTTP, since `object_store` panics when it first uses it. Of options
+/// for one thing, the last counts.
+fn check_addresses(scheme: &str, options: &[(String, String)]) -> Result<(), SourceError> {
+    let mut addresses: Vec<(String, &str, &str)> = Vec::new();
+    for (name, value) in options {
+        let Some(meaning) = address(scheme, &name.to_ascii_lowercase()) else { continue };
+        addresses.retain(|(known, ..)| *known != meaning);
+        addresses.push((meaning, name, value));
+    }
+    for (_, name, value) in addresses {
+        let problem = match value {
+            "" => "is empty: unset it, or write http://HOST:PORT or https://HOST".to_owned(),
+            value if is_http(value) => continue,
+            value => {
+                format!("is {:?}, which is not a URL of HTTP: write http://HOST:PORT or https://HOST", redacted(value))
+            }
+        };
+        return Err(SourceError::Endpoint { name: name.to_owned(), problem });
+    }
+    Ok(())
+}
+
+/// What the option `name` of a store with this scheme is the address of; `None` if it is no address.
+fn address(scheme: &str, name: &str) -> Option<String> {
+    let client = |key: ClientConfigKey| matches!(key, ClientConfigKey::ProxyUrl).then(|| "proxy".to_owned());
+    match scheme {
+        "s3" | "s3a" => match name.parse().ok()? {
+            AmazonS3ConfigKey::Client(key) => client(key),
+            key @ (AmazonS3ConfigKey::Endpoint
+            | AmazonS3ConfigKey::S3Endpoint
+            | AmazonS3ConfigKey::MetadataEndpoint
+            | AmazonS3ConfigKey::StsEndpoint
+            | AmazonS3ConfigKey::ContainerCredentialsFullUri) => Some(key.as_ref().to_owned()),
+            _ => None,
+        },
+        "gs" => match name.parse().ok()? {
+            GoogleConfigKey::Client(key) => client(key),
+            key @ GoogleConfigKey::BaseUrl => Some(key.as_ref().to_owned()),
+            _ => None,
+        },
+        _ => match name.parse().ok()? {
+            AzureConfigKey::Client(key) => client(key),
+            key @ (AzureConfigKey::Endpoint
+            | AzureConfigKey::MsiEndpoint
+            | AzureConfigKey::AuthorityHost
+            | AzureConfigKey::FabricTokenServiceUrl) => Some(key.as_ref().to_owned()),
+            _ => None,
+        },
+    }
+}
+
+/// Whether an address of a service, a monitor or a proxy is a URL of HTTP with a host.
+pub fn is_http(url: &str) -> bool {
+    let is_parsed = Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(|host| !host.is_empty()));
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    is_parsed && matches!(scheme.as_deref(), Some("http" | "https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(scheme: &str, options: &[(&str, &str)]) -> Result<(), String> {
+        let options: Vec<_> = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        check_addresses(scheme, &options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_address_that_is_no_url_is_refused_before_it_is_used() {
+        for (scheme, name, value) in [
+            ("s3", "endpoint", "127.0.0.1:9000"),
+            ("s3", "AWS_ENDPOINT", ""),
+            ("s3a", "AWS_ENDPOINT_URL_S3", "localhost"),
+            ("s3", "AWS_METADATA_ENDPOINT", "x"),
+            ("s3", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "//x"),
+            ("s3", "endpoint", "ftp://h"),
+            ("s3", "endpoint", "http://"),
+            ("s3", "endpoint", "http:/h"),
+            ("gs", "base_url", "h:1"),
+            ("az", "endpoint", "h:1"),
+            ("abfss", "azure_msi_endpoint", "h"),
+            ("s3", "proxy_url", "h"),
+        ] {
+            let error = checked(scheme, &[(name, value)]).unwrap_err();
+            assert!(error.contains(name) && error.contains("http://HOST:PORT"), "{error}");
+        }
+        for (scheme, name) in [("s3", "AWS_REGION"), ("gs", "AWS_ENDPOINT"), ("az", "AWS_ENDPOINT"), ("s3", "HOME")] {
+            assert_eq!(checked(scheme, &[(name, "")]), Ok(()), "{scheme} {name}");
+        }
+        assert_eq!(checked("s3", &[("AWS_ENDPOINT", "http://[::1]:9000")]), Ok(()));
+        // A setting replaces what the environment says of the same.
+        assert_eq!(checked("s3", &[("AWS_ENDPOINT", ""), ("endpoint", "https://h")]), Ok(()));
+        let hidden = checked("s3", &[("endpoint", "htp://user:hush@h/x?sig=hush")]).unwrap_err();
+        assert!(!hidden.contains("hush"), "{hidden}");
+    }
 }

@@ -10,9 +10,10 @@ use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
 use crate::error::SourceError;
+use crate::location::{LocationError, Split};
 use crate::spec::{Format, SourceSpec};
 use crate::storage::pattern::{Part, Pattern};
-use crate::storage::{InputFile, Location, Storage, fingerprint};
+use crate::storage::{FileAccess, InputFile, Storage, fingerprint};
 
 /// The files that the patterns of a source match.
 #[derive(Debug, Default)]
@@ -53,16 +54,9 @@ impl Storage {
     pub fn find(&self, spec: &SourceSpec) -> Result<DiscoveredFiles, SourceError> {
         let mut all = DiscoveredFiles::default();
         for written in &spec.files {
-            let mut found = match written.split_once("://") {
-                Some(("file", path)) => {
-                    let path = path.strip_prefix("localhost").unwrap_or(path);
-                    if !path.starts_with('/') {
-                        return Err(SourceError::UnsupportedUrl { url: written.clone() });
-                    }
-                    self.local(spec, path)?
-                }
-                Some((scheme, rest)) => self.remote(spec, written, scheme, rest)?,
-                None => self.local(spec, written)?,
+            let mut found = match self.split(written)? {
+                Split::Path(path) => self.local(spec, path)?,
+                Split::Bucket { base, key } => self.remote(spec, written, base, key)?,
             };
             if found.is_empty() {
                 all.unmatched.push(written.clone());
@@ -104,25 +98,19 @@ impl Storage {
                 version: fingerprint::of_file(&metadata, now).map_err(io)?,
                 day: pattern.day(matched, &shown)?,
                 format: format_of(spec, &shown)?,
-                location: Location::Local(path),
+                location: FileAccess::Local(path),
                 path: shown,
             });
         }
         Ok(inputs)
     }
 
-    fn remote(
-        &self,
-        spec: &SourceSpec,
-        written: &str,
-        scheme: &str,
-        rest: &str,
-    ) -> Result<Vec<InputFile>, SourceError> {
-        let (authority, key) =
-            rest.split_once('/').ok_or_else(|| SourceError::UnsupportedUrl { url: written.to_owned() })?;
-        let base = format!("{scheme}://{authority}");
+    fn remote(&self, spec: &SourceSpec, written: &str, base: &str, key: &str) -> Result<Vec<InputFile>, SourceError> {
+        if key.is_empty() {
+            return Err(LocationError::without_key(written).into());
+        }
         let pattern = Pattern::new(key)?;
-        let (store, handle) = self.store(&base, &spec.name)?;
+        let (store, handle) = self.store(base, &spec.name)?;
         let failed = |source| SourceError::Store { path: written.to_owned(), source };
         let literal: Vec<&str> = pattern
             .parts
@@ -155,8 +143,8 @@ impl Storage {
                 version: object.e_tag.clone().unwrap_or_else(modified),
                 day: pattern.day(object.location.as_ref(), &path)?,
                 format: format_of(spec, &path)?,
-                location: Location::Remote {
-                    base: base.clone(),
+                location: FileAccess::Remote {
+                    base: base.to_owned(),
                     source: spec.name.clone(),
                     key: object.location.clone(),
                     etag: object.e_tag,

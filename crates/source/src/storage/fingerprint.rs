@@ -9,7 +9,7 @@ use std::fs::Metadata;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::storage::{InputFile, Location};
+use crate::storage::{FileAccess, InputFile};
 
 /// At the end of a fingerprint that was taken within a tick of the file's last change.
 const YOUNG: &str = " young";
@@ -79,7 +79,7 @@ impl InputFile {
     fn is_as_before(&self, version: &str) -> bool {
         let mut parts = settled(&self.version).split(' ');
         let (modified, changed) = (parts.next(), parts.next());
-        matches!(self.location, Location::Local(_)) && modified == Some(version) && changed == modified
+        matches!(self.location, FileAccess::Local(_)) && modified == Some(version) && changed == modified
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     fn local() -> InputFile {
         let mut file = InputFile::of_rows("a.csv", "");
-        (file.size, file.location) = (1, Location::Local("a.csv".into()));
+        (file.size, file.location) = (1, FileAccess::Local("a.csv".into()));
         file
     }
 

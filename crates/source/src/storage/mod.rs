@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all_by};
-use crate::error::SourceError;
+use crate::error::{SourceError, at_boundary};
+use crate::location::Split;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
@@ -32,7 +33,7 @@ use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
 
-pub use client::open_object_store;
+pub use client::{is_http, open_object_store};
 pub use discover::DiscoveredFiles;
 pub use secret::Secret;
 pub use transient::is_transient;
@@ -57,11 +58,12 @@ pub struct InputFile {
     /// Its format.
     pub format: Format,
     #[serde(with = "resolve::named")]
-    location: Location,
+    location: FileAccess,
 }
 
+/// How the bytes of an input are reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Location {
+enum FileAccess {
     Local(PathBuf),
     Remote {
         base: String,
@@ -88,7 +90,7 @@ impl InputFile {
             version: version.to_owned(),
             day: None,
             format: Format::Parquet,
-            location: Location::Elsewhere,
+            location: FileAccess::Elsewhere,
         }
     }
 }
@@ -190,7 +192,7 @@ impl Storage {
     pub fn open(&self, spec: &SourceSpec, input: &InputFile) -> Result<InputReader, SourceError> {
         spec.check()?;
         let columns = column_plans(spec)?;
-        match input.format {
+        at_boundary(&input.path, || match input.format {
             Format::Csv => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?;
                 InputReader::csv(spec, columns, bytes, self.chunk_bytes)
@@ -198,7 +200,33 @@ impl Storage {
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
+        })
+    }
+
+    /// Makes the clients of the stores of a source, so that mistakes in its places and settings are found. Asks nothing of them.
+    ///
+    /// # Errors
+    /// [`SourceError::Location`], [`SourceError::Endpoint`], [`SourceError::StoreSettings`].
+    pub fn check_stores(&self, spec: &SourceSpec) -> Result<(), SourceError> {
+        for written in &spec.files {
+            if let Split::Bucket { base, .. } = self.split(written)? {
+                self.store(base, &spec.name)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Takes a place in `files` apart. What begins with the base of a known store is in it, whatever its scheme.
+    fn split<'a>(&self, written: &'a str) -> Result<Split<'a>, SourceError> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        for (base, _) in stores.keys() {
+            if let Some((base, key)) = written.split_at_checked(base.len()).filter(|(start, _)| start == base)
+                && let Some(key) = key.strip_prefix('/')
+            {
+                return Ok(Split::Bucket { base, key });
+            }
+        }
+        Ok(Split::of(written)?)
     }
 
     /// Whether a file has any row, accepted or not: reads up to the first.
@@ -249,30 +277,34 @@ impl Storage {
 
     /// A Parquet file, opened.
     pub(crate) fn parquet(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
+        at_boundary(&input.path, || self.footer(input))
+    }
+
+    fn footer(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
         match &input.location {
-            Location::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
-            Location::Remote { base, source, key, etag } => {
+            FileAccess::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
+            FileAccess::Remote { base, source, key, etag } => {
                 let (store, handle) = self.store(base, source)?;
                 let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
                 let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
                 ParquetFile::open_memory(&input.path, bytes)
             }
-            Location::Elsewhere | Location::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
+            FileAccess::Elsewhere | FileAccess::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 
     /// The bytes as stored.
     pub(crate) fn raw(&self, input: &InputFile) -> Result<Box<dyn Read + Send>, SourceError> {
         match &input.location {
-            Location::Local(path) => {
+            FileAccess::Local(path) => {
                 let file = File::open(path).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
                 Ok(Box::new(file))
             }
-            Location::Remote { base, source, key, etag } => {
+            FileAccess::Remote { base, source, key, etag } => {
                 let (store, handle) = self.store(base, source)?;
                 Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
             }
-            Location::Elsewhere | Location::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
+            FileAccess::Elsewhere | FileAccess::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 

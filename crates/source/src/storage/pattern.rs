@@ -97,7 +97,7 @@ impl Pattern {
                 }
                 _ => Ok(Part::Literal(part.to_owned())),
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, SourceError>>()?;
         Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, pieces })
     }
 

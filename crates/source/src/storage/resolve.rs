@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use object_store::path::Path as Key;
 
 use crate::error::SourceError;
+use crate::location::Split;
 use crate::spec::SourceSpec;
 use crate::storage::pattern::{Part, Pattern};
-use crate::storage::{InputFile, Location, Storage};
+use crate::storage::{FileAccess, InputFile, Storage};
 
 impl Storage {
     /// The file that another process found for the source `spec` and sent by name. Reads nothing.
@@ -15,7 +16,7 @@ impl Storage {
     /// # Errors
     /// [`SourceError::NotOfSource`] if no pattern of the source matches its path, and [`SourceError::BadPattern`].
     pub fn resolve(&self, spec: &SourceSpec, file: InputFile) -> Result<InputFile, SourceError> {
-        let Location::Named { etag } = &file.location else { return Ok(file) };
+        let FileAccess::Named { etag } = &file.location else { return Ok(file) };
         for written in &spec.files {
             if let Some(location) = self.place(spec, written, &file.path, etag.as_deref())? {
                 return Ok(InputFile { location, ..file });
@@ -31,25 +32,22 @@ impl Storage {
         written: &str,
         path: &str,
         etag: Option<&str>,
-    ) -> Result<Option<Location>, SourceError> {
-        match written.split_once("://") {
-            Some((scheme, rest)) if scheme != "file" => {
-                let Some((authority, pattern)) = rest.split_once('/') else { return Ok(None) };
-                let base = format!("{scheme}://{authority}");
-                let Some(key) = path.strip_prefix(&format!("{base}/")) else { return Ok(None) };
+    ) -> Result<Option<FileAccess>, SourceError> {
+        match self.split(written)? {
+            Split::Bucket { base, key: pattern } => {
+                let Some(key) = path.strip_prefix(base).and_then(|key| key.strip_prefix('/')) else { return Ok(None) };
                 let Ok(key) = Key::parse(key) else { return Ok(None) };
                 let matches = Pattern::new(pattern)?.is_match(key.as_ref());
                 let (source, etag) = (spec.name.clone(), etag.map(str::to_owned));
-                Ok(matches.then_some(Location::Remote { base, source, key, etag }))
+                Ok(matches.then_some(FileAccess::Remote { base: base.to_owned(), source, key, etag }))
             }
-            url => {
-                let local = url.map_or(written, |(_, path)| path.strip_prefix("localhost").unwrap_or(path));
+            Split::Path(local) => {
                 let pattern = Pattern::new(local.trim_start_matches("./"))?;
                 let is_absolute = local.starts_with('/');
                 let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
                 let below = if is_absolute { path.strip_prefix('/') } else { Some(path) };
                 let below = below.filter(|path| is_plain(path) && pattern.covers(path));
-                Ok(below.map(|path| Location::Local(start.join(path))))
+                Ok(below.map(|path| FileAccess::Local(start.join(path))))
             }
         }
     }
@@ -86,18 +84,18 @@ fn is_plain(path: &str) -> bool {
 pub(super) mod named {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use crate::storage::Location;
+    use crate::storage::FileAccess;
 
-    pub(crate) fn serialize<S: Serializer>(location: &Location, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(location: &FileAccess, serializer: S) -> Result<S::Ok, S::Error> {
         let etag = match location {
-            Location::Remote { etag, .. } | Location::Named { etag } => etag.as_deref(),
-            Location::Local(_) | Location::Elsewhere => None,
+            FileAccess::Remote { etag, .. } | FileAccess::Named { etag } => etag.as_deref(),
+            FileAccess::Local(_) | FileAccess::Elsewhere => None,
         };
         etag.serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Location, D::Error> {
-        Option::deserialize(deserializer).map(|etag| Location::Named { etag })
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FileAccess, D::Error> {
+        Option::deserialize(deserializer).map(|etag| FileAccess::Named { etag })
     }
 }
 
@@ -134,7 +132,8 @@ mod tests {
     #[test]
     fn a_path_outside_the_patterns_is_refused() {
         let storage = Storage::new("/project".into(), None);
-        let file = |path: &str| InputFile { location: Location::Named { etag: None }, ..InputFile::of_rows(path, "1") };
+        let file =
+            |path: &str| InputFile { location: FileAccess::Named { etag: None }, ..InputFile::of_rows(path, "1") };
         let spec = spec(&["a/*.csv", "/data/**", "s3://bucket/in/*.csv"]);
         for path in [
             "a/../b.csv",
@@ -153,6 +152,6 @@ mod tests {
         }
         assert!(storage.resolve(&spec, file("a/x.csv")).is_ok());
         let remote = storage.resolve(&spec, file("s3://bucket/in/x.csv")).unwrap();
-        assert!(matches!(remote.location, Location::Remote { source, .. } if source == spec.name));
+        assert!(matches!(remote.location, FileAccess::Remote { source, .. } if source == spec.name));
     }
 }

@@ -2,6 +2,7 @@
 //! the sessions that share them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +12,7 @@ use datafusion::datasource::listing_table_factory::ListingTableFactory;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
+use tidetable_source::Location;
 
 use crate::error::{Result, SqlError};
 use crate::workarounds::directory_patterns::{is_pattern, located};
@@ -57,7 +59,8 @@ impl ExternalTables {
         else {
             return Ok(None);
         };
-        asked.locations = located(&asked.locations)?;
+        let paths = asked.locations.iter().map(|location| local(location)).collect::<Result<Vec<_>>>()?;
+        asked.locations = located(&paths)?;
         let name = check(&asked)?;
         let known = self.get(&name).is_some();
         if known && asked.if_not_exists {
@@ -72,6 +75,14 @@ impl ExternalTables {
     }
 }
 
+/// The path of a file that a query names; SQL reads those of this machine only.
+pub(crate) fn local(written: &str) -> Result<String> {
+    match Location::path_of(OsStr::new(written), "a file that SQL reads") {
+        Ok(path) => Ok(path.to_string_lossy().into_owned()),
+        Err(error) => Err(SqlError::ExternalPlace { error }),
+    }
+}
+
 /// Validates a declaration before its files are read; returns the table's name.
 fn check(asked: &CreateExternalTable) -> Result<String> {
     let TableReference::Bare { table } = &asked.name else {
@@ -83,7 +94,7 @@ fn check(asked: &CreateExternalTable) -> Result<String> {
     }
     // DataFusion 55.2 treats a missing path as an empty directory; row "Missing files" of
     // `docs/datafusion-workarounds.md`.
-    let is_plain = |location: &&String| !location.contains("://") && !is_pattern(location);
+    let is_plain = |location: &&String| !is_pattern(location);
     match asked.locations.iter().filter(is_plain).find(|location| !Path::new(location).exists()) {
         Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),
         None => Ok(table.to_string()),

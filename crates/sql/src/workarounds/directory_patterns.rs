@@ -16,7 +16,7 @@ pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::with_capacity(locations.len());
     for location in locations {
         match location.rsplit_once('/') {
-            Some((directories, files)) if is_pattern(directories) && !location.contains("://") => {
+            Some((directories, files)) if is_pattern(directories) => {
                 let missing = || SqlError::ExternalMissing { location: location.clone() };
                 let files_of = matcher(if files.is_empty() { "*" } else { files }).ok_or_else(missing)?;
                 let (start, directories) = match directories.strip_prefix('/') {

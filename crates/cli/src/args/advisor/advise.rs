@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use chrono_tz::Tz;
 use clap::Args;
 use tidetable_advisor::trial::Sample;
+use tidetable_source::Location;
 
 use super::compare::parse_sample;
-use crate::args::parse::parse_zone;
+use crate::args::parse::{Anywhere, Here, parse_zone};
 
 /// Most tables unless the command line says otherwise.
 const MOST_TABLES: u8 = 2;
@@ -23,10 +24,10 @@ pub struct Advise {
     /// Name of a job in jobs/, path of a job file, or a CSV or Parquet file
     pub from: String,
     /// File of queries
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: PathBuf,
     /// File of prices, capacities and limits instead of those of this release
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
     /// Most tables to keep the rows in: 1 or 2
     #[arg(long, value_name = "N", default_value_t = MOST_TABLES, value_parser = clap::value_parser!(u8).range(1..=2))]
@@ -41,8 +42,8 @@ pub struct Advise {
     #[arg(long, value_name = "JOB")]
     pub write: Option<String>,
     /// Write a page of HTML, too: the layouts measured in full, as of `compare --report`
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
 }
 
 impl Advise {

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use tidetable_advisor::spread::parse_slice;
 use tidetable_advisor::trial::Sample;
+use tidetable_source::Location;
+
+use crate::args::parse::{Anywhere, Here};
 
 /// `tidetable compare`
 #[derive(Debug, Args)]
@@ -23,10 +26,10 @@ pub struct Compare {
     #[arg(long, value_name = "TABLES", value_delimiter = ',')]
     pub layouts: Vec<String>,
     /// File of queries: what each layout reads for them, and what it costs
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: Option<PathBuf>,
     /// File of prices, capacities and limits instead of those of this release
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
     /// Only a part of the entities, as 1%: all rows of an entity or none. Numbers are then marked ~
     #[arg(long, value_name = "PERCENT", value_parser = parse_sample)]
@@ -35,8 +38,8 @@ pub struct Compare {
     #[arg(long, value_name = "WIDTH", value_parser = parse_slice)]
     pub slice: Option<i64>,
     /// Write a page of HTML, too: figures, heatmaps, queries and cost in one file that needs no network
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
 }
 
 /// `1%` or `0.5%`: more than 0, less than 100.

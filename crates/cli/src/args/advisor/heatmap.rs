@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tidetable_advisor::spread::parse_slice;
+use tidetable_source::Location;
+
+use crate::args::parse::{Anywhere, Here};
 
 /// `tidetable heatmap`
 #[derive(Debug, Args)]
@@ -22,14 +25,14 @@ pub struct Heatmap {
     #[arg(long, value_name = "METRIC", default_value = "writes", value_parser = parse_metric)]
     pub metric: HeatmapMetric,
     /// File of queries, for --metric reads:QUERY
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: Option<PathBuf>,
     /// Width of the slices of time at least: 15m, 1h, 1d [default: the narrowest of which 720 suffice]
     #[arg(long, value_name = "WIDTH", value_parser = parse_slice)]
     pub slice: Option<i64>,
     /// Write a page of HTML, too: figures, heatmaps, queries and cost in one file that needs no network
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
 }
 
 /// What a heatmap counts.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::parse::{parse_age, parse_time};
+use crate::args::parse::{Here, parse_age, parse_time};
 pub use serve::Serve;
 
 /// Headings of options.
@@ -77,7 +77,7 @@ pub struct Pull {
     #[arg(long)]
     pub raw: bool,
     /// The directory of the files [default: that of the source's pattern]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Here("a folder of pulled files"))]
     pub dir: Option<PathBuf>,
     /// Only rows whose key begins with this
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]

@@ -33,7 +33,7 @@ const DATA: [&str; 9] = [".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst
 
 /// Proposes layouts, and writes the best into a job.
 pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
-    let page = PageFile::of(args.report.as_deref())?;
+    let page = PageFile::of(args.report.as_ref())?;
     let project = project(global)?;
     let workload = Workload::load(&args.queries)?;
     let prices = Prices::load(args.prices.as_deref())?;

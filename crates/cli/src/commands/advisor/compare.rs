@@ -31,7 +31,7 @@ use crate::signals::stop_on_signals;
 
 /// Measures the layouts and shows them side by side.
 pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
-    let page = PageFile::of(args.report.as_deref())?;
+    let page = PageFile::of(args.report.as_ref())?;
     let project = project(global)?;
     let job = Job::load(&project, &args.job)?;
     let declared = Declared::of(&job, &args.layouts)?;

@@ -1,11 +1,12 @@
 //! The tables that are compared, and the file that declares them.
 
-use std::path::Path;
+use std::ffi::OsStr;
 
 use tidetable_advisor::comparison::Comparison;
 use tidetable_advisor::trial::Candidate;
 use tidetable_runner::Job;
 use tidetable_runner::job::Table;
+use tidetable_source::Location;
 
 use crate::error::CliError;
 
@@ -27,8 +28,9 @@ impl Declared {
             && file.ends_with(".toml")
         {
             let failed = |source| CliError::File { path: file.clone(), source };
-            let tables = job.tables_of(Path::new(file))?;
-            let text = std::fs::read_to_string(file).map_err(failed)?;
+            let path = Location::path_of(OsStr::new(file), "a file of layouts").map_err(CliError::Place)?;
+            let tables = job.tables_of(&path)?;
+            let text = std::fs::read_to_string(&path).map_err(failed)?;
             return Ok(Self { tables, text, path: file.clone(), named: Vec::new() });
         }
         let path = job.shown_path.display().to_string();

@@ -35,7 +35,7 @@ struct Counted {
 
 /// Shows the heatmap of a table.
 pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
-    let file = PageFile::of(args.report.as_deref())?;
+    let file = PageFile::of(args.report.as_ref())?;
     let query = query(args)?;
     let table = StoredTable::new(store(global)?.snapshot(&args.table)?)?;
     let mut out = stdout();

@@ -1,11 +1,11 @@
 //! `tidetable backup` and `tidetable restore`.
 
 use std::io::Write;
-use std::path::PathBuf;
 
+use tidetable_runner::UlidIds;
 use tidetable_runner::backup::{Backup as Taken, Vault};
-use tidetable_runner::{UlidIds, open_store};
-use tidetable_store::{Ids, ulid_text};
+use tidetable_source::{Location, SourceError};
+use tidetable_store::{Ids, StoreError, ulid_text};
 
 use crate::args::{Backup, Global, Output, Restore};
 use crate::commands::{clock, project_of_store, store};
@@ -14,6 +14,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count, time};
 use crate::output::{ResultRows, row, stdout};
+use crate::place::storage_at;
 use crate::signals::stop_on_signals;
 
 /// Makes a backup, or lists or verifies existing ones.
@@ -25,9 +26,9 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
         return verify(global, args);
     }
     let store = store(global)?;
-    let vault = Vault::make(&args.vault)?;
-    let (id, taken) = (ulid_text(UlidIds::default().next()), clock());
-    let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
+    let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
+    let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;
+    let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop)?;
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
@@ -53,17 +54,17 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
 pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let root = match &args.into {
         Some(root) => root.clone(),
-        None => PathBuf::from(project_of_store(global)?.root),
-    };
-    let vault = Vault::open(&args.vault)?;
-    let (backup, stop) = (vault.find(args.at.as_deref())?, stop_on_signals()?);
-    let restored = match root.to_str().filter(|root| root.contains("://")) {
-        Some(url) => {
-            // The settings of the project's bucket are for one of the command line, too.
-            let project = project_of_store(global)?.with_root(Some(url), None);
-            vault.restore_into_bucket(backup, open_store(&project)?.blobs().as_ref(), &stop)?
+        None => {
+            let root = project_of_store(global)?.root;
+            Location::parse(&root).map_err(SourceError::from).map_err(StoreError::from)?
         }
-        None => vault.restore(backup, &root, &stop)?,
+    };
+    let stop = stop_on_signals()?;
+    let vault = Vault::open(storage_at(&args.vault)?, &id(), &stop)?;
+    let backup = vault.find(args.at.as_deref())?;
+    let restored = match &root {
+        Location::Bucket(_) => vault.restore_into_bucket(backup, storage_at(&root)?.as_ref(), &stop)?,
+        Location::Path(root) => vault.restore(backup, root, &stop)?,
     };
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
@@ -76,7 +77,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
             "restored {} of backup {id}, of {}, into {}: {} of {}, each with its checksum",
             count(tables.len() as u64, "table"),
             time(*taken).unwrap_or_default(),
-            root.display(),
+            root,
             count(files.len() as u64, "file"),
             bytes(restored.backup.bytes()),
         )?;
@@ -87,8 +88,13 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     damaged(restored.damaged.len(), "the rest is restored: `tidetable doctor` says what is missing")
 }
 
+/// A new name of a backup, or of a process that uses a place of backups.
+fn id() -> String {
+    ulid_text(UlidIds::default().next())
+}
+
 fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
-    let vault = Vault::open(&args.vault)?;
+    let vault = Vault::open(storage_at(&args.vault)?, &id(), &stop_on_signals()?)?;
     let mut backups = Vec::new();
     let mut broken = 0;
     for name in vault.names()?.iter().rev() {
@@ -106,7 +112,7 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
 }
 
 fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
-    let report = Vault::open(&args.vault)?.verify()?;
+    let report = Vault::open(storage_at(&args.vault)?, &id(), &stop_on_signals()?)?.verify()?;
     let mut out = stdout();
     if global.output == Output::Table {
         report.damaged.iter().try_for_each(|damage| writeln!(out, "{damage}"))?;

@@ -5,6 +5,7 @@ use std::io::Write;
 use tidetable_runner::backup::{StoreCopy, copy_store};
 use tidetable_runner::job::ProjectError;
 use tidetable_runner::{Project, UlidIds, open_store};
+use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Copy, Global, Output};
@@ -25,8 +26,8 @@ pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
         Err(CliError::Project(ProjectError::NotFound { .. })) => None,
         project => project?,
     };
-    let of = |root: &str| match &project {
-        Some(project) => project.clone().with_root(Some(root), None),
+    let of = |root: &Location| match &project {
+        Some(project) => project.clone().with_root(Some(root)),
         None => Project::of_store(&here, root),
     };
     let (from, to) = (of(&args.from), of(&args.to));

@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{count, day};
 use crate::output::{ResultRows, row, stdout};
+use crate::printable::Printed;
 
 /// Most days that are named; the rest is counted.
 const SHOWN: usize = 8;
@@ -76,7 +77,7 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
 
 /// Asks for confirmation on the terminal.
 fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
-    let mut err = std::io::stderr().lock();
+    let mut err = Printed::new(std::io::stderr().lock(), true);
     let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
     match plan.target.takes_rows() {
         true => write!(err, "drop {rows} ({cells}) of {table}: {}? [y/N] ", plan.target)?,

@@ -20,7 +20,7 @@ use crate::output::{ResultRows, row, stdout};
 
 /// Describes the table.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
-    let file = PageFile::of(args.report.as_deref())?;
+    let file = PageFile::of(args.report.as_ref())?;
     let store = store(global)?;
     let snapshot = store.snapshot(&args.table)?;
     if file.as_ref().is_none_or(|file| !file.is_stdout()) {

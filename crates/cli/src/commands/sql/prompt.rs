@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
+use tidetable_source::Location;
+use tidetable_source::panics::catch;
 use tidetable_sql::{is_complete, statements};
 
 use crate::args::Output;
@@ -13,6 +15,7 @@ use crate::commands::sql::complete::Words;
 use crate::commands::sql::run::{OutputOptions, StatementRunner, output_format};
 use crate::commands::sql::words::{HELP, Word, word};
 use crate::error::CliError;
+use crate::log::write_text;
 use crate::output::{Destination, ROW_FILE_EXTENSIONS, format_from_extension};
 
 const PROMPT: &str = "tidetable> ";
@@ -46,7 +49,8 @@ pub(crate) fn prompt(runner: &StatementRunner<'_>) -> Result<(), CliError> {
         match word(&line) {
             Some(Word::Quit) => break,
             Some(asked) => tell(act(runner, &mut options, asked)),
-            None => tell(run(runner, &options, &line)),
+            // A fault ends the statement, not the prompt.
+            None => tell(catch(|| run(runner, &options, &line)).unwrap_or_else(|panicked| Err(panicked.into()))),
         }
     }
     Ok(())
@@ -100,11 +104,12 @@ fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -
             options.to = None;
             "rows go to the screen".to_owned()
         }
-        Word::To(Some(path)) => {
-            let destination = check(&path, options)?;
-            let replaced = if destination.is_file() && path.exists() { ", which the next rows replace" } else { "" };
-            let said = format!("rows go into {}{replaced}, until \\o", path.display());
-            options.to = Some(path);
+        Word::To(Some(to)) => {
+            let destination = check(&to, options)?;
+            let is_there = to.path().is_some_and(Path::exists);
+            let replaced = if destination.is_file() && is_there { ", which the next rows replace" } else { "" };
+            let said = format!("rows go into {to}{replaced}, until \\o");
+            options.to = Some(to);
             said
         }
         Word::MaxRows(rows) => {
@@ -117,15 +122,15 @@ fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -
         }
         Word::Unknown(said) => said,
     };
-    let _ = writeln!(std::io::stderr(), "{said}");
+    write_text(&said);
     Ok(())
 }
 
 /// The destination of rows; refuses now a file that could not be written later.
-fn check(path: &Path, options: &OutputOptions) -> Result<Destination, CliError> {
-    let destination = Destination::of(path, "\\o")?;
+fn check(to: &Location, options: &OutputOptions) -> Result<Destination, CliError> {
+    let destination = Destination::of(to, "\\o")?;
     if !options.format_is_explicit {
-        format_from_extension(path, &destination, ROW_FILE_EXTENSIONS, output_format(options.output), ".mode")?;
+        format_from_extension(to, &destination, ROW_FILE_EXTENSIONS, output_format(options.output), ".mode")?;
     }
     Ok(destination)
 }
@@ -162,9 +167,9 @@ fn run(runner: &StatementRunner<'_>, options: &OutputOptions, script: &str) -> R
 /// Reports the error of a statement; the prompt goes on.
 fn tell(done: Result<(), CliError>) {
     if let Err(error) = done.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) }) {
-        let _ = writeln!(std::io::stderr(), "error: {error}");
+        write_text(&format!("error: {error}"));
         if let Some(suggestion) = error.suggestion() {
-            let _ = writeln!(std::io::stderr(), "  did you mean {suggestion}?");
+            write_text(&format!("  did you mean {suggestion}?"));
         }
     }
 }

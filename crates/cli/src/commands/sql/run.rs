@@ -2,12 +2,12 @@
 
 use std::future::Future;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Instant;
 
 use futures::StreamExt;
 use tidetable_export::{FileFormat, QueryFile};
 use tidetable_runner::job::nearest;
+use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
 use tidetable_store::Store;
 use tidetable_store::storage::BlobWriter;
@@ -47,7 +47,7 @@ pub(crate) struct OutputOptions {
     /// Whether the format was given explicitly, which overrides the extension of the file.
     pub(crate) format_is_explicit: bool,
     /// The output file; `None` for standard output.
-    pub(crate) to: Option<PathBuf>,
+    pub(crate) to: Option<Location>,
     /// Maximum number of rows of a table to show: `None` for the default of the destination, 0 for all rows.
     pub(crate) max_rows: Option<u64>,
     /// Whether to print the time that each statement took.
@@ -155,11 +155,11 @@ impl StatementRunner<'_> {
     /// The destination and format of rows.
     fn destination(&self) -> Result<(Destination, OutputFormat), CliError> {
         let default = output_format(self.output_options.output);
-        let Some(path) = &self.output_options.to else { return Ok((Destination::stdout(), default)) };
-        let destination = Destination::of(path, "-O")?;
+        let Some(to) = &self.output_options.to else { return Ok((Destination::stdout(), default)) };
+        let destination = Destination::of(to, "-O")?;
         let format = match self.output_options.format_is_explicit {
             true => default,
-            false => format_from_extension(path, &destination, ROW_FILE_EXTENSIONS, default, "--output")?,
+            false => format_from_extension(to, &destination, ROW_FILE_EXTENSIONS, default, "--output")?,
         };
         Ok((destination, format))
     }

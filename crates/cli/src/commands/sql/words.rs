@@ -1,6 +1,9 @@
 //! Commands at the prompt that are not SQL, including those of psql, DuckDB and SQLite.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+use tidetable_source::Location;
 
 use crate::args::Output;
 
@@ -17,7 +20,7 @@ pub(crate) enum Word {
     /// Sets the output format, or shows it.
     Mode(Option<Output>),
     /// Sets the output file; the screen if `None`.
-    To(Option<PathBuf>),
+    To(Option<Location>),
     MaxRows(u64),
     /// Runs the statements of a file.
     File(PathBuf),
@@ -69,13 +72,21 @@ pub(crate) fn word(line: &str) -> Option<Word> {
             |mode| Word::Mode(Some(mode)),
         ),
         ("\\o" | ".output" | ".once", None) | (".output", Some("stdout" | "-")) => Word::To(None),
-        ("\\o" | ".output" | ".once", Some(path)) => Word::To(Some(PathBuf::from(unquoted(path)))),
+        ("\\o" | ".output" | ".once", Some(path)) => match Location::parse(unquoted(path)) {
+            Ok(place) => Word::To(Some(place)),
+            Err(error) => unknown(&error.to_string()),
+        },
         ("\\rows" | ".maxrows" | "\\maxrows", Some(rows)) => match rows.parse() {
             Ok(rows) => Word::MaxRows(rows),
             Err(_) => unknown(&format!("{rows} is not a number of rows: write {word} 500, or 0 for all")),
         },
         ("\\rows" | ".maxrows" | "\\maxrows", None) => unknown(&format!("write {word} 500, or 0 for all")),
-        ("\\i" | "\\ir" | ".read", Some(path)) => Word::File(PathBuf::from(unquoted(path))),
+        ("\\i" | "\\ir" | ".read", Some(path)) => {
+            match Location::path_of(OsStr::new(unquoted(path)), "a file of statements") {
+                Ok(path) => Word::File(path),
+                Err(error) => unknown(&error.to_string()),
+            }
+        }
         ("\\i" | "\\ir" | ".read", None) => unknown(&format!("write {word} FILE")),
         _ => unknown(&format!("there is no {word}: {}", instead(word))),
     })
@@ -149,7 +160,7 @@ mod tests {
             ("\\x", Word::Expanded(None)),
             (".mode markdown", Word::Mode(Some(Output::Markdown))),
             (".mode duckbox", Word::Mode(Some(Output::Table))),
-            ("\\o 'my file.csv'", Word::To(Some("my file.csv".into()))),
+            ("\\o 'my file.csv'", Word::To(Some(Location::Path("my file.csv".into())))),
             ("\\o", Word::To(None)),
             (".maxrows 5", Word::MaxRows(5)),
             (".read x.sql", Word::File("x.sql".into())),
@@ -167,6 +178,8 @@ mod tests {
             (".mode html", "markdown"),
             ("\\nothing", "\\? for help"),
             (".maxrows", "500"),
+            ("\\o s3:/b/x.csv", "s3://b/x.csv"),
+            ("\\i s3://b/x.sql", "write a path"),
         ] {
             let Some(Word::Unknown(said)) = word(line) else { panic!("{line}") };
             assert!(said.contains(part), "{said}");

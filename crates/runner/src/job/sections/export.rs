@@ -251,7 +251,7 @@ pub(crate) fn query(
         return Some((sql.owned(), None, sql.at));
     }
     let file = query.required_text(reader, "file")?;
-    let path = folder.join(file.value);
+    let path = folder.join(reader.path("file", &file, "a file of SQL")?);
     let mistake = match std::fs::read_to_string(&path) {
         Ok(sql) if !sql.trim().is_empty() => return Some((sql, Some(path), file.at)),
         Ok(_) => Mistake::EmptySqlFile { path: file.value.into() },

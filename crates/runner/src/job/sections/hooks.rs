@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidetable_source::is_http;
+
 use crate::job::fields::{Fields, Reader, Text};
 use crate::job::keys::{HOOKS, JOB, METRICS};
 use crate::job::problem::Mistake;
@@ -83,9 +85,7 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
         }
     }
     hooks.heartbeat = fields.value("heartbeat").and_then(|value| match value.get_ref().as_str() {
-        Some(url) if url.starts_with("https://") || url.starts_with("http://") => {
-            Some(SettingValue::Plain(url.to_owned()))
-        }
+        Some(url) if is_http(url) => Some(SettingValue::Plain(url.to_owned())),
         Some(_) => {
             reader.refuse(fields.value_at("heartbeat"), Mistake::NoUrl { key: "heartbeat" });
             None
@@ -110,8 +110,8 @@ pub(crate) fn metrics(reader: &mut Reader<'_>, job: &Fields<'_>) -> Option<PathB
     let value = job.value("metrics")?;
     let fields = Fields::of_value(reader, &METRICS, value, job.key_at("metrics"))?;
     let file = fields.required_text(reader, "file")?;
-    let path = PathBuf::from(file.value);
-    if path.file_name().is_none() || file.value.contains("://") || file.value.ends_with('/') {
+    let path = PathBuf::from(reader.path("file", &file, "a file of metrics")?);
+    if path.file_name().is_none() || file.value.ends_with('/') {
         reader.refuse(file.at.clone(), Mistake::NoFileName { value: file.owned() });
         return None;
     }

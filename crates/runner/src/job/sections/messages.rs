@@ -151,7 +151,7 @@ fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'
 /// `proto = "file.proto"`: the message of this name, qualified or not, in that file.
 fn from_file(reader: &mut Reader<'_>, name: &str, fields: &Fields<'_>, folder: &Path) -> Option<Body> {
     let file = fields.required_text(reader, "proto")?;
-    let path = folder.join(file.value);
+    let path = folder.join(reader.path("proto", &file, "a .proto")?);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::job::fields::{Fields, Reader};
+use tidetable_source::Location;
+
+use crate::job::fields::{Fields, Reader, Text};
 use crate::job::keys::{CACHE, CLUSTER, ROOT};
 use crate::job::problem::Mistake;
 use crate::job::sections::hooks::seconds;
@@ -17,8 +19,8 @@ const LONGEST_LEASE: Duration = Duration::from_secs(3600);
 /// The root of a project, as its tidetable.toml has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Root {
-    /// A path or URL; `None` for the default.
-    pub place: Option<String>,
+    /// Where it lies; `None` for the default.
+    pub place: Option<Location>,
     /// Settings of the bucket.
     pub storage: Vec<StorageSetting>,
     /// How long the lock of a job in a bucket holds without being renewed.
@@ -60,26 +62,19 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     let Some(value) = project.value("root") else { return root };
     let at = project.key_at("root");
     if let Some(text) = project.text(reader, "root") {
-        if text.value.is_empty() {
-            reader.refuse(text.at.clone(), Mistake::Empty { key: "root" });
-        }
-        root.place = Some(text.owned());
+        root.place = place(reader, "root", &text);
         return root;
     }
     let Some(fields) = Fields::of_value(reader, &ROOT, value, at) else { return root };
-    if let Some(text) = fields.text(reader, "url") {
-        if text.value.is_empty() {
-            reader.refuse(text.at.clone(), Mistake::Empty { key: "url" });
-        }
-        root.place = Some(text.owned());
-    }
+    let url = fields.text(reader, "url");
+    root.place = url.as_ref().and_then(|text| place(reader, "url", text));
     // Without a bucket here, the settings are for that of `--root`.
-    let services: Vec<_> = root.place.as_deref().and_then(service).into_iter().collect();
+    let services: Vec<_> = url.as_ref().and_then(|text| service(text.value)).into_iter().collect();
     root.storage = read_settings(reader, &fields, &services);
     if let Some(cache) = fields.value("cache")
         && let Some(cache) = Fields::of_value(reader, &CACHE, cache, fields.key_at("cache"))
     {
-        root.cache.dir = cache.text(reader, "dir").map(|text| text.owned());
+        root.cache.dir = cache.text(reader, "dir").and_then(|text| reader.path("dir", &text, "a cache"));
         if let Some(text) = cache.text(reader, "size") {
             match parse_size(text.value) {
                 Ok(size) => root.cache.size = Some(size),
@@ -99,6 +94,21 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     root
 }
 
+/// Reads a place that may be in a bucket.
+fn place(reader: &mut Reader<'_>, key: &'static str, text: &Text<'_>) -> Option<Location> {
+    if text.value.is_empty() {
+        reader.refuse(text.at.clone(), Mistake::Empty { key });
+        return None;
+    }
+    match Location::parse(text.value) {
+        Ok(place) => Some(place),
+        Err(error) => {
+            reader.refuse(text.at.clone(), Mistake::Place { key, error });
+            None
+        }
+    }
+}
+
 /// Reads `cluster`.
 pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Cluster {
     let mut cluster = Cluster::default();
@@ -116,7 +126,7 @@ pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Clu
         if text.value.is_empty() {
             reader.refuse(text.at.clone(), Mistake::Empty { key });
         }
-        Some(text.owned())
+        reader.path(key, &text, "a file of certificates")
     };
     (cluster.ca, cluster.cert, cluster.key) = (file("ca"), file("cert"), file("key"));
     for (key, other, alone) in [

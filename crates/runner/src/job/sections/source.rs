@@ -3,7 +3,9 @@
 use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
-use tidetable_source::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceError, SourceSpec};
+use tidetable_source::{
+    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split,
+};
 use tidetable_sql::Derive;
 use toml::de::DeValue;
 
@@ -88,6 +90,13 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
     for file in &files {
         if file.value.is_empty() {
             reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
+        }
+        let error = match Split::of(file.value) {
+            Ok(Split::Bucket { key: "", .. }) => Some(LocationError::without_key(file.value)),
+            split => split.err(),
+        };
+        if let Some(error) = error {
+            reader.refuse(file.at.clone(), Mistake::Place { key: "files", error });
         }
         if let Err(error) = TimeTemplate::parse(file.value, &[Placeholder::Day]) {
             reader.refuse(file.within(error.at()), error.into());

@@ -1,7 +1,7 @@
 //! Reads `storage` of a source or of the root: the settings of an object store. Secrets are references to variables or
 //! files.
 
-use tidetable_source::SourceSpec;
+use tidetable_source::{SourceSpec, Split, is_http, redacted};
 
 use crate::job::fields::{Fields, Reader, Text};
 use crate::job::keys::{SECRET, STORAGE};
@@ -109,6 +109,10 @@ pub(crate) fn read_settings(reader: &mut Reader<'_>, owner: &Fields<'_>, service
                 reader.refuse(text.at.clone(), Mistake::PlainSecret { key: known.key });
                 None
             }
+            (None, Some(text)) if known.key == "endpoint" && !is_http(text.value) => {
+                reader.refuse(text.at.clone(), Mistake::Address { key: known.key, value: redacted(text.value) });
+                None
+            }
             (None, Some(text)) => Some(SettingValue::Plain(text.owned())),
             (None, None) => elsewhere(reader, &fields, known.key),
         };
@@ -125,7 +129,10 @@ pub(crate) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'sta
     let named = |name| secret.text(reader, name).filter(filled).map(|text| text.owned());
     match (named("env"), named("file")) {
         (Some(name), None) => Some(SettingValue::Env(name)),
-        (None, Some(path)) => Some(SettingValue::File(path)),
+        (None, Some(_)) => {
+            let path = secret.text(reader, "file")?;
+            reader.path("file", &path, "a file with a secret").map(SettingValue::File)
+        }
         _ => {
             reader.refuse(at, Mistake::EnvOrFile { key });
             None
@@ -145,10 +152,10 @@ impl Service {
 
 /// The service of a URL, or of a pattern of `files`.
 pub(crate) fn service(file: &str) -> Option<Service> {
-    match file.split_once("://")?.0 {
+    let Ok(Split::Bucket { base, .. }) = Split::of(file) else { return None };
+    match base.split_once(':')?.0.to_ascii_lowercase().as_str() {
         "s3" | "s3a" => Some(S3),
         "gs" => Some(Gcs),
-        "az" | "adl" | "azure" | "abfs" | "abfss" => Some(Azure),
-        _ => None,
+        _ => Some(Azure),
     }
 }

@@ -85,10 +85,14 @@ impl Client {
         let (sender, receiver) = sync_channel(1);
         let asked = ask(Arc::clone(&self.store));
         self.handle.spawn(async move {
-            // The receiver is gone only when the process ends.
+            // The receiver is gone only when the process ends, the sender if the request panics.
             let _ = sender.send(asked.await);
         });
-        blocking(|| receiver.recv().map_err(|_| io::Error::other("the runtime ended")))
+        blocking(|| {
+            receiver
+                .recv()
+                .map_err(|_| io::Error::other("the request stopped at a fault of its client; the line before tells it"))
+        })
     }
 
     /// As [`Self::wait`], with the errors of the store as those of I/O.

@@ -19,7 +19,7 @@ use crate::output::stdout;
 
 /// Shows days, runs, checks and lineage of a job, and writes them as a page if asked.
 pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
-    let file = PageFile::of(args.report.as_deref())?;
+    let file = PageFile::of(args.report.as_ref())?;
     let store = store(global)?;
     let project = project_if_any(global)?;
     let clock = clock();

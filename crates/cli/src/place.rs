@@ -1,0 +1,26 @@
+//! The storage at a place of the command line.
+
+use std::sync::Arc;
+
+use tidetable_runner::job::ProjectError;
+use tidetable_runner::{Project, open_location};
+use tidetable_source::Location;
+use tidetable_store::Blobs;
+
+use crate::error::CliError;
+
+/// The storage at `place`: a folder, or a prefix of a bucket, for which the settings of the project's bucket are, too, if there
+/// is a project. Nothing is asked of it.
+///
+/// # Errors
+/// If settings of the bucket are missing or wrong, or tidetable.toml is invalid.
+pub fn storage_at(place: &Location) -> Result<Arc<dyn Blobs>, CliError> {
+    let here =
+        std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
+    let project = match (place, Project::find(&here)) {
+        // A folder needs no settings.
+        (Location::Path(_), _) | (_, Err(ProjectError::NotFound { .. })) => Project::of_store(&here, place),
+        (Location::Bucket(_), project) => project?,
+    };
+    Ok(open_location(&project, place)?)
+}
