@@ -20,6 +20,7 @@ use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
 use crate::run::stages::load::{Planned, PlannedSource, taken_out};
+use crate::run::stages::pulled::{check_pushes, origins};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
@@ -52,6 +53,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
+        check_pushes(&self.job.pushes, &origins(self.job, sources, self.store)?)?;
         plan.pushes = self.push_plans(&plan.tables)?;
         Ok((plan, all))
     }
@@ -274,7 +276,7 @@ fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<Pl
     }
     inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));
     inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
-    let taken_out = taken_out(plan, options).into_iter();
+    let taken_out = taken_out(plan).into_iter();
     inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
     inputs.extend(plan.vanished.iter().map(|old| input(&old.path, InputState::Gone, 0, held(&old.days))));
     inputs

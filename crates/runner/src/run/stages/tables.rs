@@ -20,7 +20,8 @@ use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
-use crate::run::{Run, took};
+use crate::run::stages::pulled;
+use crate::run::{Run, RunOptions, took};
 use crate::units::compact::CarriedMerges;
 
 impl Run<'_> {
@@ -125,6 +126,7 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
+        pulled::save(pulled::origins(self.job, &sources, self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
@@ -141,7 +143,7 @@ impl Run<'_> {
             self.note(record, format!("--without {path} changed nothing: no such input is gone"));
         }
         for input in pending.iter().flat_map(|load| &load.record.inputs) {
-            if let Some(note) = note(input) {
+            if let Some(note) = note(input, self.options) {
                 self.note(record, note);
             }
         }
@@ -249,13 +251,16 @@ impl Run<'_> {
 }
 
 /// The note on an input that is neither new nor unchanged.
-fn note(input: &InputRecord) -> Option<String> {
+fn note(input: &InputRecord, options: &RunOptions) -> Option<String> {
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
+        }
+        (InputState::LeftOut, _) if !options.without.contains(&input.path) => {
+            Some(format!("{} is no longer part of the pull: its rows are removed", input.path))
         }
         (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
         (InputState::Gone, _) => Some(format!(
