@@ -71,6 +71,8 @@ pub struct PushChoices {
     pub compare: bool,
     /// Create the table and families that are missing.
     pub create: bool,
+    /// Write into the table that the rows were pulled from, too.
+    pub to_source: bool,
 }
 
 /// What is there before a push.

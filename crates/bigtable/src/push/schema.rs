@@ -8,6 +8,7 @@ use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
 use tidetable_store::{GcRule, Snapshot, StoreError};
 
+use crate::client::kinds::{MICROS, merge_of};
 use crate::client::rules::remote_rule;
 use crate::error::Result;
 use crate::proto::admin::gc_rule::Rule;
@@ -16,9 +17,6 @@ use crate::proto::admin::r#type::int64::encoding::{BigEndianBytes, Encoding as I
 use crate::proto::admin::r#type::string::encoding::{Encoding as TextEncoding, Utf8Bytes};
 use crate::proto::admin::r#type::{Aggregate, Int64, Kind, String as TextType, int64, string};
 use crate::proto::admin::{ColumnFamily, GcRule as RemoteRule, Table, Type};
-
-/// Granularity MICROS of a table: newer than the messages of this build.
-const MICROS: i32 = 2;
 
 /// The families of a table here.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +115,7 @@ impl TableSchema {
         let of = |(name, family): (&String, &FamilySchema)| {
             let difference = match table.column_families.get(name) {
                 None => Some(FamilyDifference::Missing),
-                Some(there) if kind_of(there) != family.kind.word() => {
+                Some(there) if merge_of(there) != Some(family.kind) => {
                     Some(FamilyDifference::Kind { there: kind_of(there).to_owned() })
                 }
                 Some(there) if there.gc_rule.as_ref().and_then(|rule| rule.rule.as_ref()) != family.rule_kind() => {
@@ -176,15 +174,5 @@ fn text_type() -> Type {
 
 /// The word for how the cells of a family in Bigtable merge.
 fn kind_of(family: &ColumnFamily) -> &'static str {
-    let aggregator = match family.value_type.as_ref().and_then(|value| value.kind.as_ref()) {
-        Some(Kind::AggregateType(aggregate)) => aggregate.aggregator.as_ref(),
-        _ => return Merge::Newest.word(),
-    };
-    match aggregator {
-        Some(Aggregator::Sum(_)) => Merge::Sum.word(),
-        Some(Aggregator::Min(_)) => Merge::Min.word(),
-        Some(Aggregator::Max(_)) => Merge::Max.word(),
-        Some(Aggregator::HllppUniqueCount(_)) => Merge::Hll.word(),
-        None => "an unknown aggregate",
-    }
+    merge_of(family).map_or("an unknown aggregate", Merge::word)
 }
