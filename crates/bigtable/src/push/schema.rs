@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tidetable_layout::FieldType;
+use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
 use tidetable_store::{GcRule, Snapshot, StoreError};
 
+use crate::cells::CellScan;
 use crate::client::kinds::{MICROS, merge_of};
 use crate::client::rules::remote_rule;
 use crate::error::Result;
@@ -17,6 +19,7 @@ use crate::proto::admin::r#type::int64::encoding::{BigEndianBytes, Encoding as I
 use crate::proto::admin::r#type::string::encoding::{Encoding as TextEncoding, Utf8Bytes};
 use crate::proto::admin::r#type::{Aggregate, Int64, Kind, String as TextType, int64, string};
 use crate::proto::admin::{ColumnFamily, GcRule as RemoteRule, Table, Type};
+use crate::rows::LocalRows;
 
 /// The families of a table here.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +39,8 @@ pub struct FamilySchema {
     pub kind: Merge,
     /// Whether what is counted in sketches are integers.
     counts_integers: bool,
+    /// Whether its sketches were made elsewhere, so that only they tell what they count.
+    holds_states: bool,
     rule: Option<RemoteRule>,
 }
 
@@ -76,9 +81,38 @@ impl TableSchema {
             });
             let rule = parsed.transpose()?.and_then(|rule| remote_rule(&rule));
             let counts_integers = family.columns.first().is_some_and(|column| is_integer(&column.value));
-            families.insert(family.name.clone(), FamilySchema { gc, kind: family.kind, counts_integers, rule });
+            let is_state = |value: &str| value.ends_with(":hex}") && family.kind == Merge::Hll;
+            let holds_states = family.columns.first().is_some_and(|column| is_state(&column.value));
+            let known = FamilySchema { gc, kind: family.kind, counts_integers, holds_states, rule };
+            families.insert(family.name.clone(), known);
         }
         Ok(Self { families, granularity: spec.granularity })
+    }
+
+    /// Finds out what the sketches count that were made elsewhere: the first one of each family tells.
+    ///
+    /// # Errors
+    /// If the version of `snapshot` cannot be read.
+    pub(crate) fn look_at_sketches(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let families = self.families.iter().filter(|(_, family)| family.holds_states);
+        let mut open: Vec<String> = families.map(|(name, _)| name.clone()).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        for row in LocalRows::new(CellScan::new(snapshot.clone())) {
+            for cell in row?.cells {
+                let Some(at) = open.iter().position(|name| **name == *cell.family) else { continue };
+                let family = self.families.get_mut(&open.swap_remove(at));
+                // Only a sketch of integers takes one.
+                let counts_integers =
+                    Sketch::read(&cell.value).is_ok_and(|mut sketch| sketch.add(Distinct::Integer(0)).is_ok());
+                family.into_iter().for_each(|family| family.counts_integers = counts_integers);
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Microseconds of one timestamp.

@@ -19,7 +19,7 @@ use crate::run::error::RunError;
 use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, taken_out};
+use crate::run::stages::load::{Planned, PlannedSource, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
 
 impl Run<'_> {
@@ -53,7 +53,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
-        check_pushes(&self.job.pushes, &origins(self.job, sources, self.store)?)?;
+        check_pushes(&self.job.pushes, &origins(self.job, &pulls(sources), self.store)?)?;
         plan.pushes = self.push_plans(&plan.tables)?;
         Ok((plan, all))
     }

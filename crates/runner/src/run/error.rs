@@ -24,8 +24,8 @@ pub enum RunError {
     },
     /// A push into a table that the rows were pulled from.
     #[error(
-        "push {push}: the rows of {table} were pulled from {target}, and a push would write over them what is here; add \
-         `to_source = true` if that is meant"
+        "push {push}: the rows of {table} were pulled from {target}, and a push would replace what is there by what is here; \
+         add `to_source = true` if that is meant"
     )]
     PushToSource {
         /// Its name in the job file.

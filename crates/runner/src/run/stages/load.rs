@@ -80,6 +80,11 @@ pub(crate) struct PlannedSource<'a> {
     pub(crate) pulled: Vec<PulledDirectory>,
 }
 
+/// What the sources reach of pulls.
+pub(crate) fn pulls<'a>(sources: &'a [PlannedSource<'_>]) -> pulled::Pulls<'a> {
+    sources.iter().map(|planned| (planned.source.spec.name.as_str(), planned.pulled.as_slice())).collect()
+}
+
 impl<'a> LoadStage<'a> {
     /// The loads that the tables of sources need, by source, in the order of the job file.
     pub(crate) fn plan(&self) -> Result<Vec<PlannedSource<'a>>, RunError> {

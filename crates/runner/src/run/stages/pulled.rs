@@ -12,7 +12,6 @@ use tidetable_store::{Store, StoreError};
 
 use crate::job::{Job, Push, Source, Table, TableInput};
 use crate::run::error::RunError;
-use crate::run::stages::load::PlannedSource;
 
 /// For each table, the tables of Bigtable that its rows were pulled from.
 pub(crate) type Origins = BTreeMap<String, PullOrigins>;
@@ -59,18 +58,20 @@ fn families(spec: &TableSpec) -> (Granularity, BTreeMap<&str, Merge>) {
     (spec.granularity, families.collect())
 }
 
-/// The origins of the tables of a job whose sources are planned. Those of tables of other jobs are in the store.
+/// The directories of pulls that the patterns of each source reach.
+pub(crate) type Pulls<'a> = BTreeMap<&'a str, &'a [PulledDirectory]>;
+
+/// The origins of the tables of a job. Those of tables of other jobs are in the store.
 ///
 /// # Errors
 /// If they cannot be read.
-pub(crate) fn origins(job: &Job, sources: &[PlannedSource<'_>], store: &Store) -> Result<Origins, StoreError> {
+pub(crate) fn origins(job: &Job, pulls: &Pulls<'_>, store: &Store) -> Result<Origins, StoreError> {
     let mut origins = Origins::new();
     for table in &job.tables {
         let name = &table.spec.name;
         let found = match &table.from {
             TableInput::Source(source) => {
-                let planned = sources.iter().find(|planned| planned.source.spec.name == *source);
-                let pulled = planned.map(|planned| planned.pulled.as_slice()).unwrap_or_default();
+                let pulled = pulls.get(source.as_str()).copied().unwrap_or_default();
                 PullOrigins {
                     sources: pulled.iter().map(|pulled| pulled.list.table().to_owned()).collect(),
                     raw: pulled.iter().any(|pulled| pulled.list.raw),

@@ -19,7 +19,7 @@ use crate::run::error::RunError;
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
-use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
+use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, pulls};
 use crate::run::stages::pulled;
 use crate::run::{Run, RunOptions, took};
 use crate::units::compact::CarriedMerges;
@@ -126,7 +126,7 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
-        pulled::save(pulled::origins(self.job, &sources, self.store)?, self.store)?;
+        pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
