@@ -122,6 +122,7 @@ mod interop {
 /// Bigtable's clients, asked of a store and of the emulator.
 #[cfg(feature = "bigtable")]
 mod bigtable {
+    mod pulls;
     mod serve;
     mod transfer;
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 use tidetable_layout::error::ShapeError;
+use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
@@ -120,6 +121,70 @@ pub enum BigtableError {
         /// The table in Bigtable.
         source_table: String,
     },
+    /// A family to read that the table does not have.
+    #[error("{source_table} has no family {family}: it has {}", known_families(.known))]
+    UnknownFamily {
+        /// The table in Bigtable.
+        source_table: String,
+        /// The family.
+        family: String,
+        /// Those it has.
+        known: Vec<String>,
+    },
+    /// A table without families, which holds no cells.
+    #[error("{source_table} has no column families, so there are no cells to pull: make a family first")]
+    NoFamilies {
+        /// The table in Bigtable.
+        source_table: String,
+    },
+    /// A family whose cells merge in a way that this build does not know.
+    #[error(
+        "family {family} of {source_table} is an aggregate that this build does not know: leave it out with --family, or use \
+         a newer build"
+    )]
+    UnknownAggregate {
+        /// The table in Bigtable.
+        source_table: String,
+        /// The family.
+        family: String,
+    },
+    /// Row keys or times that nothing can lie between.
+    #[error("no {what} lies between {from} and {to}: the first must come before the second")]
+    EmptySelection {
+        /// What is selected.
+        what: &'static str,
+        /// The beginning.
+        from: String,
+        /// The end.
+        to: String,
+    },
+    /// A directory with what was pulled from elsewhere, or another selection.
+    #[error(
+        "{} holds {held}, not {asked}: name another job or directory, or pull with --replace to put it in its place",
+        directory.display()
+    )]
+    OtherPull {
+        /// The directory.
+        directory: PathBuf,
+        /// What is there.
+        held: String,
+        /// What was asked for.
+        asked: String,
+    },
+    /// A push into the table that the rows were pulled from.
+    #[error(
+        "the rows of {table} were pulled from {target}, and a push would replace what is there by what is here: pull again to \
+         follow it, or push with --to-source if that is meant"
+    )]
+    PushToSource {
+        /// The table here.
+        table: String,
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// A list of a pull, or what it names.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// A family of the table to push into is not there.
     #[error("{target} has no family {family}: `--create` adds it")]
     NoTargetFamily {
@@ -263,6 +328,12 @@ impl BigtableError {
             | Self::NoTarget { .. }
             | Self::NoSource { .. }
             | Self::NoTargetFamily { .. }
+            | Self::UnknownFamily { .. }
+            | Self::NoFamilies { .. }
+            | Self::UnknownAggregate { .. }
+            | Self::EmptySelection { .. }
+            | Self::OtherPull { .. }
+            | Self::PushToSource { .. }
             | Self::FamilyKind { .. }
             | Self::Granularity { .. }
             | Self::NoWayBack { .. }
@@ -279,6 +350,11 @@ impl BigtableError {
         };
         Self::Request { method, subject: subject.to_owned(), code: status.code(), message, waited }
     }
+}
+
+/// The families of a table.
+fn known_families(known: &[String]) -> String {
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
 }
 
 /// For how long a request was repeated.

@@ -54,10 +54,47 @@ pub enum CliError {
         /// The table in Bigtable.
         target: String,
     },
+    /// A table that is not as the one in Bigtable that it was pulled from.
+    #[cfg(feature = "bigtable")]
+    #[error(
+        "{table} and {target} differ, and {table} was pulled from there: `tidetable pull {target}{raw} --into {job}`, then \
+         `tidetable run {job}` bring what the source has now"
+    )]
+    DiffersFromSource {
+        /// The table.
+        table: String,
+        /// The table in Bigtable.
+        target: String,
+        /// The job that loads it.
+        job: String,
+        /// The option of a pull that keeps cells as they are, with a space.
+        raw: &'static str,
+    },
+    /// A job file that cannot follow the families of the table that is pulled.
+    #[cfg(feature = "bigtable")]
+    #[error(
+        "job {job} cannot take the families that {table} has now: {source}. The job file is as it was; declare them as \
+         `tidetable pull {table} --raw` does for a new job"
+    )]
+    CannotFollow {
+        /// The job.
+        job: String,
+        /// The table in Bigtable.
+        table: String,
+        /// The mistakes of the file that would follow.
+        source: Box<JobError>,
+    },
+    /// A job that does not keep cells as they are.
+    #[cfg(feature = "bigtable")]
+    #[error("job {job} does not keep cells as they are: name another job with --into, or pull records, without --raw")]
+    NotRaw {
+        /// The job.
+        job: String,
+    },
     /// A job whose source has no place for what is pulled.
     #[cfg(feature = "bigtable")]
     #[error(
-        "no pattern of source {source_name} of job {job} takes what is pulled: add one such as \"pulled/{table}/*.parquet\" to its \
+        "no pattern of source {source_name} of job {job} takes what is pulled: add one such as \"pulled/{job}/*.parquet\" to its \
          `files`, or name a directory with --dir"
     )]
     NoPlace {
@@ -65,8 +102,6 @@ pub enum CliError {
         job: String,
         /// Its source.
         source_name: String,
-        /// The table.
-        table: String,
     },
     /// A failed query.
     #[error(transparent)]
@@ -455,7 +490,7 @@ impl CliError {
             #[cfg(feature = "bigtable")]
             Self::Bigtable(error) => error.exit_code(),
             #[cfg(feature = "bigtable")]
-            Self::NoPlace { .. } => 2,
+            Self::NoPlace { .. } | Self::NotRaw { .. } | Self::CannotFollow { .. } => 2,
             Self::Backup(error) => error.exit_code(),
             Self::Advisor(error) => error.exit_code(),
             Self::NoRun { .. }

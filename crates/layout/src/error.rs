@@ -257,6 +257,8 @@ pub enum RejectReason {
     ControlCharacter,
     #[error("not an even number of hexadecimal digits")]
     NotHex,
+    #[error("not a sketch of distinct values that can be merged")]
+    NotSketch,
     #[error("the row key is empty")]
     EmptyKey,
     #[error("the row key is over 4096 bytes")]

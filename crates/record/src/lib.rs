@@ -8,6 +8,7 @@
 //! - [`Seen`] are the gone and copied inputs that the last run of a job saw, so that they are reported once.
 //! - [`Holder`] is the process that runs a job now ([`holder`]); a `running` record without one is of a killed run. In a
 //!   bucket it holds a [`Lease`].
+//! - [`PullOrigins`] are the tables of Bigtable that the rows of a table were pulled from.
 //! - [`PushState`] is what was pushed of a table into Bigtable, and how far a push came.
 //! - [`rejected_rows`] reads the rejected rows of a run.
 //!
@@ -34,6 +35,7 @@ mod known_versions;
 mod load;
 mod lock;
 mod part;
+mod pull;
 mod push;
 mod rejects;
 mod run;
@@ -51,6 +53,7 @@ pub use lock::holder::{FailedRun, Holder, lock_name, lock_path, read_holder};
 pub use lock::lease::Lease;
 pub use lock::state::{holder, last_holder, state_of, unrecorded};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
+pub use pull::PullOrigins;
 pub use push::{PushBase, PushCounts, PushProgress, PushRange, PushRecord, PushState};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};
 pub use run::{FORMAT, Outcome, RunRecord, RunRequest};

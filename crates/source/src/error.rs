@@ -54,6 +54,16 @@ pub enum SourceError {
         /// File.
         path: String,
     },
+    /// A list of a pull that a later build wrote.
+    #[error(
+        "{path}: format {format} of lists of pulls is newer than this build; use a newer one, or pull again with --replace"
+    )]
+    PullFormat {
+        /// The list.
+        path: String,
+        /// Its format.
+        format: u32,
+    },
     /// An address no store understands.
     #[error("{url}: use a path, file://, s3://, gs:// or az://")]
     UnsupportedUrl {

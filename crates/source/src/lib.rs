@@ -74,5 +74,8 @@ pub use plan::ColumnDiff;
 pub use read::{Chunk, Growth, InputReader, Origin, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
-pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_http, is_transient, open_object_store};
+pub use storage::{
+    DiscoveredFiles, InputFile, PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory,
+    PulledFamily, Secret, Storage, is_http, is_transient, open_object_store,
+};
 pub use time::{FormatFault, TimeCounts};

@@ -15,13 +15,13 @@ const LIMIT: &str = "30";
 const CLIENT: &str = "google.cloud.bigtable.data";
 
 /// A running server.
-struct Served {
+pub(super) struct Served {
     process: KilledOnDrop,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Served {
-    fn start(project: &Project, args: &[&str]) -> Self {
+    pub(super) fn start(project: &Project, args: &[&str]) -> Self {
         let mut command = project.command(&[&["serve", "--bind", "127.0.0.1:0"], args].concat());
         let mut child: Child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();

@@ -211,6 +211,81 @@ fn binary_cells_and_versions_come_as_they_are() {
 }
 
 #[test]
+fn kinds_and_names_go_there_and_back() {
+    let Some(bigtable) = Bigtable::start() else { return };
+    let families = "families=a-b:never,a_b:never,a.b:never,sum:never:intsum";
+    if bigtable.cbt(&["createtable", "t.x-1", families]).is_none() {
+        return;
+    }
+    bigtable.cbt(&["createtable", "bare"]).unwrap();
+    for cell in ["a-b:q=1@1000", "a_b:q=2@1000", "a.b:q=3@1000"] {
+        bigtable.cbt(&["set", "t.x-1", "r", cell]).unwrap();
+    }
+    for value in ["sum:n=5@0", "sum:n=7@0"] {
+        bigtable.cbt(&["addtocell", "t.x-1", "r", value]).unwrap();
+    }
+    let project = Project::empty();
+    let pulled = bigtable.json(&project, &["pull", &format!("{INSTANCE}/tables/t.x-1"), "--raw", "--into", "j"]);
+    assert_eq!((pulled["cells"].as_u64(), pulled["cells_written"].as_u64()), (Some(4), Some(4)), "{pulled}");
+    project.ok(&["run", "j"]);
+    assert_eq!(bigtable.is_equal(&project, "t.x-1", INSTANCE)["cells_equal"], 4);
+    assert_eq!(project.sql("SELECT value_sum AS n FROM \"t.x-1\" WHERE value_sum IS NOT NULL")[0]["n"], 12);
+    let copy = format!("{INSTANCE}/tables/t.y-2");
+    bigtable.json(&project, &["push", "t.x-1", "--to", &copy, "--create", "--yes"]);
+    // The kinds of families count, too.
+    bigtable.is_equal(&project, "t.x-1", &copy);
+    // A table without families has no cells, and leaves no job.
+    let told = bigtable.ends(&project, 2, &["pull", &format!("{INSTANCE}/tables/bare"), "--raw", "--into", "bare"]);
+    assert!(told.stderr.contains("no column families"), "{}", told.stderr);
+    assert!(!project.path("jobs/bare").exists());
+}
+
+#[test]
+fn a_pull_of_fewer_parts_leaves_nothing_of_the_others() {
+    let Some(bigtable) = Bigtable::start() else { return };
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    let lines: String = (0..900).map(|meter| format!("{meter},2024-01-01T00:00:00Z,1.5\n")).collect();
+    project.write("a.csv", format!("meter,ts,kwh\n{lines}"));
+    project.ok(&["run", "j"]);
+    bigtable.json(&project, &["push", "T", "--to", INSTANCE, "--create", "--yes"]);
+    let (source, back) = (format!("{INSTANCE}/tables/T"), Project::empty());
+    let args = ["pull", &source, "--raw", "--into", "back", "--prefix", "00", "--replace"];
+    // The emulator cuts the table at some of its rows.
+    bigtable.json(&back, &args[..5]);
+    back.ok(&["run", "back"]);
+    assert_eq!(bigtable.is_equal(&back, "T", INSTANCE)["cells_equal"], 900);
+    bigtable.json(&back, &args);
+    back.ok(&["run", "back"]);
+    assert_eq!(back.json(&["read", "T"]).len(), 10);
+}
+
+#[test]
+fn a_killed_pull_leaves_the_set_before() {
+    let Some(bigtable) = Bigtable::start() else { return };
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    let (source, back) = (format!("{INSTANCE}/tables/T"), Project::empty());
+    let args = ["pull", &source, "--raw", "--into", "back", "--quiet"];
+    for round in 0..4_u64 {
+        let lines: String = (0..900).map(|meter| format!("{meter},2024-01-01T00:00:00Z,{round}.5\n")).collect();
+        project.write("a.csv", format!("meter,ts,kwh\n{lines}"));
+        project.ok(&["run", "j"]);
+        bigtable.json(&project, &["push", "T", "--to", INSTANCE, "--create", "--yes"]);
+        if round > 0 {
+            let child = KilledOnDrop(bigtable.command(&back, &args).stdout(Stdio::null()).spawn().unwrap());
+            std::thread::sleep(Duration::from_millis(120 * round));
+            drop(child);
+            back.ok(&["run", "back"]);
+            // All of one set, whichever it is.
+            let rows = back.sql("SELECT DISTINCT CAST(value AS TEXT) AS v, count(*) AS n FROM cells.T GROUP BY v");
+            assert_eq!((rows.len(), &rows[0]["n"]), (1, &Value::from(900)), "{rows:?}");
+        }
+        bigtable.ends(&back, 0, &args);
+        back.ok(&["run", "back"]);
+        bigtable.is_equal(&back, "T", INSTANCE);
+    }
+}
+
+#[test]
 fn a_killed_push_goes_on_and_ends_in_the_same_table() {
     kills(4);
 }

@@ -1,13 +1,15 @@
 //! Tables and families: what is there, and making what is not. SampleRowKeys.
 
 use bytes::Bytes;
+use tidetable_layout::schema::Merge;
 use tonic::{Code, Status};
 
 use crate::client::connection::Client;
+use crate::client::kinds::{MICROS, merge_of};
 use crate::client::names::TableName;
 use crate::client::repeat::{Repeat, within};
 use crate::client::rules::rule_text;
-use crate::error::Result;
+use crate::error::{BigtableError, Result};
 use crate::proto::admin::modify_column_families_request::{Modification, modification};
 use crate::proto::admin::{
     ColumnFamily, CreateTableRequest, GetTableRequest, ModifyColumnFamiliesRequest, Table, create_table_request, table,
@@ -21,6 +23,44 @@ pub struct SampledKey {
     pub key: Bytes,
     /// Bytes of all rows before it.
     pub offset: i64,
+}
+
+/// A table in Bigtable that is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceTable {
+    /// Its families, by ascending names.
+    pub families: Vec<SourceFamily>,
+    /// Whether its timestamps are microseconds; otherwise they are milliseconds.
+    pub is_micros: bool,
+}
+
+/// A family of a table in Bigtable that is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceFamily {
+    /// Its id.
+    pub name: String,
+    /// How its cells merge.
+    pub kind: Merge,
+    /// Its garbage-collection rule in cbt's notation.
+    pub rule: Option<String>,
+}
+
+impl SourceTable {
+    /// Checks that the table has the families `wanted`.
+    ///
+    /// # Errors
+    /// [`BigtableError::UnknownFamily`].
+    pub fn has(&self, wanted: &[String], table: &TableName) -> Result<()> {
+        let is_known = |name: &&String| self.families.iter().any(|family| family.name == **name);
+        match wanted.iter().find(|name| !is_known(name)) {
+            None => Ok(()),
+            Some(family) => Err(BigtableError::UnknownFamily {
+                source_table: table.to_string(),
+                family: family.clone(),
+                known: self.families.iter().map(|family| family.name.clone()).collect(),
+            }),
+        }
+    }
 }
 
 impl Client {
@@ -41,18 +81,25 @@ impl Client {
         }
     }
 
-    /// The families of a table, by name, with their garbage-collection rules in cbt's notation; `None` if there is no such
-    /// table.
+    /// The families of a table that is read, by ascending names, and the granularity of its timestamps.
     ///
     /// # Errors
-    /// Of the request.
-    pub async fn families(&self, name: &TableName) -> Result<Option<Vec<(String, Option<String>)>>> {
-        let Some(table) = self.table(name).await? else { return Ok(None) };
-        let rule = |family: ColumnFamily| family.gc_rule.as_ref().and_then(rule_text);
-        let mut families: Vec<_> =
-            table.column_families.into_iter().map(|(name, family)| (name, rule(family))).collect();
-        families.sort();
-        Ok(Some(families))
+    /// Of the request; [`BigtableError::NoSource`], and [`BigtableError::UnknownAggregate`] for a family whose cells this build
+    /// cannot merge.
+    pub async fn source_schema(&self, name: &TableName) -> Result<SourceTable> {
+        let table = self.table(name).await?;
+        let table = table.ok_or_else(|| BigtableError::NoSource { source_table: name.to_string() })?;
+        let is_micros = table.granularity == MICROS;
+        let mut families = Vec::with_capacity(table.column_families.len());
+        for (id, family) in table.column_families {
+            let kind = merge_of(&family).ok_or_else(|| BigtableError::UnknownAggregate {
+                source_table: name.to_string(),
+                family: id.clone(),
+            })?;
+            families.push(SourceFamily { name: id, kind, rule: family.gc_rule.as_ref().and_then(rule_text) });
+        }
+        families.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(SourceTable { families, is_micros })
     }
 
     /// Creates a table, split before each of `splits`. A table that is there by now counts as created.

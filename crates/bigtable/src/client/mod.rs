@@ -5,6 +5,7 @@ mod backoff;
 pub(crate) mod chunks;
 mod connection;
 mod endpoints;
+pub(crate) mod kinds;
 mod mutate;
 pub(crate) mod names;
 mod read;
@@ -12,7 +13,7 @@ mod repeat;
 mod rows;
 pub(crate) mod rules;
 
-pub use admin::SampledKey;
+pub use admin::{SampledKey, SourceFamily, SourceTable};
 pub use backoff::is_transient;
 pub use chunks::{ChunkError, RowMerger};
 pub use connection::{Client, ClientOptions};

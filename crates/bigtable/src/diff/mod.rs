@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use crate::cells::CellScan;
 use crate::client::{Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
-use crate::push::{equal_splits, ranges, weights};
+use crate::push::{FamilyDifference, TableSchema, equal_splits, ranges, weights};
 use crate::rows::{CellDifference, GcView, Joined, LocalRows, RemoteRows, cell_differences};
 
 /// Ranges of keys that are compared at a time, and in all.
@@ -61,6 +61,19 @@ pub struct DiffReport {
     pub expired: u64,
     /// The first differences, in key order.
     pub first: Vec<Difference>,
+    /// Families whose cells merge in another way.
+    pub families: Vec<FamilyKinds>,
+}
+
+/// A family that is of one kind here and of another in Bigtable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FamilyKinds {
+    /// The family.
+    pub family: String,
+    /// Its kind here, as a job file names it, or `newest`.
+    pub here: String,
+    /// Its kind in Bigtable.
+    pub there: String,
 }
 
 /// A cell that differs.
@@ -81,9 +94,9 @@ pub struct Difference {
 }
 
 impl DiffReport {
-    /// Whether both sides are equal.
+    /// Whether both sides are equal: their cells, and how these merge.
     pub fn is_equal(&self) -> bool {
-        self.cells_differ + self.cells_here + self.cells_there == 0
+        self.cells_differ + self.cells_here + self.cells_there == 0 && self.families.is_empty()
     }
 
     /// Adds what was found in the keys that follow.
@@ -165,10 +178,25 @@ impl Diff {
             }
         });
         let most = self.most;
-        runtime.block_on(compared.buffered(WORKERS).try_fold(DiffReport::default(), |mut all, one| async move {
+        let begin = DiffReport { families: self.families(runtime)?, ..DiffReport::default() };
+        runtime.block_on(compared.buffered(WORKERS).try_fold(begin, |mut all, one| async move {
             all.add(one, most);
             Ok(all)
         }))
+    }
+
+    /// Families of both sides whose kinds differ.
+    fn families(&self, runtime: &Handle) -> Result<Vec<FamilyKinds>> {
+        let Some(table) = runtime.block_on(self.client.table(&self.target))? else { return Ok(Vec::new()) };
+        let schema = TableSchema::of(&self.snapshot)?;
+        let mut families = Vec::new();
+        for (family, difference) in schema.differences(&table) {
+            if let FamilyDifference::Kind { there } = difference {
+                let here = schema.families.get(&family).map(|known| known.kind.word().to_owned()).unwrap_or_default();
+                families.push(FamilyKinds { family, here, there });
+            }
+        }
+        Ok(families)
     }
 
     fn range(&self, snapshot: &Snapshot, gc: &GcView, range: KeyRange) -> Result<DiffReport> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidetable_layout::FieldType;
+use tidetable_layout::schema::Merge;
 
 use crate::client::{Cell, Row};
 use crate::propose::shape::{time_form, value_type};
@@ -19,6 +20,8 @@ pub(super) enum ValueShape {
     Text(FieldType),
     /// Eight bytes, big-endian.
     Integer,
+    /// A sketch of distinct values, which a family of kind `hll` holds.
+    Sketch,
     /// Other bytes.
     Blob,
 }
@@ -48,28 +51,40 @@ pub(super) enum Others {
     Times(String, ValueShape),
     /// Other text; whether all cells have timestamp 0.
     Names(ValueShape, bool),
-    /// Qualifiers that are no text.
-    Bytes,
+    /// Qualifiers that are no text; whether all cells have timestamp 0.
+    Bytes(ValueShape, bool),
 }
 
-/// The shapes of the families of `rows`, by name.
-pub(super) fn family_shapes(rows: &[Row]) -> BTreeMap<String, FamilyShape> {
+/// The shapes of the families of `rows`, by name; `kind_of` says how the cells of each merge.
+pub(super) fn family_shapes(rows: &[Row], kind_of: impl Fn(&str) -> Merge) -> BTreeMap<String, FamilyShape> {
     let mut families: BTreeMap<String, BTreeMap<Vec<u8>, Vec<&Cell>>> = BTreeMap::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
         families.entry(cell.family.to_string()).or_default().entry(cell.qualifier.to_vec()).or_default().push(cell);
     }
-    families.into_iter().map(|(family, columns)| (family, family_shape(&columns))).collect()
+    let shape = |(family, columns): (String, BTreeMap<Vec<u8>, Vec<&Cell>>)| {
+        let shape = family_shape(&columns, kind_of(&family));
+        (family, shape)
+    };
+    families.into_iter().map(shape).collect()
 }
 
-fn family_shape(columns: &BTreeMap<Vec<u8>, Vec<&Cell>>) -> FamilyShape {
+fn family_shape(columns: &BTreeMap<Vec<u8>, Vec<&Cell>>, kind: Merge) -> FamilyShape {
+    let value_shape = |cells: &[&Cell]| match kind {
+        Merge::Newest => value_shape(cells),
+        Merge::Sum | Merge::Min | Merge::Max => ValueShape::Integer,
+        Merge::Hll => ValueShape::Sketch,
+    };
     let text = |name: &Vec<u8>| {
         let name = String::from_utf8(name.clone()).ok()?;
         (!name.chars().any(char::is_control)).then_some(name)
     };
     let named: Option<Vec<(String, &Vec<&Cell>)>> =
         columns.iter().map(|(name, cells)| Some((text(name)?, cells))).collect();
-    let Some(named) = named else { return FamilyShape { constants: Vec::new(), others: Others::Bytes } };
     let is_zero = |cells: &[&Cell]| cells.iter().all(|cell| cell.timestamp == 0);
+    let Some(named) = named else {
+        let all: Vec<&Cell> = columns.values().flatten().copied().collect();
+        return FamilyShape { constants: Vec::new(), others: Others::Bytes(value_shape(&all), is_zero(&all)) };
+    };
     let is_name = |(name, _): &(String, &Vec<&Cell>)| name.starts_with(char::is_alphabetic);
     let (mut names, mut data): (Vec<_>, Vec<_>) = named.into_iter().partition(is_name);
     if names.len() > MOST_COLUMNS {
@@ -122,7 +137,7 @@ mod tests {
     }
 
     fn shape_of(cells: &[(&str, i64, &[u8])]) -> FamilyShape {
-        family_shapes(&[row(cells)]).remove("f").unwrap()
+        family_shapes(&[row(cells)], |_| Merge::Newest).remove("f").unwrap()
     }
 
     fn constant(qualifier: &str, value: ValueShape, is_zero: bool) -> ConstantColumn {

@@ -16,6 +16,14 @@ pub(super) struct KeyShape {
     pub(super) has_cell_time: bool,
 }
 
+impl KeyShape {
+    /// Whether the key shows the day of the cells of its row.
+    pub(super) fn shows_day(&self) -> bool {
+        let is_day = |form: &str| form.contains("%d") || matches!(form, "s" | "ms" | "us" | "ms-reversed");
+        self.has_cell_time && self.parts.iter().any(|part| matches!(part, Shape::Time(form) if is_day(form)))
+    }
+}
+
 /// The shape of the keys of `rows`; `None` if they are no printable text.
 pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
     let keys: Vec<&str> = rows.iter().map(|row| std::str::from_utf8(&row.key).ok()).collect::<Option<_>>()?;

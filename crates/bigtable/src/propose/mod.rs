@@ -6,10 +6,12 @@ mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidetable_layout::schema::Merge;
 use tidetable_layout::{FieldType, KeyRange};
+use tidetable_runner::scaffold::quoted;
 use tokio::runtime::Handle;
 
-use crate::client::{Client, ReadQuery, Row, TableName};
+use crate::client::{Client, ReadQuery, Row, SourceTable, TableName};
 use crate::error::{BigtableError, Result};
 use crate::propose::columns::{ConstantColumn, FamilyShape, Others, ValueShape, family_shapes};
 use crate::propose::key::{KeyShape, key_shape};
@@ -56,36 +58,33 @@ pub fn sample(client: &Client, table: &TableName, runtime: &Handle) -> Result<Ve
     })
 }
 
-/// Proposes a job called `job` for `rows` of `table`, whose families have these garbage-collection rules.
+/// Proposes a job called `job` for `rows` of `table`, of which the service says `schema`.
 ///
 /// # Errors
-/// [`BigtableError::NoProposal`] if keys or qualifiers are no text, or no time is found.
-pub fn propose(
-    job: &str,
-    table: &TableName,
-    rows: &[Row],
-    families: &[(String, Option<String>)],
-) -> Result<TableProposal> {
+/// [`BigtableError::NoProposal`] if row keys are no text.
+pub fn propose(job: &str, table: &TableName, rows: &[Row], schema: &SourceTable) -> Result<TableProposal> {
     let refused = |reason: &'static str| BigtableError::NoProposal { source_table: table.to_string(), reason };
     let mut key = key_shape(rows).ok_or_else(|| refused("row keys hold bytes that are no text"))?;
-    let shapes = family_shapes(rows);
+    let family_of = |name: &str| schema.families.iter().find(|family| family.name == name);
+    let kind_of = |name: &str| family_of(name).map(|family| family.kind).unwrap_or_default();
+    let shapes = family_shapes(rows, kind_of);
     // A record at timestamp 0 would print its own time into the key.
-    let of_zero = |shape: &FamilyShape| matches!(shape.others, Others::Names(_, true));
+    let of_zero = |shape: &FamilyShape| matches!(shape.others, Others::Names(_, true) | Others::Bytes(_, true));
     key.has_cell_time &= !shapes.values().any(of_zero);
-    if shapes.values().any(|shape| shape.others == Others::Bytes) {
-        return Err(refused("qualifiers hold bytes that are no text"));
-    }
-    if !rows.iter().flat_map(|row| &row.cells).any(|cell| cell.timestamp > 0) {
-        return Err(refused("all cells have timestamp 0, so no time of events is found"));
-    }
-    let mut draft = Draft::default();
+    // Without any other timestamp, 0 is the time of all records.
+    let has_times = rows.iter().flat_map(|row| &row.cells).any(|cell| cell.timestamp > 0);
+    let mut draft = Draft { table: quoted(table.id()), has_times, is_micros: schema.is_micros, ..Draft::default() };
     let row_key = draft.row_key(&key, rows);
     for (name, shape) in &shapes {
-        let rule = families.iter().find(|(family, _)| family == name).and_then(|(_, rule)| rule.as_deref());
-        draft.family(name, shape, rule);
+        draft.family(name, shape, kind_of(name), family_of(name).and_then(|family| family.rule.as_deref()));
+    }
+    // Cells of two windows that are equal have no order, so rows with timestamp 0 must lie in one.
+    draft.has_one_window = draft.has_zeros && !key.shows_day();
+    for family in schema.families.iter().filter(|family| !shapes.contains_key(&family.name)) {
+        draft.notes.push(format!("family {} has no cells in the sample, so it has no columns here", family.name));
     }
     draft.notes.push(format!("found in a sample of {} rows", rows.len()));
-    let directory = format!("pulled/{}", table.id());
+    let directory = format!("pulled/{job}");
     Ok(TableProposal {
         text: draft.text(job, table, &directory, &row_key),
         table: table.id().to_owned(),
@@ -103,6 +102,16 @@ struct Draft {
     names: BTreeSet<String>,
     families: String,
     notes: Vec<String>,
+    /// The table, as a key of TOML.
+    table: String,
+    /// Whether some cell has a timestamp other than 0.
+    has_times: bool,
+    /// Whether timestamps are microseconds.
+    is_micros: bool,
+    /// Whether a column whose newest cell counts has timestamp 0 beside others.
+    has_zeros: bool,
+    /// Whether all rows lie in one window.
+    has_one_window: bool,
 }
 
 impl Draft {
@@ -157,8 +166,14 @@ impl Draft {
         parts.join(&key.delimiter.map(String::from).unwrap_or_default())
     }
 
-    fn family(&mut self, name: &str, shape: &FamilyShape, rule: Option<&str>) {
+    fn family(&mut self, name: &str, shape: &FamilyShape, kind: Merge, rule: Option<&str>) {
         let mut lines = Vec::new();
+        let has_times = self.has_times;
+        let timestamp = |is_zero: bool| if is_zero && has_times { ", timestamp = 0" } else { "" };
+        let has_zeros = shape.constants.iter().any(|column| column.is_zero)
+            || matches!(shape.others, Others::Names(_, true) | Others::Bytes(_, true));
+        self.has_zeros |= has_zeros && has_times && kind.is_newest();
+
         for ConstantColumn { qualifier, value, is_zero } in &shape.constants {
             let value = self.value(qualifier, *value);
             lines.push(format!("{{ qualifier = {}, {value}{} }}", quoted(&braces(qualifier)), timestamp(*is_zero)));
@@ -174,9 +189,18 @@ impl Draft {
                 lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{} }}", timestamp(*is_zero)));
                 self.notes.push(format!("qualifiers of family {name} hold data: they become the column {qualifier}"));
             }
-            Others::None | Others::Bytes => {}
+            Others::Bytes(value, is_zero) => {
+                let qualifier = self.field(&format!("{name}_name"), "text", "the qualifier, in hexadecimal here");
+                let value = self.value(&format!("{name}_value"), *value);
+                lines.push(format!("{{ qualifier = \"{{{qualifier}:hex}}\", {value}{} }}", timestamp(*is_zero)));
+                self.notes.push(format!("qualifiers of family {name} are bytes: they become the column {qualifier}"));
+            }
+            Others::None => {}
         }
-        self.families.push_str(&format!("\n[tables.TABLE.families.{}]\n", quoted(name)));
+        self.families.push_str(&format!("\n[tables.{}.families.{}]\n", self.table, quoted(name)));
+        if !kind.is_newest() {
+            self.families.push_str(&format!("kind = \"{}\"\n", kind.word()));
+        }
         if let Some(rule) = rule {
             self.families.push_str(&format!("gc = {}\n", quoted(rule)));
         }
@@ -193,6 +217,9 @@ impl Draft {
                     "value = \"{{{}}}\", encoding = \"int64\"",
                     self.field(wanted, "int64", "eight bytes, big-endian")
                 )
+            }
+            ValueShape::Sketch => {
+                format!("value = \"{{{}:hex}}\"", self.field(wanted, "text", "a sketch, in hexadecimal here"))
             }
             ValueShape::Blob => {
                 let field = self.field(wanted, "text", "bytes, in hexadecimal here");
@@ -221,28 +248,21 @@ impl Draft {
             let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
             text.push_str(&format!("{name} = {}{comment}\n", quoted(kind)));
         }
-        text.push_str(&format!(
-            "\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n",
-            quoted(table.id()),
-            quoted(row_key)
-        ));
-        text.push_str(&self.families.replace("[tables.TABLE.", &format!("[tables.{}.", quoted(table.id()))));
+        text.push_str(&format!("\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n", self.table, quoted(row_key)));
+        if self.has_one_window {
+            text.push_str("window = \"none\" # cells with timestamp 0 are of all times\n");
+        }
+        if self.is_micros {
+            text.push_str("granularity = \"micros\"\n");
+        }
+        text.push_str(&self.families);
         text
     }
-}
-
-/// The timestamp of a column, if it is not that of the event.
-fn timestamp(is_zero: bool) -> &'static str {
-    if is_zero { ", timestamp = 0" } else { "" }
 }
 
 /// A literal of a template.
 fn braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn type_name(kind: FieldType) -> String {
@@ -261,7 +281,7 @@ fn type_name(kind: FieldType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Cell, Target};
+    use crate::client::{Cell, SourceFamily, Target};
 
     #[test]
     fn a_table_of_meters_is_recognised() {
@@ -278,12 +298,61 @@ mod tests {
         };
         let target: Target = "projects/p/instances/i/tables/SENSOR".parse().unwrap();
         let rows = [row("0000000042"), row("0000000043")];
-        let families = [("METER".to_owned(), Some("maxversions=1".to_owned()))];
-        let found = propose("meters", &target.table().unwrap(), &rows, &families).unwrap();
+        let rule = Some("maxversions=1".to_owned());
+        let families = vec![SourceFamily { name: "METER".to_owned(), rule, ..SourceFamily::default() }];
+        let schema = SourceTable { families, is_micros: false };
+        let found = propose("meters", &target.table().unwrap(), &rows, &schema).unwrap();
         assert_eq!(found.row_key, "{key1:010}#{ts:%Y%m%d}");
         assert!(found.text.contains("qualifier = \"{ts:%H%M}\", value = \"{meter_value}\""), "{}", found.text);
         assert!(found.text.contains("{ qualifier = \"ID\", value = \"{id}\", timestamp = 0 }"), "{}", found.text);
         assert!(found.text.contains("meter_value = \"decimal(38,2)\""), "{}", found.text);
         assert!(found.text.contains("gc = \"maxversions=1\""), "{}", found.text);
+    }
+
+    fn table(id: &str) -> TableName {
+        format!("projects/p/instances/i/tables/{id}").parse::<Target>().unwrap().table().unwrap()
+    }
+
+    fn row(key: &str, cells: &[(&str, &[u8], i64, &[u8])]) -> Row {
+        let cell = |(family, qualifier, timestamp, value): &(&str, &[u8], i64, &[u8])| Cell {
+            family: (*family).into(),
+            qualifier: qualifier.to_vec().into(),
+            timestamp: *timestamp,
+            value: value.to_vec().into(),
+        };
+        Row { key: key.to_owned().into(), cells: cells.iter().map(cell).collect() }
+    }
+
+    #[test]
+    fn kinds_windows_and_names_are_written() {
+        let at = 1_515_110_400_000_000;
+        let rows = [
+            row("m1", &[("a.b", b"v", at, b"1"), ("a.b", b"ID", 0, b"x"), ("sum", b"n", 0, &[0, 0, 0, 0, 0, 0, 0, 7])]),
+            row("m2", &[("a.b", b"v", at, b"2"), ("raw", &[0xff, 0], at, b"y")]),
+        ];
+        let family = |name: &str, kind| SourceFamily { name: name.to_owned(), kind, rule: None };
+        let families = vec![
+            family("a.b", Merge::Newest),
+            family("empty", Merge::Newest),
+            family("raw", Merge::Newest),
+            family("sum", Merge::Sum),
+        ];
+        let schema = SourceTable { families, is_micros: true };
+        let found = propose("j", &table("x.y-z"), &rows, &schema).unwrap();
+        for expected in [
+            "[tables.\"x.y-z\"]\n",
+            "window = \"none\"",
+            "granularity = \"micros\"\n",
+            "[tables.\"x.y-z\".families.\"sum\"]\nkind = \"sum\"\n",
+            "qualifier = \"{raw_name:hex}\"",
+            "files = [\"pulled/j/*.parquet\"]",
+        ] {
+            assert!(found.text.contains(expected), "{expected}\n{}", found.text);
+        }
+        assert!(found.notes.iter().any(|note| note.starts_with("family empty")), "{:?}", found.notes);
+        // Sums alone need no window: they have no order.
+        let rows = [row("m1", &[("sum", b"n", 0, &[0, 0, 0, 0, 0, 0, 0, 7])])];
+        let found = propose("j", &table("T"), &rows, &schema).unwrap();
+        assert!(!found.text.contains("window") && !found.text.contains("timestamp = 0"), "{}", found.text);
     }
 }

@@ -1,13 +1,15 @@
 //! Pulls rows of Bigtable into files that a job loads: as records of its source, or cell by cell as they are.
 //!
-//! A [`Pull`] reads ranges of keys in parallel, and writes a Parquet file for each. Rows that the layout cannot have written
-//! are listed with their keys. After a kill the next pull reads the ranges whose files are missing.
+//! A [`Pull`] reads ranges of keys in parallel and writes a Parquet file for each into a directory of its own. The list of
+//! the files is replaced last ([`Pulled::publish`]): until then a run reads what the pull before left. Rows that the layout
+//! cannot have written are listed with their keys. After a kill the next pull reads the ranges whose files are missing.
 
 mod raw;
+mod raw_job;
 mod records;
+mod selection;
 mod state;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,68 +21,23 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use tidetable_layout::KeyRange;
+use tidetable_source::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledFamily};
 use tokio::runtime::Handle;
 
 use crate::client::{Client, ReadQuery, Row, RowStream, TableName};
 use crate::error::{BigtableError, Result};
-use crate::proto::data::row_filter::{Chain, Filter};
-use crate::proto::data::{RowFilter, TimestampRange};
 use crate::push::{ranges, thinned};
 
-pub use raw::{RAW_COLUMNS, RawDecoder, family_column, raw_job};
+pub use raw::{RAW_COLUMNS, RawDecoder, RawFamily};
+pub use raw_job::{RawJob, RawSchema};
 pub use records::RecordDecoder;
+pub use selection::PullSelection;
 pub use state::{PullCounts, PullPart, PullState};
 
 /// The greatest number of files.
 const MOST_PARTS: usize = 64;
 /// Rows of a group of a file.
 const GROUP_ROWS: usize = 1 << 17;
-
-/// What is read of a table.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct PullSelection {
-    /// Row keys.
-    pub range: KeyRange,
-    /// Only cells of these families; all if empty.
-    pub families: Vec<String>,
-    /// Only cells with a timestamp from here on, microseconds.
-    pub from: Option<i64>,
-    /// Only cells with a timestamp before this.
-    pub to: Option<i64>,
-    /// At most this many cells of each column, the newest.
-    pub versions: Option<u32>,
-    /// The share of rows that is read, at random.
-    pub sample: Option<f64>,
-}
-
-impl PullSelection {
-    /// The filter of its requests; none if all cells are wanted.
-    pub fn filter(&self) -> Option<RowFilter> {
-        let mut filters = Vec::new();
-        if let Some(share) = self.sample {
-            filters.push(Filter::RowSampleFilter(share));
-        }
-        if !self.families.is_empty() {
-            let names: Vec<String> = self.families.iter().map(|name| name.replace('.', "\\.")).collect();
-            filters.push(Filter::FamilyNameRegexFilter(names.join("|")));
-        }
-        if self.from.is_some() || self.to.is_some() {
-            filters.push(Filter::TimestampRangeFilter(TimestampRange {
-                start_timestamp_micros: self.from.unwrap_or(0),
-                end_timestamp_micros: self.to.unwrap_or(0),
-            }));
-        }
-        if let Some(most) = self.versions {
-            filters.push(Filter::CellsPerColumnLimitFilter(i32::try_from(most).unwrap_or(i32::MAX)));
-        }
-        let mut filters: Vec<RowFilter> =
-            filters.into_iter().map(|filter| RowFilter { filter: Some(filter) }).collect();
-        match filters.len() {
-            0 | 1 => filters.pop(),
-            _ => Some(RowFilter { filter: Some(Filter::Chain(Chain { filters })) }),
-        }
-    }
-}
 
 /// Rows as they are written.
 #[derive(Debug)]
@@ -105,6 +62,14 @@ impl Decoder {
             Self::Raw(decoder) => decoder.decode(rows),
         }
     }
+
+    /// The families of cells that are kept as they are.
+    fn families(&self) -> Vec<PulledFamily> {
+        match self {
+            Self::Records(_) => Vec::new(),
+            Self::Raw(decoder) => decoder.pulled_families(),
+        }
+    }
 }
 
 /// Decoded rows.
@@ -112,16 +77,16 @@ impl Decoder {
 pub struct Decoded {
     /// Their records.
     pub batches: Vec<RecordBatch>,
-    /// Rows that could not be decoded.
+    /// What could not be decoded, at most once for each row.
     pub undecoded: Vec<Undecoded>,
 }
 
-/// A row that could not be decoded.
+/// A row that could not be decoded, or cells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecoded {
     /// Its key.
     pub key: Bytes,
-    /// Its cells.
+    /// Cells that are left out.
     pub cells: u64,
     /// Why.
     pub reason: String,
@@ -144,8 +109,12 @@ pub struct Pull {
     pub selection: PullSelection,
     /// How rows are written.
     pub decoder: Arc<Decoder>,
-    /// The directory of the files.
+    /// The directory of the list.
     pub directory: PathBuf,
+    /// A name that no other pull has.
+    pub name: String,
+    /// Whether it may take the place of what was pulled from elsewhere, or of another selection.
+    pub replaces: bool,
     /// Ranges of keys at a time.
     pub workers: usize,
     /// Ends it at the next opportunity.
@@ -157,102 +126,149 @@ pub struct Pull {
 pub struct PullReport {
     /// Its counts.
     pub counts: PullCounts,
-    /// Files.
+    /// Files with records.
     pub files: usize,
-    /// Parts that a pull before it had written.
+    /// Parts that a pull before it had read.
     pub kept: usize,
     /// The file of rows that could not be decoded, if there are any.
     pub rejected: Option<PathBuf>,
 }
 
+/// A pull whose files are written, and not yet listed.
+#[derive(Debug)]
+#[must_use = "its files are read once they are listed"]
+pub struct Pulled {
+    directory: PathBuf,
+    state: PullState,
+    kept: usize,
+}
+
 impl Pull {
-    /// Reads and writes. `watch` is told of the counts after each part.
+    /// Checks that the directory is free, or holds the same selection of the same table.
     ///
     /// # Errors
-    /// What ended it; files that are written stay.
-    pub fn run(&self, watch: &(dyn Fn(&PullCounts) + Sync), runtime: &Handle) -> Result<PullReport> {
-        let failed = |source| BigtableError::File { path: self.directory.clone(), source };
-        std::fs::create_dir_all(&self.directory).map_err(failed)?;
+    /// [`BigtableError::OtherPull`], unless the pull replaces what is there.
+    pub fn check(&self) -> Result<()> {
+        PullList::load(&self.directory)?;
+        let Some(held) = PullState::load(&self.directory, PULL_LIST)? else { return Ok(()) };
+        if self.replaces || held.list.source.is_empty() || self.is_of_same(&held) {
+            return Ok(());
+        }
+        let is_raw = |raw: bool| if raw { ", cell by cell" } else { "" };
+        let selection = if held.selection.is_empty() { "another selection" } else { &held.selection };
+        Err(BigtableError::OtherPull {
+            directory: self.directory.clone(),
+            held: format!("{selection} of {}{}", held.list.table(), is_raw(held.list.raw)),
+            asked: format!("{} of {}{}", self.selection, self.source, is_raw(self.is_raw())),
+        })
+    }
+
+    /// Reads the rows and writes them into files. `watch` is told of the counts after each part.
+    ///
+    /// # Errors
+    /// What ended it; files that are written stay. Those of [`Pull::check`].
+    pub fn read(&self, watch: &(dyn Fn(&PullCounts) + Sync), runtime: &Handle) -> Result<Pulled> {
+        self.check()?;
+        std::fs::create_dir_all(&self.directory).map_err(|source| self.failed(source))?;
         let (state, kept) = self.begin(runtime)?;
-        state.save(&self.directory)?;
+        let files = self.directory.join(&state.directory);
+        std::fs::create_dir_all(&files).map_err(|source| self.failed(source))?;
+        state.save(&self.directory, PULL_UNDER_WAY)?;
+        let parts = state.parts.clone().into_iter().enumerate();
+        let open: Vec<(usize, PullPart)> = parts.filter(|(_, part)| part.counts.is_none()).collect();
         let state = Mutex::new(state);
-        let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts = lock().parts.clone();
-        let open: Vec<(usize, PullPart)> =
-            parts.into_iter().enumerate().filter(|(_, part)| part.counts.is_none()).collect();
         let work = stream::iter(open).map(|(at, part)| {
-            let pull = self.clone();
+            let (pull, files) = (self.clone(), files.clone());
             let state = &state;
             async move {
-                let work = tokio::task::spawn_blocking(move || pull.part(at, &part)).await;
+                let work = tokio::task::spawn_blocking(move || pull.part(&files, at, &part)).await;
                 let counts = work.unwrap_or(Err(BigtableError::Stopped { signal: 0 }))?;
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(part) = state.parts.get_mut(at) {
                     part.counts = Some(counts);
                 }
                 watch(&state.counts());
-                state.save(&self.directory)
+                state.save(&self.directory, PULL_UNDER_WAY)
             }
         });
         runtime.block_on(work.buffer_unordered(self.workers.max(1)).try_collect::<Vec<()>>())?;
-        let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let rejected = self.join_rejects(&state)?;
-        state.finished = true;
-        state.save(&self.directory)?;
-        Ok(PullReport { counts: state.counts(), files: state.parts.len(), kept, rejected })
+        state::sync_directory(&files)?;
+        let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Pulled { directory: self.directory.clone(), state, kept })
     }
 
     /// The parts, and the number of those that are there already.
     fn begin(&self, runtime: &Handle) -> Result<(PullState, usize)> {
-        let source = format!("{} {:?}", self.source, self.selection);
-        let raw = matches!(*self.decoder, Decoder::Raw(_));
-        if let Some(mut known) = PullState::load(&self.directory)?
-            && known.source == source
-            && known.raw == raw
-        {
-            if known.finished {
-                // The same parts, read again.
-                known.parts.iter_mut().for_each(|part| part.counts = None);
-            }
+        let columns: Vec<String> = self.decoder.schema().fields().iter().map(ToString::to_string).collect();
+        let list = PullList {
+            format: PULL_FORMAT,
+            source: self.source.to_string(),
+            raw: self.is_raw(),
+            families: self.decoder.families(),
+            ..PullList::default()
+        };
+        let under_way = PullState::load(&self.directory, PULL_UNDER_WAY)?;
+        if let Some(mut known) = under_way.filter(|known| self.is_of_same(known) && known.columns == columns) {
+            let files = self.directory.join(&known.directory);
             for (at, part) in known.parts.iter_mut().enumerate() {
-                if part.counts.is_some() && !self.file(at).exists() {
-                    part.counts = None;
-                }
+                let has_file = |counts: &PullCounts| counts.records == 0 || files.join(state::part_name(at)).exists();
+                part.counts = part.counts.filter(has_file);
             }
-            known.finished = false;
+            known.list = list;
             let kept = known.parts.iter().filter(|part| part.counts.is_some()).count();
             return Ok((known, kept));
         }
+        let listed = PullState::load(&self.directory, PULL_LIST)?;
+        let parts = match listed.filter(|listed| self.is_of_same(listed) && !listed.parts.is_empty()) {
+            // The same ranges, so that inputs keep their names.
+            Some(listed) => listed.parts.into_iter().map(|part| PullPart { counts: None, ..part }).collect(),
+            None => self.parts(runtime)?,
+        };
+        let (selection, directory) = (self.selection.to_string(), format!("{PULL_DIRECTORY}{}", self.name));
+        Ok((PullState { list, selection, columns, directory, parts }, 0))
+    }
+
+    /// Ranges of keys, cut where the service cuts the table.
+    fn parts(&self, runtime: &Handle) -> Result<Vec<PullPart>> {
         let sampled = runtime.block_on(self.client.sample_row_keys(&self.source))?;
         let keys = sampled.into_iter().map(|sample| sample.key).filter(|key| !key.is_empty()).collect();
         let ranges = ranges(&self.selection.range, thinned(keys, MOST_PARTS - 1));
-        let parts = ranges.into_iter().map(|range| PullPart { start: range.start, end: range.end, counts: None });
-        Ok((PullState { source, raw, parts: parts.collect(), finished: false }, 0))
+        Ok(ranges.into_iter().map(|range| PullPart { start: range.start, end: range.end, counts: None }).collect())
     }
 
-    fn file(&self, at: usize) -> PathBuf {
-        self.directory.join(format!("part-{at:05}.parquet"))
+    /// Whether `state` is of the same rows and cells.
+    fn is_of_same(&self, state: &PullState) -> bool {
+        let is_same = match state.list.decides() {
+            true => state.list.source == self.source.to_string() && state.selection == self.selection.to_string(),
+            false => state.list.source == format!("{} {:?}", self.source, self.selection),
+        };
+        is_same && state.list.raw == self.is_raw()
     }
 
-    fn rejects(&self, at: usize) -> PathBuf {
-        self.directory.join(format!("part-{at:05}.rejected"))
+    fn is_raw(&self) -> bool {
+        matches!(*self.decoder, Decoder::Raw(_))
     }
 
-    /// Reads a range and writes its file.
-    fn part(&self, at: usize, part: &PullPart) -> Result<PullCounts> {
+    fn failed(&self, source: std::io::Error) -> BigtableError {
+        BigtableError::File { path: self.directory.clone(), source }
+    }
+
+    /// Reads a range and writes its file into `files`, if it has records.
+    fn part(&self, files: &Path, at: usize, part: &PullPart) -> Result<PullCounts> {
         let range = KeyRange { start: part.start.clone(), end: Some(part.end.clone()).filter(|end| !end.is_empty()) };
         let query = ReadQuery { ranges: vec![range], filter: self.selection.filter(), limit: None };
         let stream = self.client.read_rows(&self.source, query);
-        let path = self.file(at);
+        let path = files.join(state::part_name(at));
         let aside = state::aside(&path);
         let (counts, rejected) = self.write(stream, &aside)?;
-        let rejects = self.rejects(at);
+        let rejects = files.join(rejects_name(at));
         if rejected.is_empty() {
             let _ = std::fs::remove_file(&rejects);
         } else {
             state::replace(&rejects, &rejected)?;
         }
-        std::fs::rename(&aside, &path).map_err(|source| BigtableError::File { path, source })?;
+        let done = if counts.records == 0 { std::fs::remove_file(&aside) } else { std::fs::rename(&aside, &path) };
+        done.map_err(|source| BigtableError::File { path, source })?;
         Ok(counts)
     }
 
@@ -280,6 +296,7 @@ impl Pull {
             }
             for row in decoded.undecoded {
                 counts.rejected += 1;
+                counts.cells_rejected += row.cells;
                 let line = serde_json::json!({
                     "key": row.key.escape_ascii().to_string(), "cells": row.cells, "reason": row.reason,
                 });
@@ -291,21 +308,65 @@ impl Pull {
         file.sync_all().map_err(failed)?;
         Ok((counts, rejected))
     }
+}
+
+impl Pulled {
+    /// Lists the files: from here on a run reads them, and nothing else that was pulled into the directory.
+    ///
+    /// # Errors
+    /// If the list cannot be written; then that of the pull before stands.
+    pub fn publish(mut self) -> Result<PullReport> {
+        let written = |part: &PullPart| part.counts.is_some_and(|counts| counts.records > 0);
+        let parts = self.state.parts.iter().enumerate().filter(|(_, part)| written(part));
+        let file = |at: usize| (state::part_name(at), format!("{}/{}", self.state.directory, state::part_name(at)));
+        self.state.list.files = parts.map(|(at, _)| file(at)).collect();
+        let rejected = self.join_rejects()?;
+        self.state.save(&self.directory, PULL_LIST)?;
+        self.clean();
+        let files = self.state.list.files.len();
+        Ok(PullReport { counts: self.state.counts(), files, kept: self.kept, rejected })
+    }
 
     /// Joins the lists of rows that could not be decoded.
-    fn join_rejects(&self, state: &PullState) -> Result<Option<PathBuf>> {
+    fn join_rejects(&self) -> Result<Option<PathBuf>> {
         let path = self.directory.join("rejected.jsonl");
-        let failed = |source| BigtableError::File { path: path.clone(), source };
-        if state.counts().rejected == 0 {
+        if self.state.counts().rejected == 0 {
             let _ = std::fs::remove_file(&path);
             return Ok(None);
         }
-        let mut out = std::fs::File::create(&path).map_err(failed)?;
-        for at in 0..state.parts.len() {
-            if let Ok(lines) = std::fs::read(self.rejects(at)) {
-                out.write_all(&lines).map_err(failed)?;
+        let mut lines = Vec::new();
+        for at in 0..self.state.parts.len() {
+            if let Ok(part) = std::fs::read(self.directory.join(&self.state.directory).join(rejects_name(at))) {
+                lines.extend_from_slice(&part);
             }
         }
-        Ok(Some(path.clone()))
+        state::replace(&path, &lines)?;
+        Ok(Some(path))
     }
+
+    /// Removes what no list names any more. What stays is not read.
+    fn clean(&self) {
+        let _ = std::fs::remove_file(self.directory.join(PULL_UNDER_WAY));
+        for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_dir && name.starts_with(PULL_DIRECTORY) && name != self.state.directory {
+                let _ = std::fs::remove_dir_all(entry.path());
+            } else if !is_dir && is_of_earlier_build(&name) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// The name of the list of rows of a part that could not be decoded.
+fn rejects_name(at: usize) -> String {
+    format!("part-{at:05}.rejected")
+}
+
+/// Whether a file beside the list is one that earlier builds wrote: `part-00000.parquet`, `.rejected` or `.parquet.new`.
+fn is_of_earlier_build(name: &str) -> bool {
+    let Some((digits, ending)) = name.strip_prefix("part-").and_then(|rest| rest.split_once('.')) else { return false };
+    let is_number = digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && matches!(ending, "parquet" | "rejected" | "parquet.new" | "rejected.new")
 }

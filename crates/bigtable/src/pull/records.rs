@@ -1,15 +1,18 @@
 //! Rows of Bigtable to records of a job's source, through the layout of its table.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_array};
-use arrow::compute::take;
-use arrow::datatypes::{Field, Schema, SchemaRef};
-use tidetable_layout::Layout;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array, new_null_array};
+use arrow::compute::{filter_record_batch, nullif, take};
+use arrow::datatypes::{Field, Int64Type, Schema, SchemaRef, UInt64Type};
 use tidetable_layout::error::LostReason;
 use tidetable_layout::parse::{BlockParser, ParsedCell};
+use tidetable_layout::schema::Merge;
+use tidetable_layout::spec::Granularity;
+use tidetable_layout::{Layout, TableSpec};
 
-use crate::client::Row;
+use crate::client::{Cell, Row};
 use crate::error::{BigtableError, Result};
 use crate::pull::{Decoded, Undecoded};
 
@@ -18,6 +21,7 @@ use crate::pull::{Decoded, Undecoded};
 pub struct RecordDecoder {
     layout: Arc<Layout>,
     schema: SchemaRef,
+    sums: Vec<SumColumn>,
 }
 
 impl RecordDecoder {
@@ -39,7 +43,8 @@ impl RecordDecoder {
         }
         let fields: Vec<Field> =
             source.fields.iter().map(|field| Field::new(&field.name, field.kind.arrow(), true)).collect();
-        Ok(Self { layout, schema: Arc::new(Schema::new(fields)) })
+        let sums = SumColumn::of(layout.spec());
+        Ok(Self { layout, schema: Arc::new(Schema::new(fields)), sums })
     }
 
     /// The columns of the source.
@@ -60,7 +65,16 @@ impl RecordDecoder {
     fn decode_into(&self, rows: &[Row], out: &mut Decoded) -> Result<()> {
         let mut parser = BlockParser::new(&self.layout);
         let mut taken: Vec<&Row> = Vec::with_capacity(rows.len());
+        let is_millis = self.layout.spec().granularity == Granularity::Millis;
         for row in rows {
+            if let Some(cell) = row.cells.iter().find(|cell| is_millis && cell.timestamp % 1000 != 0) {
+                let reason = format!(
+                    "the timestamp {} has microseconds, and the table keeps milliseconds: write `granularity = \"micros\"`",
+                    cell.timestamp
+                );
+                out.undecoded.push(Undecoded::of(row, reason));
+                continue;
+            }
             let cells = row.cells.iter().map(|cell| ParsedCell {
                 family: &cell.family,
                 qualifier: &cell.qualifier,
@@ -81,15 +95,25 @@ impl RecordDecoder {
             self.layout.decode_rows(&block, &[]).and_then(|rows| Ok((rows.ends, self.layout.decode(block, &all)?)));
         match decoded {
             Ok((ends, batch)) => {
+                let mut batch = self.as_source(&batch)?;
+                let mut kept = vec![true; batch.num_rows()];
                 let mut before = 0;
                 for (row, end) in taken.iter().zip(ends) {
-                    if end == before {
-                        out.undecoded.push(Undecoded::of(row, "its cells make no record".to_owned()));
-                    }
+                    let records = before as usize..end as usize;
                     before = end;
+                    if records.is_empty() {
+                        out.undecoded.push(Undecoded::of(row, "its cells make no record".to_owned()));
+                    } else if let Some(family) = self.unsummed(row, &mut batch, records.clone())? {
+                        let reason = format!("the sums of family {family} are not those of its records");
+                        out.undecoded.push(Undecoded::of(row, reason));
+                        kept.get_mut(records).into_iter().flatten().for_each(|kept| *kept = false);
+                    }
+                }
+                if kept.contains(&false) {
+                    batch = filter_record_batch(&batch, &BooleanArray::from(kept))?;
                 }
                 if batch.num_rows() > 0 {
-                    out.batches.push(self.as_source(&batch)?);
+                    out.batches.push(batch);
                 }
             }
             Err(error) => match taken.as_slice() {
@@ -105,6 +129,26 @@ impl RecordDecoder {
             },
         }
         Ok(())
+    }
+
+    /// The family whose sums in `row` are not those of its records, which a load adds up. A sum of the whole row stands in
+    /// all its records: only the first keeps it.
+    fn unsummed(&self, row: &Row, batch: &mut RecordBatch, records: Range<usize>) -> Result<Option<&str>> {
+        for sum in &self.sums {
+            let mut cells = row.cells.iter().filter(|cell| sum.holds(cell)).peekable();
+            if cells.peek().is_none() {
+                continue;
+            }
+            let state = |cell: &Cell| <[u8; 8]>::try_from(cell.value.as_ref()).map(i64::from_be_bytes).unwrap_or(0);
+            let expected: i128 = cells.map(|cell| i128::from(state(cell))).sum();
+            if total(batch, &sum.field, records.clone()) != expected && sum.is_alone {
+                *batch = only_first(batch, &sum.field, records.clone())?;
+            }
+            if total(batch, &sum.field, records.clone()) != expected {
+                return Ok(Some(&sum.family));
+            }
+        }
+        Ok(None)
     }
 
     /// Records as rows of the source: an unpivoted record becomes a row with one of its columns.
@@ -124,6 +168,62 @@ impl RecordDecoder {
         let columns = self.schema.fields().iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
+}
+
+/// A column of a family of sums.
+#[derive(Debug)]
+struct SumColumn {
+    family: String,
+    /// The qualifier, if it is constant.
+    qualifier: Option<String>,
+    /// The field of the source that is added up.
+    field: String,
+    /// Whether no other column holds the field.
+    is_alone: bool,
+}
+
+impl SumColumn {
+    fn of(spec: &TableSpec) -> Vec<Self> {
+        let columns =
+            || spec.families.iter().flat_map(|family| family.columns.iter().map(move |column| (family, column)));
+        let sums = columns().filter(|(family, _)| family.kind == Merge::Sum);
+        sums.map(|(family, column)| Self {
+            family: family.name.clone(),
+            qualifier: Some(column.qualifier.clone()).filter(|qualifier| !qualifier.contains(['{', '}'])),
+            field: column.value.trim_matches(['{', '}']).to_owned(),
+            is_alone: columns().filter(|(_, other)| other.value == column.value || other.each).count() == 1,
+        })
+        .collect()
+    }
+
+    fn holds(&self, cell: &Cell) -> bool {
+        let is_named = self.qualifier.as_ref().is_none_or(|qualifier| qualifier.as_bytes() == cell.qualifier);
+        *cell.family == *self.family && is_named
+    }
+}
+
+/// The sum of a column of integers in some records.
+fn total(batch: &RecordBatch, field: &str, records: Range<usize>) -> i128 {
+    let Some(column) = batch.column_by_name(field) else { return 0 };
+    let column = column.slice(records.start, records.len());
+    match (column.as_primitive_opt::<Int64Type>(), column.as_primitive_opt::<UInt64Type>()) {
+        (Some(values), _) => values.iter().flatten().map(i128::from).sum(),
+        (None, Some(values)) => values.iter().flatten().map(i128::from).sum(),
+        (None, None) => 0,
+    }
+}
+
+/// The batch with nulls in a column of some records, but for the first of them that has a value.
+fn only_first(batch: &RecordBatch, field: &str, records: Range<usize>) -> Result<RecordBatch> {
+    let Ok(at) = batch.schema().index_of(field) else { return Ok(batch.clone()) };
+    let mut columns = batch.columns().to_vec();
+    if let Some(column) = columns.get_mut(at) {
+        let first = records.clone().find(|record| column.is_valid(*record));
+        let is_again = |record: usize| records.contains(&record) && Some(record) != first;
+        let again: BooleanArray = (0..column.len()).map(|record| Some(is_again(record))).collect();
+        *column = nullif(column, &again)?;
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
 /// The values of records of the metric that `field` names.

@@ -1,11 +1,13 @@
-//! How far a pull came: `pull.json` beside its files.
+//! The list of a pull and how far a pull came: `pull.json` and `pull.next.json` beside its files.
 //!
-//! Each part is a range of keys and a file. A later pull of the same rows has the same parts, so a file replaces the one
-//! before it.
+//! Each part is a range of keys and a file. A pull writes its files into a directory of their own, and its list last, which
+//! a run then reads; until then the list of the pull before stands. A later pull of the same rows has the same parts, so
+//! that an input keeps its name.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidetable_source::PullList;
 use tidetable_store::hex_bytes;
 
 use crate::error::{BigtableError, Result};
@@ -14,14 +16,17 @@ use crate::error::{BigtableError, Result};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullState {
-    /// The table, by its full name, and what is read of it.
-    pub source: String,
-    /// Whether cells are kept as they are.
-    pub raw: bool,
+    /// What a run reads of it.
+    #[serde(flatten)]
+    pub list: PullList,
+    /// What was read of the table, as the options of the command.
+    pub selection: String,
+    /// The columns of the files.
+    pub columns: Vec<String>,
+    /// The directory of the files, relative to that of the list.
+    pub directory: String,
     /// The parts, by ascending keys.
     pub parts: Vec<PullPart>,
-    /// Whether all are written.
-    pub finished: bool,
 }
 
 /// A part of a pull.
@@ -38,7 +43,7 @@ pub struct PullPart {
     pub counts: Option<PullCounts>,
 }
 
-/// Counts of a pull.
+/// Counts of a pull: each cell that is read is written or rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullCounts {
@@ -48,8 +53,10 @@ pub struct PullCounts {
     pub cells: u64,
     /// Records written.
     pub records: u64,
-    /// Rows that could not be decoded.
+    /// Rows of which something could not be written.
     pub rejected: u64,
+    /// Their cells that are not in the files.
+    pub cells_rejected: u64,
 }
 
 impl PullCounts {
@@ -59,16 +66,22 @@ impl PullCounts {
         self.cells += other.cells;
         self.records += other.records;
         self.rejected += other.rejected;
+        self.cells_rejected += other.cells_rejected;
+    }
+
+    /// Cells that are in the files.
+    pub fn cells_written(&self) -> u64 {
+        self.cells.saturating_sub(self.cells_rejected)
     }
 }
 
 impl PullState {
-    /// The state in `directory`; `None` if there is none.
+    /// The state called `name` in `directory`; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn load(directory: &Path) -> Result<Option<Self>> {
-        let path = Self::path(directory);
+    pub fn load(directory: &Path, name: &str) -> Result<Option<Self>> {
+        let path = directory.join(name);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -78,18 +91,14 @@ impl PullState {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Writes it.
+    /// Puts it into `directory` under `name`.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, directory: &Path) -> Result<()> {
-        let path = Self::path(directory);
+    pub fn save(&self, directory: &Path, name: &str) -> Result<()> {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        replace(&path, &bytes)
-    }
-
-    fn path(directory: &Path) -> PathBuf {
-        directory.join("pull.json")
+        replace(&directory.join(name), &bytes)?;
+        sync_directory(directory)
     }
 
     /// Sums of all parts.
@@ -99,6 +108,11 @@ impl PullState {
             all
         })
     }
+}
+
+/// The name of the input of a part.
+pub(crate) fn part_name(at: usize) -> String {
+    format!("part-{at:05}.parquet")
 }
 
 /// The name under which a file is written before it takes its place.
@@ -118,4 +132,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     written
         .and_then(|()| std::fs::rename(&aside, path))
         .map_err(|source| BigtableError::File { path: path.to_owned(), source })
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+    let synced = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|source| BigtableError::File { path: directory.to_owned(), source })
 }

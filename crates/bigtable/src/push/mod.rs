@@ -16,5 +16,5 @@ mod wire;
 
 pub use plan::{PushChoices, PushPlan};
 pub use run::Push;
-pub use schema::{FamilySchema, TableSchema};
+pub use schema::{FamilyDifference, FamilySchema, TableSchema};
 pub(crate) use split::{equal_splits, ranges, thinned, weights};

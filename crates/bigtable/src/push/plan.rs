@@ -71,6 +71,8 @@ pub struct PushChoices {
     pub compare: bool,
     /// Create the table and families that are missing.
     pub create: bool,
+    /// Write into the table that the rows were pulled from, too.
+    pub to_source: bool,
 }
 
 /// What is there before a push.
@@ -126,7 +128,10 @@ pub(crate) fn plan(
         }
         PushBase::Nothing | PushBase::Target => None,
     };
-    let schema = TableSchema::of(&snapshot)?;
+    let mut schema = TableSchema::of(&snapshot)?;
+    if choices.create {
+        schema.look_at_sketches(&snapshot)?;
+    }
     let families = missing(&schema, target, found.table, (choices.create, &mut notes))?;
     let weights = weights(&snapshot, &choices.range)?;
     let cells = weights.iter().map(|(_, cells)| cells).sum();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tidetable_layout::KeyRange;
-use tidetable_record::{PushBase, PushCounts, PushRange, PushState};
+use tidetable_record::{PullOrigins, PushBase, PushCounts, PushRange, PushState};
 use tidetable_runner::Stop;
 use tidetable_store::maintenance::Pins;
 use tidetable_store::{Snapshot, Store};
@@ -70,9 +70,13 @@ impl Push {
     /// What it would do. Writes nothing.
     ///
     /// # Errors
-    /// If the store or the target cannot be read, or do not fit together.
+    /// If the store or the target cannot be read, or do not fit together; [`BigtableError::PushToSource`].
     pub fn plan(&self, runtime: &Handle) -> Result<PushPlan> {
         let snapshot = self.store.snapshot(&self.table)?;
+        let origins = PullOrigins::load(self.store.blobs().as_ref(), &self.table)?;
+        if !self.choices.to_source && origins.sources.contains(&self.target.to_string()) {
+            return Err(BigtableError::PushToSource { table: self.table.clone(), target: self.target.to_string() });
+        }
         let (table, sampled) = runtime.block_on(async {
             let table = self.client.table(&self.target).await?;
             let sampled = match table {

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tidetable_layout::FieldType;
+use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
 use tidetable_store::{GcRule, Snapshot, StoreError};
 
+use crate::cells::CellScan;
+use crate::client::kinds::{MICROS, merge_of};
 use crate::client::rules::remote_rule;
 use crate::error::Result;
 use crate::proto::admin::gc_rule::Rule;
@@ -16,9 +19,7 @@ use crate::proto::admin::r#type::int64::encoding::{BigEndianBytes, Encoding as I
 use crate::proto::admin::r#type::string::encoding::{Encoding as TextEncoding, Utf8Bytes};
 use crate::proto::admin::r#type::{Aggregate, Int64, Kind, String as TextType, int64, string};
 use crate::proto::admin::{ColumnFamily, GcRule as RemoteRule, Table, Type};
-
-/// Granularity MICROS of a table: newer than the messages of this build.
-const MICROS: i32 = 2;
+use crate::rows::LocalRows;
 
 /// The families of a table here.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,8 @@ pub struct FamilySchema {
     pub kind: Merge,
     /// Whether what is counted in sketches are integers.
     counts_integers: bool,
+    /// Whether its sketches were made elsewhere, so that only they tell what they count.
+    holds_states: bool,
     rule: Option<RemoteRule>,
 }
 
@@ -78,9 +81,38 @@ impl TableSchema {
             });
             let rule = parsed.transpose()?.and_then(|rule| remote_rule(&rule));
             let counts_integers = family.columns.first().is_some_and(|column| is_integer(&column.value));
-            families.insert(family.name.clone(), FamilySchema { gc, kind: family.kind, counts_integers, rule });
+            let is_state = |value: &str| value.ends_with(":hex}") && family.kind == Merge::Hll;
+            let holds_states = family.columns.first().is_some_and(|column| is_state(&column.value));
+            let known = FamilySchema { gc, kind: family.kind, counts_integers, holds_states, rule };
+            families.insert(family.name.clone(), known);
         }
         Ok(Self { families, granularity: spec.granularity })
+    }
+
+    /// Finds out what the sketches count that were made elsewhere: the first one of each family tells.
+    ///
+    /// # Errors
+    /// If the version of `snapshot` cannot be read.
+    pub(crate) fn look_at_sketches(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let families = self.families.iter().filter(|(_, family)| family.holds_states);
+        let mut open: Vec<String> = families.map(|(name, _)| name.clone()).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        for row in LocalRows::new(CellScan::new(snapshot.clone())) {
+            for cell in row?.cells {
+                let Some(at) = open.iter().position(|name| **name == *cell.family) else { continue };
+                let family = self.families.get_mut(&open.swap_remove(at));
+                // Only a sketch of integers takes one.
+                let counts_integers =
+                    Sketch::read(&cell.value).is_ok_and(|mut sketch| sketch.add(Distinct::Integer(0)).is_ok());
+                family.into_iter().for_each(|family| family.counts_integers = counts_integers);
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Microseconds of one timestamp.
@@ -117,7 +149,7 @@ impl TableSchema {
         let of = |(name, family): (&String, &FamilySchema)| {
             let difference = match table.column_families.get(name) {
                 None => Some(FamilyDifference::Missing),
-                Some(there) if kind_of(there) != family.kind.word() => {
+                Some(there) if merge_of(there) != Some(family.kind) => {
                     Some(FamilyDifference::Kind { there: kind_of(there).to_owned() })
                 }
                 Some(there) if there.gc_rule.as_ref().and_then(|rule| rule.rule.as_ref()) != family.rule_kind() => {
@@ -176,15 +208,5 @@ fn text_type() -> Type {
 
 /// The word for how the cells of a family in Bigtable merge.
 fn kind_of(family: &ColumnFamily) -> &'static str {
-    let aggregator = match family.value_type.as_ref().and_then(|value| value.kind.as_ref()) {
-        Some(Kind::AggregateType(aggregate)) => aggregate.aggregator.as_ref(),
-        _ => return Merge::Newest.word(),
-    };
-    match aggregator {
-        Some(Aggregator::Sum(_)) => Merge::Sum.word(),
-        Some(Aggregator::Min(_)) => Merge::Min.word(),
-        Some(Aggregator::Max(_)) => Merge::Max.word(),
-        Some(Aggregator::HllppUniqueCount(_)) => Merge::Hll.word(),
-        None => "an unknown aggregate",
-    }
+    merge_of(family).map_or("an unknown aggregate", Merge::word)
 }

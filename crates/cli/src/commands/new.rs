@@ -9,6 +9,7 @@ use tidetable_source::Storage;
 
 use super::advisor::advise::advise;
 use super::project;
+use super::run::summary::quoted;
 use crate::args::{Advise, Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
@@ -62,7 +63,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
             writeln!(out, "  tidetable pull {} --into {}", args.from, proposal.job)?;
         }
         writeln!(out, "  tidetable run {}", proposal.job)?;
-        writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", proposal.table)?;
+        writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", quoted(&proposal.table))?;
     } else {
         let mut rows = ResultRows::of(objects::NEW);
         let job = [&proposal.job, &proposal.table, &proposal.row_key].map(|text| json!(text));

@@ -27,6 +27,8 @@ pub const PULLED: &[Key] = &[
     key("files", Integer, "files"),
     key("rows", Integer, "rows read"),
     key("cells", Integer, "cells read"),
+    key("cells_written", Integer, "cells that are in the files"),
+    key("cells_rejected", Integer, "cells that are not: those read are written or rejected"),
     key("records", Integer, "records written"),
     key("rejected", Integer, "rows that the layout cannot have written"),
     key("rejected_file", OrNull(&Text), "the file that lists them"),
@@ -47,6 +49,7 @@ pub const COMPARED_CELLS: &[Key] = &[
     key("cells_here", Integer, "cells only here"),
     key("cells_there", Integer, "cells only in Bigtable"),
     key("cells_expired", Integer, "cells in Bigtable that had expired, and count for nothing"),
+    key("families_differ", List(&Text), "families whose cells merge in another way, with both kinds"),
     key("first", List(&Object(DIFFERENT)), "the first differences, in key order"),
 ];
 

@@ -32,6 +32,8 @@ impl Compiler {
             (ValuePlan::Field(field), ValueType::Field(UInt64 | Int64 | Text), Merge::Hll) => {
                 (ValuePlan::Sketch(*field), ValueType::Bytes, own)
             }
+            // Bytes are sketches that something else made; each is checked when it is encoded.
+            (ValuePlan::Template(_), ValueType::Bytes, Merge::Hll) => (plan, kind, own),
             (ValuePlan::Field(_), ValueType::Field(UInt64 | Int64), Merge::Sum | Merge::Min | Merge::Max) => {
                 (plan, kind, own)
             }

@@ -137,6 +137,10 @@ fn origins(layout: &Layout, held: &Held, field: usize, kind: FieldType) -> Vec<(
                         && let Some(step) = own.resolution()
                     {
                         let origin = (step_of(kind, step), 5, Origin::ValueText { group, column });
+                        if !layout.merge_of(group, column).is_newest() {
+                            merged.push(origin);
+                            continue;
+                        }
                         if of_record(plan, own) { found.push(origin) } else { of_row.push(origin) }
                     }
                 }

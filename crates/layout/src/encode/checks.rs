@@ -6,9 +6,11 @@ use arrow::datatypes::{ArrowPrimitiveType, TimestampMicrosecondType, UInt64Type}
 use crate::cell::PackedWriter;
 use crate::encode::rejects::Rejects;
 use crate::error::RejectReason;
+use crate::hll::Sketch;
 use crate::plan::{GroupPlan, Layout, ValuePlan};
 use crate::scalar::ColumnView;
-use crate::schema::{Column, Encoding, Group, Packed, PackedForm};
+use crate::schema::{Column, Encoding, Group, Merge, Packed, PackedForm};
+use crate::template::segment::Segment;
 use crate::time::TIMESTAMP_RANGE;
 
 /// The most bytes of a cell.
@@ -33,6 +35,15 @@ pub(super) fn check_cells(plan: &ValuePlan, stored: &Column, array: &dyn Array, 
     {
         for event in (0..texts.len()).filter(|event| texts.value_length(*event).cast_unsigned() as usize > MAX_CELL) {
             rejects.push(event, field, RejectReason::CellTooLong);
+        }
+    }
+    if let (ValuePlan::Template(segments), Merge::Hll, Some(values)) =
+        (plan, stored.merge, array.as_binary_opt::<i32>())
+    {
+        let field = segments.iter().find_map(Segment::field).map(|segment| segment.field);
+        let is_other = |event: &usize| values.is_valid(*event) && Sketch::read(values.value(*event)).is_err();
+        for event in (0..values.len()).filter(is_other) {
+            rejects.push(event, field, RejectReason::NotSketch);
         }
     }
     if stored.encoding == Encoding::Int64

@@ -77,6 +77,26 @@ fn numbers_have_eight_bytes_and_sketches_their_own() {
 }
 
 #[test]
+fn sketches_that_something_else_made_are_kept_and_others_rejected() {
+    let fields = [("id", FieldType::Text), ("ts", FieldType::Timestamp), ("state", FieldType::Text)];
+    let source = source(&fields, "ts");
+    let family = FamilySpec { name: "F".to_owned(), columns: vec![column("q", "{state:hex}")], kind: Merge::Hll };
+    let spec = TableSpec { families: vec![family], ..table("{id}", &[]) };
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let [group] = layout.stored().groups.as_slice() else { panic!("one group") };
+    let one = "087010011802200882070b1001180f2014320396a32e";
+    let texts = |texts: &[&str]| Arc::new(StringArray::from(texts.to_vec()));
+    let rows = batch(&source, vec![texts(&["a", "b"]), times(&[NOON, NOON]), texts(&[one, "ff"])]);
+    let laid = layout.encoder().encode(&rows).unwrap();
+    assert_eq!(laid.rejected.len(), 1);
+    let mut bytes = Vec::new();
+    write_cell(&group.columns[0], laid.groups[0].columns[0].as_ref(), 0, &mut bytes);
+    assert_eq!(Sketch::read(&bytes).unwrap().estimate(), 1);
+    let lost: Vec<_> = layout.lost().iter().map(|lost| lost.column.as_str()).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
 fn what_merges_says_how_it_reads_back() {
     let layout = Layout::compile(&spec(&[(Merge::Sum, "{cents}"), (Merge::Hll, "{customer}")]), &sales()).unwrap();
     let names: Vec<String> = layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();

@@ -242,6 +242,8 @@ pub(crate) static PUSH: Section = Section {
         key("to", ValueShape::Text).says("The instance, `projects/P/instances/I`, or a table of it, with `/tables/T`."),
         key("prefix", ValueShape::Text).says("Only rows whose key begins with this."),
         key("create", ValueShape::Flag).says("Whether a table and families that are missing are created."),
+        key("to_source", ValueShape::Flag)
+            .says("Whether the table that the rows were pulled from may be written; otherwise that is refused."),
         key("rate", ValueShape::Text).says("At most this many rows a second, such as `5000/s`."),
         key("patience", ValueShape::Text)
             .says("How long a failing request is repeated without any progress, `5m` by default."),

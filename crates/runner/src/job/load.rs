@@ -29,6 +29,14 @@ impl Job {
             Ok(text) => text,
             Err(source) => return Err(JobError::Read { path: project.shown(&path), source }),
         };
+        Self::of_text(project, path, text)
+    }
+
+    /// The job that `text` declares as the file at `path`, which is not read: what is written there can be checked before.
+    ///
+    /// # Errors
+    /// If it has mistakes (the error lists all of them).
+    pub fn of_text(project: &Project, path: PathBuf, text: String) -> Result<Self, JobError> {
         let shown = project.shown(&path);
         let mut reader = Reader::new(&text);
         let job = match reader.parse() {

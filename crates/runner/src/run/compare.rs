@@ -22,7 +22,8 @@ use crate::run::error::RunError;
 use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, absence, owed_record, taken_out};
+use crate::run::stages::load::{Planned, PlannedSource, absence, owed_record, pulls, taken_out};
+use crate::run::stages::pulled::{check_pushes, origins};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
@@ -55,6 +56,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
+        check_pushes(&self.job.pushes, &origins(self.job, &pulls(sources), self.store)?)?;
         plan.pushes = self.push_plans(&plan.tables)?;
         Ok((plan, all))
     }
@@ -331,7 +333,7 @@ fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &Ru
     }
     inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));
     inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
-    let taken_out = taken_out(plan, options).into_iter();
+    let taken_out = taken_out(plan).into_iter();
     inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
     inputs.extend(plan.vanished.iter().map(|old| input(&old.path, absence(plan, old), 0, held(&old.days))));
     inputs

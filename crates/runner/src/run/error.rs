@@ -23,6 +23,34 @@ pub enum RunError {
         /// Why.
         source: PushFailure,
     },
+    /// A push into a table that the rows were pulled from.
+    #[error(
+        "push {push}: the rows of {table} were pulled from {target}, and a push would replace what is there by what is here; \
+         add `to_source = true` if that is meant"
+    )]
+    PushToSource {
+        /// Its name in the job file.
+        push: String,
+        /// The table.
+        table: String,
+        /// The table in Bigtable.
+        target: String,
+    },
+    /// Cells of a family that the job does not load.
+    #[error(
+        "{directory} holds cells of family {family}, which the job does not load: declare their column `{column}` and the \
+         family, or pull {table} again"
+    )]
+    PulledFamily {
+        /// The directory of the pull.
+        directory: String,
+        /// The family.
+        family: String,
+        /// The column of its values.
+        column: String,
+        /// The table that was pulled.
+        table: String,
+    },
     /// The command cannot push.
     #[error("push {push}: this command was built without the feature `bigtable`")]
     NoPusher {
@@ -428,6 +456,8 @@ impl RunError {
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }
+            | Self::PushToSource { .. }
+            | Self::PulledFamily { .. }
             | Self::UnknownKey { .. }
             | Self::DeltaType { .. } => 2,
             _ => 1,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tidetable_source::sample::SampleError;
 
-use crate::job::listed;
+use crate::job::{JobError, listed};
 
 /// Why no job could be proposed or written. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +58,9 @@ pub enum ProposeError {
         /// Whether `--force` overwrites it.
         by_force: bool,
     },
+    /// The proposal is not a valid job.
+    #[error("the job that was found cannot be written: {0}")]
+    Invalid(#[from] Box<JobError>),
     /// A file could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Write {

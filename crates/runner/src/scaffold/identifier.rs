@@ -7,7 +7,7 @@ const RESERVED: &str = "\
     order outer over partition right row select table then time timestamp true union user using values where";
 
 /// Quotes a name for SQL if needed.
-pub(crate) fn identifier(name: &str) -> String {
+pub fn identifier(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
         && !RESERVED.split(' ').any(|word| word == name);

@@ -357,7 +357,7 @@ pub(crate) fn field(name: &str) -> String {
 }
 
 /// A TOML string.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {

@@ -22,6 +22,8 @@ use chrono_tz::Tz;
 use tidetable_source::{SourceSpec, Storage};
 
 pub use error::ProposeError;
+pub use identifier::identifier;
+pub use layout::quoted;
 
 use crate::job::{Id, Job};
 use crate::project::Project;
@@ -127,7 +129,8 @@ impl Proposal {
     /// Writes the job file and its queries into jobs/JOB/; with `force` it overwrites existing ones.
     ///
     /// # Errors
-    /// [`ProposeError::Exists`] if one exists, before anything is written; [`ProposeError::Write`].
+    /// [`ProposeError::Exists`] if one exists, before anything is written; [`ProposeError::Invalid`] if the job has mistakes:
+    /// then no job file is left; [`ProposeError::Write`].
     pub fn write(&self, project: &Project, force: bool) -> Result<Vec<PathBuf>, ProposeError> {
         let folder = project.dir.join("jobs").join(&self.job);
         let single = project.dir.join("jobs").join(format!("{}.toml", self.job));
@@ -145,6 +148,12 @@ impl Proposal {
         };
         std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
         for (path, text) in &files {
+            if let (true, Err(error)) =
+                (path.ends_with("job.toml"), Job::of_text(project, path.clone(), self.text.clone()))
+            {
+                self.forget(&folder, force);
+                return Err(Box::new(error).into());
+            }
             // Write and rename: a full disk leaves the old file.
             let aside = path.with_extension("new");
             let done = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
@@ -155,10 +164,19 @@ impl Proposal {
         }
         Ok(files.into_iter().map(|(path, _)| project.shown(&path)).collect())
     }
+
+    /// Removes the queries of a job that is not written, unless they took the place of others.
+    fn forget(&self, folder: &Path, force: bool) {
+        if !force {
+            self.queries.iter().for_each(|(name, _)| drop(std::fs::remove_file(folder.join(name))));
+        }
+        // Only an empty one.
+        let _ = std::fs::remove_dir(folder);
+    }
 }
 
 /// A path as a glob that matches itself: special characters in brackets.
-fn as_pattern(path: &str) -> String {
+pub fn as_pattern(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for letter in path.chars() {
         match letter {

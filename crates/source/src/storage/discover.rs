@@ -13,6 +13,7 @@ use crate::error::SourceError;
 use crate::location::{LocationError, Split};
 use crate::spec::{Format, SourceSpec};
 use crate::storage::pattern::{Part, Pattern};
+use crate::storage::pull_list::{PULL_DIRECTORY, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, is_of_pull};
 use crate::storage::{FileAccess, InputFile, Storage, fingerprint};
 
 /// The files that the patterns of a source match.
@@ -22,6 +23,8 @@ pub struct DiscoveredFiles {
     pub files: Vec<InputFile>,
     /// Patterns without a match.
     pub unmatched: Vec<String>,
+    /// Directories of pulls that the patterns reach.
+    pub pulled: Vec<PulledDirectory>,
 }
 
 impl Storage {
@@ -54,13 +57,17 @@ impl Storage {
     pub fn find(&self, spec: &SourceSpec) -> Result<DiscoveredFiles, SourceError> {
         let mut all = DiscoveredFiles::default();
         for written in &spec.files {
+            let mut pulled = Vec::new();
             let mut found = match self.split(written)? {
-                Split::Path(path) => self.local(spec, path)?,
+                Split::Path(path) => self.local(spec, path, &mut pulled)?,
                 Split::Bucket { base, key } => self.remote(spec, written, base, key)?,
             };
-            if found.is_empty() {
+            // A pull may have found nothing: its list is the match.
+            if found.is_empty() && !pulled.iter().any(|pulled| pulled.list.decides()) {
                 all.unmatched.push(written.clone());
             }
+            pulled.retain(|pulled| !all.pulled.contains(pulled));
+            all.pulled.append(&mut pulled);
             found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
             // Two `**` of a pattern may reach a file by two ways.
             found.dedup_by(|a, b| a.path == b.path);
@@ -78,16 +85,26 @@ impl Storage {
         self.clock.map(|clock| i128::from(clock()) * 1000)
     }
 
-    fn local(&self, spec: &SourceSpec, path: &str) -> Result<Vec<InputFile>, SourceError> {
+    fn local(
+        &self,
+        spec: &SourceSpec,
+        path: &str,
+        pulled: &mut Vec<PulledDirectory>,
+    ) -> Result<Vec<InputFile>, SourceError> {
         let path = path.trim_start_matches("./");
         let absolute = path.starts_with('/');
         let pattern = Pattern::new(path)?;
         let start = if absolute { PathBuf::from("/") } else { self.root.clone() };
         let now = self.now();
-        let mut paths = Vec::new();
-        walk(&start, &pattern.parts, &mut paths)?;
-        let mut inputs = Vec::with_capacity(paths.len());
-        for (path, metadata) in paths {
+        let mut walked = Walked::default();
+        walk(&start, &pattern.parts, &mut walked)?;
+        for (folder, list) in walked.lists {
+            let Some(relative) = folder.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
+            let directory = if absolute { format!("/{relative}") } else { relative.to_owned() };
+            pulled.push(PulledDirectory { directory, list });
+        }
+        let mut inputs = Vec::with_capacity(walked.files.len());
+        for FoundFile { path, place, metadata } in walked.files {
             // A name that is not UTF-8 cannot be written in a job or a manifest.
             let Some(relative) = path.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
             let shown = if absolute { format!("/{relative}") } else { relative.to_owned() };
@@ -98,7 +115,7 @@ impl Storage {
                 version: fingerprint::of_file(&metadata, now).map_err(io)?,
                 day: pattern.day(matched, &shown)?,
                 format: format_of(spec, &shown)?,
-                location: FileAccess::Local(path),
+                location: FileAccess::Local(place),
                 path: shown,
             });
         }
@@ -156,38 +173,89 @@ impl Storage {
     }
 }
 
+/// What a walk along a pattern found.
+#[derive(Default)]
+struct Walked {
+    files: Vec<FoundFile>,
+    /// The lists of pulls in directories of files.
+    lists: Vec<(PathBuf, PullList)>,
+}
+
+/// A file that a walk found.
+struct FoundFile {
+    /// The path that the pattern matches.
+    path: PathBuf,
+    /// Where it lies: a file of a pull has a directory of its own.
+    place: PathBuf,
+    metadata: Metadata,
+}
+
 /// Files below `folder` that match the parts.
-fn walk(folder: &Path, parts: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> Result<(), SourceError> {
+fn walk(folder: &Path, parts: &[Part], found: &mut Walked) -> Result<(), SourceError> {
     let Some((part, rest)) = parts.split_first() else { return Ok(()) };
     let io = |source| SourceError::Io { path: folder.display().to_string(), source };
+    let list = if rest.is_empty() { PullList::load(folder)? } else { None };
+    let decides = list.as_ref().is_some_and(PullList::decides);
     match part {
-        Part::Literal(name) => reach(folder.join(name), rest, found),
+        Part::Literal(name) if decides && is_of_pull(name) => {}
+        Part::Literal(name) => reach(folder.join(name), rest, found)?,
         Part::Folders => {
             walk(folder, rest, found)?;
             for entry in entries(folder).map_err(io)? {
                 // Symbolic links to directories could form cycles.
-                if entry.file_type().map_err(io)?.is_dir() && !is_hidden(&entry) {
+                if entry.file_type().map_err(io)?.is_dir() && !is_hidden(&entry) && !is_of_a_pull(folder, &entry) {
                     walk(&entry.path(), parts, found)?;
                 }
             }
-            Ok(())
+            return Ok(());
         }
         Part::Glob { text, hidden } => {
             for entry in entries(folder).map_err(io)? {
-                if text.is_match(Path::new(&entry.file_name())) && (*hidden || !is_hidden(&entry)) {
+                let name = entry.file_name();
+                let is_left = decides && name.to_str().is_some_and(is_of_pull);
+                if !is_left && text.is_match(Path::new(&name)) && (*hidden || !is_hidden(&entry)) {
                     reach(entry.path(), rest, found)?;
                 }
             }
-            Ok(())
         }
     }
+    if let Some(list) = list {
+        listed(folder, part, &list, found)?;
+        found.lists.push((folder.to_owned(), list));
+    }
+    Ok(())
 }
 
-fn reach(path: PathBuf, rest: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> Result<(), SourceError> {
+/// The files of a list whose names match the last part of a pattern. One that is not there is gone, as any other file.
+fn listed(folder: &Path, part: &Part, list: &PullList, found: &mut Walked) -> Result<(), SourceError> {
+    for (name, file) in list.files.iter().filter(|_| list.decides()) {
+        let is_wanted = match part {
+            Part::Literal(text) => text == name,
+            Part::Glob { text, .. } => text.is_match(name),
+            Part::Folders => false,
+        };
+        let place = folder.join(file);
+        match fs::metadata(&place) {
+            Ok(metadata) if is_wanted => found.files.push(FoundFile { path: folder.join(name), place, metadata }),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(SourceError::Io { path: place.display().to_string(), source }),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a directory holds the files of a pull, which its list names.
+fn is_of_a_pull(folder: &Path, entry: &fs::DirEntry) -> bool {
+    let is_listed = || [PULL_LIST, PULL_UNDER_WAY].into_iter().any(|list| folder.join(list).is_file());
+    entry.file_name().as_encoded_bytes().starts_with(PULL_DIRECTORY.as_bytes()) && is_listed()
+}
+
+fn reach(path: PathBuf, rest: &[Part], found: &mut Walked) -> Result<(), SourceError> {
     match fs::metadata(&path) {
         Ok(metadata) if rest.is_empty() => {
             if metadata.is_file() {
-                found.push((path, metadata));
+                found.files.push(FoundFile { place: path.clone(), path, metadata });
             }
             Ok(())
         }

@@ -4,6 +4,7 @@ mod client;
 mod discover;
 mod fingerprint;
 mod pattern;
+mod pull_list;
 mod remote;
 mod resolve;
 mod secret;
@@ -35,6 +36,7 @@ use remote::{RangeReader, fetch};
 
 pub use client::{is_http, open_object_store};
 pub use discover::DiscoveredFiles;
+pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
 pub use secret::Secret;
 pub use transient::is_transient;
 

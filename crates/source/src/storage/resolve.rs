@@ -8,6 +8,7 @@ use crate::error::SourceError;
 use crate::location::Split;
 use crate::spec::SourceSpec;
 use crate::storage::pattern::{Part, Pattern};
+use crate::storage::pull_list::place_of;
 use crate::storage::{FileAccess, InputFile, Storage};
 
 impl Storage {
@@ -47,7 +48,8 @@ impl Storage {
                 let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
                 let below = if is_absolute { path.strip_prefix('/') } else { Some(path) };
                 let below = below.filter(|path| is_plain(path) && pattern.covers(path));
-                Ok(below.map(|path| FileAccess::Local(start.join(path))))
+                let place = below.map(|path| place_of(start.join(path))).transpose()?;
+                Ok(place.map(FileAccess::Local))
             }
         }
     }
@@ -127,6 +129,39 @@ mod tests {
             assert!(matches!(storage.raw(&sent(&found[0])), Err(SourceError::NoFile { .. })));
             assert_eq!(storage.resolve(&spec, sent(&found[0])).unwrap(), found[0], "{pattern}");
         }
+    }
+
+    #[test]
+    fn the_list_of_a_pull_says_which_files_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for path in ["part-00000.parquet", "part-00001.parquet", "own.parquet"] {
+            write(&format!("p/{path}"), "old");
+        }
+        write("p/pull-b/part-00000.parquet", "new");
+        write("p/pull-c/part-00000.parquet", "of a pull that did not end");
+        write(
+            "p/pull.json",
+            r#"{"format": 2, "source": "t", "files": {"part-00000.parquet": "pull-b/part-00000.parquet", "part-00007.parquet": "pull-b/x"}}"#,
+        );
+        let storage = Storage::new(dir.path().to_owned(), None);
+        for pattern in ["p/*.parquet", "p/*", "**/*.parquet"] {
+            let spec = spec(&[pattern]);
+            let found = storage.find(&spec).unwrap();
+            let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!(paths, ["p/own.parquet", "p/part-00000.parquet"], "{pattern}");
+            assert_eq!(found.files[1].size, 3);
+            assert_eq!(found.pulled.len(), 1);
+            assert_eq!(storage.resolve(&spec, sent(&found.files[1])).unwrap(), found.files[1], "{pattern}");
+        }
+        // A pull that found nothing is no pattern without a match.
+        write("p/pull.json", r#"{"format": 2, "source": "t"}"#);
+        let found = storage.find(&spec(&["p/part-*.parquet"])).unwrap();
+        assert_eq!((found.files.len(), found.unmatched.len()), (0, 0));
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Push {
     /// Create the table, or families of it, if they are not there; shows a plan unless --yes is given
     #[arg(long)]
     pub create: bool,
+    /// Write into the table that the rows were pulled from, too
+    #[arg(long)]
+    pub to_source: bool,
     /// Do what the plan shows
     #[arg(long, short)]
     pub yes: bool,
@@ -62,8 +65,9 @@ pub struct Push {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Writes Parquet files of records, which `tidetable run JOB` then loads: into the directory of the first pattern of the job's \
-source that ends with *.parquet. Rows that the layout cannot have written are listed in rejected.jsonl beside them. With --raw \
-a job is made that keeps every cell as it is.")]
+source that ends with *.parquet. What is pulled is the input of the job: rows of an earlier pull that are no longer there go \
+with the next run. Rows that the layout cannot have written are listed in rejected.jsonl beside the files. With --raw a job is \
+made that keeps every cell as it is, and follows the families of the table.")]
 pub struct Pull {
     /// The table: projects/P/instances/I/tables/T
     pub source: String,
@@ -79,6 +83,9 @@ pub struct Pull {
     /// The directory of the files [default: that of the source's pattern]
     #[arg(long, value_name = "DIR", value_parser = Here("a folder of pulled files"))]
     pub dir: Option<PathBuf>,
+    /// Put it in the place of what was pulled from another table, or of other rows and cells
+    #[arg(long)]
+    pub replace: bool,
     /// Only rows whose key begins with this
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tidetable_bigtable::diff::{Diff as BigtableDiff, DiffReport, Difference};
+use tidetable_bigtable::diff::{Diff as BigtableDiff, DiffReport, Difference, FamilyKinds};
+use tidetable_runner::record::PullOrigins;
 use tidetable_runner::runtime;
 use tidetable_store::Snapshot;
 
@@ -29,12 +30,13 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
     let runtime = runtime()?;
     let target = target(&args.target)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?;
     let version = snapshot.version().number;
+    let job = snapshot.version().table.job.clone();
     let diff = BigtableDiff {
         now: args.now.unwrap_or(snapshot.version().now),
         snapshot,
         client: client(&args.service, runtime.handle())?,
         target: target.clone(),
-        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref()),
+        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
         most: args.limit,
         stop: stop_on_signals()?,
     };
@@ -46,10 +48,15 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
     }
     out.flush()?;
     if report.is_equal() {
-        Ok(())
-    } else {
-        Err(CliError::Differs { table: args.table.clone(), target: target.to_string() })
+        return Ok(());
     }
+    let target = target.to_string();
+    let origins = PullOrigins::load(store.blobs().as_ref(), &args.table)?;
+    if origins.sources.contains(&target) {
+        let raw = if origins.raw { " --raw" } else { "" };
+        return Err(CliError::DiffersFromSource { table: args.table.clone(), target, job, raw });
+    }
+    Err(CliError::Differs { table: args.table.clone(), target })
 }
 
 fn object(report: &DiffReport, version: u64, target: &str) -> Value {
@@ -67,6 +74,7 @@ fn object(report: &DiffReport, version: u64, target: &str) -> Value {
             })
         })
         .collect();
+    let families: Vec<String> = report.families.iter().map(family_kinds).collect();
     json!({
         "target": target,
         "version": version,
@@ -80,8 +88,13 @@ fn object(report: &DiffReport, version: u64, target: &str) -> Value {
         "cells_here": report.cells_here,
         "cells_there": report.cells_there,
         "cells_expired": report.expired,
+        "families_differ": families,
         "first": first,
     })
+}
+
+fn family_kinds(found: &FamilyKinds) -> String {
+    format!("{} is {} here and {} there", found.family, found.here, found.there)
 }
 
 /// As bytes are stored in JSON.
@@ -101,6 +114,9 @@ fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Re
     line(out, "only there", report.rows_there, report.cells_there)?;
     if report.expired > 0 {
         writeln!(out, "  {} there had expired, and count for nothing", count(report.expired, "cell"))?;
+    }
+    for found in &report.families {
+        writeln!(out, "  family {}", family_kinds(found))?;
     }
     for found in &report.first {
         difference(found, out)?;

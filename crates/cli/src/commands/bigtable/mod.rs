@@ -15,6 +15,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
+use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::client::{Client, ClientOptions, Endpoints, Target};
 use tidetable_layout::KeyRange;
 use tokio::runtime::Handle;
@@ -46,12 +47,17 @@ pub(crate) fn target(text: &str) -> Result<Target, CliError> {
 }
 
 /// The row keys that options select.
-pub(crate) fn range(prefix: Option<&str>, start: Option<&str>, end: Option<&str>) -> KeyRange {
-    match prefix {
-        Some(prefix) => KeyRange::prefix(prefix.as_bytes()),
-        None => KeyRange {
-            start: start.unwrap_or_default().as_bytes().to_vec(),
-            end: end.map(|end| end.as_bytes().to_vec()),
-        },
+pub(crate) fn range(prefix: Option<&str>, start: Option<&str>, end: Option<&str>) -> Result<KeyRange, BigtableError> {
+    if let Some(prefix) = prefix {
+        return Ok(KeyRange::prefix(prefix.as_bytes()));
     }
+    let (from, to) = (start.unwrap_or_default(), end);
+    if let Some(to) = to.filter(|to| from >= *to) {
+        return Err(BigtableError::EmptySelection {
+            what: "row key",
+            from: format!("--start {from:?}"),
+            to: format!("--end {to:?}"),
+        });
+    }
+    Ok(KeyRange { start: from.as_bytes().to_vec(), end: to.map(|to| to.as_bytes().to_vec()) })
 }

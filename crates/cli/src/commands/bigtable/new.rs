@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::propose::{propose, sample};
 use tidetable_runner::scaffold::Proposal;
 use tokio::runtime::Handle;
@@ -21,10 +20,9 @@ pub(crate) fn proposal(args: &New, runtime: &Handle) -> Result<Option<Proposal>,
     }
     let table = target(&args.from)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
     let client = client(&Service { app_profile: None, parallel: 1, patience: PATIENCE }, runtime)?;
-    let families = runtime.block_on(client.families(&table))?;
-    let families = families.ok_or_else(|| BigtableError::NoSource { source_table: table.to_string() })?;
+    let schema = runtime.block_on(client.source_schema(&table))?;
     let rows = sample(&client, &table, runtime)?;
-    let found = propose(&args.job, &table, &rows, &families)?;
+    let found = propose(&args.job, &table, &rows, &schema)?;
     Ok(Some(Proposal {
         job: args.job.clone(),
         table: found.table,

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidetable_bigtable::BigtableError;
-use tidetable_bigtable::client::{Client, TableName};
+use tidetable_bigtable::client::{SourceTable, TableName};
 use tidetable_bigtable::pull::{
-    Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, RawDecoder, RecordDecoder, raw_job,
+    Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, RawDecoder, RawJob, RawSchema, RecordDecoder,
 };
 use tidetable_runner::job::{Job, Table, TableInput};
-use tidetable_runner::{Project, runtime};
-use tokio::runtime::Handle;
+use tidetable_runner::scaffold::as_pattern;
+use tidetable_runner::{JobError, Project, UlidIds, runtime};
+use tidetable_store::{Ids, ulid_text};
 
 use super::{client, range, target};
 use crate::args::{Global, Output, Pull};
@@ -20,33 +21,38 @@ use crate::commands::project;
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::count;
+use crate::output::values::{count, time};
 use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
 /// Pulls the rows.
 pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
     let project = project(global)?;
+    let selection = selection(args)?;
     let runtime = runtime()?;
     let client = client(&args.service, runtime.handle())?;
     let source = target(&args.source)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
-    let (decoder, directory) = match args.raw {
-        true => raw(global, args, &project, (&client, &source), runtime.handle())?,
-        false => records(args, &project, source.id())?,
+    let table = runtime.block_on(client.source_schema(&source))?;
+    table.has(&args.families, &source)?;
+    let (decoder, directory, written) = match args.raw {
+        true => {
+            let raw = Raw::plan(args, &project, &source, &table)?;
+            let decoder = RawDecoder::new(raw.schema.families.clone(), raw.schema.is_micros);
+            (Decoder::Raw(decoder), raw.directory.clone(), raw.written)
+        }
+        false => {
+            let (decoder, directory) = records(args, &project, source.id())?;
+            (Decoder::Records(decoder), directory, None)
+        }
     };
     let pull = BigtablePull {
         client,
         source: source.clone(),
-        selection: PullSelection {
-            range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref()),
-            families: args.families.clone(),
-            from: args.from,
-            to: args.to,
-            versions: args.cells_per_column,
-            sample: args.sample,
-        },
+        selection,
         decoder: Arc::new(decoder),
         directory: directory.clone(),
+        name: ulid_text(UlidIds::default().next()),
+        replaces: args.replace,
         workers: args.service.parallel.into(),
         stop: stop_on_signals()?,
     };
@@ -55,13 +61,38 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
         let rate = counts.cells as f64 / begun.elapsed().as_secs_f64().max(0.001);
         print_message(global, &format!("{}: {} read, {rate:.0} cells/s", source.id(), count(counts.cells, "cell")));
     };
-    let report = pull.run(&watch, runtime.handle())?;
+    let pulled = pull.read(&watch, runtime.handle())?;
+    // Before the files are listed: a job may lack files for a family, but files must not have one that the job lacks.
+    if let Some(file) = written {
+        file.write()?;
+        print_message(global, &format!("wrote {}", file.path.display()));
+    }
+    let report = pulled.publish()?;
     let seconds = begun.elapsed().as_secs_f64();
     print(global, args, (&source, &directory, &project), &report, seconds)
 }
 
+/// Which rows and cells are asked for.
+fn selection(args: &Pull) -> Result<PullSelection, CliError> {
+    // No cell is older than the epoch, and the service takes 0 as no end.
+    let from = args.from.unwrap_or(0).max(0);
+    if let Some(to) = args.to.filter(|to| from >= *to) {
+        let shown = |micros: i64| time(micros).unwrap_or_else(|| micros.to_string());
+        let (from, to) = (format!("--from {}", shown(from)), format!("--to {}", shown(to)));
+        return Err(BigtableError::EmptySelection { what: "time of a cell", from, to }.into());
+    }
+    Ok(PullSelection {
+        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
+        families: args.families.clone(),
+        from: args.from,
+        to: args.to,
+        versions: args.cells_per_column,
+        sample: args.sample,
+    })
+}
+
 /// Through the layout of a table of the job.
-fn records(args: &Pull, project: &Project, id: &str) -> Result<(Decoder, PathBuf), CliError> {
+fn records(args: &Pull, project: &Project, id: &str) -> Result<(RecordDecoder, PathBuf), CliError> {
     let job = Job::load(project, &args.into)?;
     let name = args.table.as_deref().unwrap_or(id);
     let table = match (job.table(name), job.tables.as_slice(), &args.table) {
@@ -71,10 +102,10 @@ fn records(args: &Pull, project: &Project, id: &str) -> Result<(Decoder, PathBuf
     };
     let decoder = RecordDecoder::new(&table.spec.name, Arc::new(table.layout.clone()))?;
     let directory = match &args.dir {
-        Some(directory) => directory.clone(),
+        Some(directory) => given(project, directory),
         None => place(project, &job, table)?,
     };
-    Ok((Decoder::Records(decoder), directory))
+    Ok((decoder, directory))
 }
 
 /// The directory of the first pattern of the table's source that takes files of a pull.
@@ -82,7 +113,7 @@ fn place(project: &Project, job: &Job, table: &Table) -> Result<PathBuf, CliErro
     let TableInput::Source(name) = &table.from else {
         return Err(CliError::Usage("the table is made by a query, not from files: pull into one that reads a source"));
     };
-    let source = job.sources.iter().find(|source| source.spec.name == *name);
+    let source = job.source(name);
     if source.is_some_and(|source| !source.derive.is_empty()) {
         return Err(CliError::Usage(
             "the source derives columns, which rows of Bigtable do not tell apart from the others: pull into a job without \
@@ -90,48 +121,112 @@ fn place(project: &Project, job: &Job, table: &Table) -> Result<PathBuf, CliErro
         ));
     }
     let patterns = source.map(|source| source.spec.files.as_slice()).unwrap_or_default();
-    let fits = |pattern: &&String| {
-        let (directory, file) = pattern.rsplit_once('/').unwrap_or((".", pattern));
-        let is_plain = !directory.contains(['*', '?', '{', '[']) && !pattern.contains("://");
-        is_plain && matches!(file, "*.parquet" | "part-*.parquet" | "*")
-    };
-    match patterns.iter().find(fits) {
-        Some(pattern) => {
-            let directory = pattern.rsplit_once('/').map_or(".", |(directory, _)| directory);
-            Ok(project.dir.join(directory))
-        }
-        None => {
-            Err(CliError::NoPlace { job: job.name.clone(), source_name: name.clone(), table: table.spec.name.clone() })
-        }
+    match patterns.iter().find_map(|pattern| directory_of(pattern)) {
+        Some(directory) => Ok(project.dir.join(directory)),
+        None => Err(CliError::NoPlace { job: job.name.clone(), source_name: name.clone() }),
     }
 }
 
-/// Cell by cell, into a job that is made if it is not there.
-fn raw(
-    global: &Global,
-    args: &Pull,
-    project: &Project,
-    (client, source): (&Client, &TableName),
-    runtime: &Handle,
-) -> Result<(Decoder, PathBuf), CliError> {
-    let families = runtime.block_on(client.families(source))?;
-    let families = families.ok_or_else(|| BigtableError::NoSource { source_table: source.to_string() })?;
-    let kept: Vec<(String, Option<String>)> =
-        families.into_iter().filter(|(name, _)| args.families.is_empty() || args.families.contains(name)).collect();
-    let directory = args.dir.clone().unwrap_or_else(|| project.dir.join("pulled").join(&args.into));
-    let path = project.dir.join("jobs").join(&args.into).join("job.toml");
-    if !path.exists() {
-        let pattern = relative(project, &directory);
-        let text = raw_job(&args.into, source.id(), &format!("{pattern}/*.parquet"), &source.to_string(), &kept);
-        let failed = |source| CliError::File { path: path.display().to_string(), source };
-        std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
-        std::fs::write(&path, text).map_err(failed)?;
-        print_message(global, &format!("wrote {}", path.display()));
+/// The directory of a pattern that takes the files of a pull into it.
+fn directory_of(pattern: &str) -> Option<String> {
+    let (directory, file) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+    // Letters in brackets stand for themselves.
+    let mut plain = directory.to_owned();
+    for letter in ["*", "?", "[", "]", "{", "}"] {
+        plain = plain.replace(&format!("[{letter}]"), letter);
     }
-    // Whatever is in the file, the job must be valid before hours of reading.
-    Job::load(project, &args.into)?;
-    let names = kept.into_iter().map(|(name, _)| name).collect();
-    Ok((Decoder::Raw(RawDecoder::new(names)), directory))
+    let is_plain = as_pattern(&plain) == directory && !pattern.contains("://");
+    (is_plain && matches!(file, "*.parquet" | "part-*.parquet" | "*")).then_some(plain)
+}
+
+/// A pull of cells as they are, and the job that loads it.
+struct Raw {
+    schema: RawSchema,
+    directory: PathBuf,
+    /// The job file, where it is new or follows other families.
+    written: Option<JobText>,
+}
+
+/// A job file that is valid, and not yet written.
+struct JobText {
+    path: PathBuf,
+    text: String,
+}
+
+impl Raw {
+    /// Decides on columns and the job file; writes nothing.
+    fn plan(args: &Pull, project: &Project, source: &TableName, table: &SourceTable) -> Result<Self, CliError> {
+        if table.families.is_empty() {
+            return Err(BigtableError::NoFamilies { source_table: source.to_string() }.into());
+        }
+        let job = match Job::load(project, &args.into) {
+            Ok(job) => job,
+            Err(JobError::Unknown { .. }) => return Self::of_new_job(args, project, source, table),
+            Err(error) => return Err(error.into()),
+        };
+        let raw = RawJob::of(&job).ok_or_else(|| CliError::NotRaw { job: job.name.clone() })?;
+        let directory = match (&args.dir, job.table(&raw.table)) {
+            (Some(directory), _) => given(project, directory),
+            (None, Some(table)) => place(project, &job, table)?,
+            (None, None) => return Err(CliError::NotRaw { job: job.name.clone() }),
+        };
+        if let Some(made_for) = raw.made_for.as_ref().filter(|made_for| **made_for != source.to_string())
+            && !args.replace
+        {
+            let (held, asked) = (format!("the cells of {made_for}"), format!("those of {source}"));
+            return Err(BigtableError::OtherPull { directory: job.shown_path.clone(), held, asked }.into());
+        }
+        let schema = raw.schema(table, &args.families);
+        let text = raw.follow(&job.text, &schema, &raw.gone(table));
+        let text = match &raw.made_for {
+            Some(made_for) => {
+                text.replacen(&format!("The cells of {made_for},"), &format!("The cells of {source},"), 1)
+            }
+            None => text,
+        };
+        let written = (text != job.text).then(|| JobText { path: job.path.clone(), text });
+        if let Some(file) = &written {
+            Job::of_text(project, file.path.clone(), file.text.clone()).map_err(|error| CliError::CannotFollow {
+                job: job.name.clone(),
+                table: source.to_string(),
+                source: Box::new(error),
+            })?;
+        }
+        Ok(Self { schema, directory, written })
+    }
+
+    fn of_new_job(args: &Pull, project: &Project, source: &TableName, table: &SourceTable) -> Result<Self, CliError> {
+        let directory = match &args.dir {
+            Some(directory) => given(project, directory),
+            None => project.dir.join("pulled").join(&args.into),
+        };
+        let schema = RawSchema::new(table, &args.families);
+        let pattern = format!("{}/*.parquet", as_pattern(&relative(project, &directory)));
+        let text = schema.job_file(&args.into, source.id(), &pattern, &source.to_string());
+        let path = project.dir.join("jobs").join(&args.into).join("job.toml");
+        // The job must be valid before hours of reading.
+        Job::of_text(project, path.clone(), text.clone())?;
+        Ok(Self { schema, directory, written: Some(JobText { path, text }) })
+    }
+}
+
+impl JobText {
+    /// Writes it aside and puts it in its place.
+    fn write(&self) -> Result<(), CliError> {
+        let failed = |source| CliError::File { path: self.path.display().to_string(), source };
+        let aside = self.path.with_extension("new");
+        std::fs::create_dir_all(self.path.parent().unwrap_or(&self.path)).map_err(failed)?;
+        let written = std::fs::write(&aside, &self.text).and_then(|()| std::fs::rename(&aside, &self.path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&aside);
+        }
+        written.map_err(failed)
+    }
+}
+
+/// A directory of the command line, which is relative to the current one.
+fn given(project: &Project, directory: &Path) -> PathBuf {
+    project.dir.join(project.given(&directory.to_string_lossy()))
 }
 
 /// A path as a job file names it.
@@ -159,6 +254,8 @@ fn print(
             files,
             counts.rows,
             counts.cells,
+            counts.cells_written(),
+            counts.cells_rejected,
             counts.records,
             counts.rejected,
             rejects,
@@ -175,12 +272,14 @@ fn print(
             count(counts.records, "record"),
             count(*files as u64, "file"),
         )?;
+        let (read, written, left_out) = (counts.cells, counts.cells_written(), counts.cells_rejected);
+        writeln!(out, "  {} read = {written} written + {left_out} rejected", count(read, "cell"))?;
         if *kept > 0 {
             writeln!(out, "  {} were there from a pull that did not end", count(*kept as u64, "file"))?;
         }
         if let Some(path) = rejected {
             let rows = count(counts.rejected, "row");
-            writeln!(out, "  {rows} could not be decoded, with their keys in {}", relative(project, path))?;
+            writeln!(out, "  {rows} could not be taken whole, with their keys in {}", relative(project, path))?;
         }
         writeln!(out, "\nTry next:\n  tidetable run {}", args.into)?;
     }

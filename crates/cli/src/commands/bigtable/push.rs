@@ -31,10 +31,11 @@ pub fn push(global: &Global, args: &Push) -> Result<(), CliError> {
         target: target(&args.to)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?,
         client: client(&args.service, runtime.handle())?,
         choices: PushChoices {
-            range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref()),
+            range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
             changed_since: args.changed_since,
             compare: args.compare,
             create: args.create,
+            to_source: args.to_source,
         },
         rate: args.rate,
         workers: args.service.parallel.into(),

@@ -49,6 +49,7 @@ fn pushed(project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop)
         choices: PushChoices {
             range: KeyRange::prefix(push.prefix.as_bytes()),
             create: push.create,
+            to_source: push.to_source,
             ..PushChoices::default()
         },
         rate: push.rate,

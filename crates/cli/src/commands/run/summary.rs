@@ -79,7 +79,7 @@ const STAGES: [&str; 6] = ["plan", "load", "commit", "derive", "publish", "compa
 /// A column of the summary: its name, whether it is shown if 0 for every table, and its value.
 type Shown = (&'static str, bool, fn(&LoadRecord) -> Value);
 
-const COLUMNS: [Shown; 11] = [
+const COLUMNS: [Shown; 12] = [
     ("table", true, |load| json!(load.table)),
     ("version", true, |load| json!(version(load))),
     ("inputs", true, |load| json!(inputs(load))),
@@ -87,6 +87,7 @@ const COLUMNS: [Shown; 11] = [
     ("filtered", false, |load| json!(load.stats.rows_filtered)),
     ("owed", false, |load| json!(load.stats.rows_owed)),
     ("settled", false, |load| json!(load.stats.rows_settled)),
+    ("empty", false, |load| json!(load.stats.rows_empty)),
     ("rejected", true, |load| json!(load.stats.rows_rejected)),
     ("written over", false, |load| json!(load.stats.overwritten)),
     ("cells", true, |load| json!(load.stats.cells)),
@@ -398,7 +399,7 @@ fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl W
 }
 
 /// Quotes a name for SQL.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) { name.to_owned() } else { format!("\"{name}\"") }
 }

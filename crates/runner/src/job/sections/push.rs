@@ -30,10 +30,19 @@ pub struct Push {
     pub prefix: String,
     /// Whether a table and families that are missing are created.
     pub create: bool,
+    /// Whether the table that the rows were pulled from may be written.
+    pub to_source: bool,
     /// At most this many rows a second.
     pub rate: Option<f64>,
     /// How long a failing request is repeated without any progress.
     pub patience: Duration,
+}
+
+impl Push {
+    /// The table of Bigtable that is written, by its full name.
+    pub fn target(&self) -> String {
+        if self.to.contains("/tables/") { self.to.clone() } else { format!("{}/tables/{}", self.to, self.table) }
+    }
 }
 
 /// Reads one push; `tables` are those of the job. `None` if it is invalid.
@@ -74,6 +83,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, tables: &[&str]) 
         to: to?.owned(),
         prefix: fields.text(reader, "prefix").map(|prefix| prefix.owned()).unwrap_or_default(),
         create: fields.flag("create").unwrap_or(false),
+        to_source: fields.flag("to_source").unwrap_or(false),
         rate: rows.flatten(),
         patience: repeated.flatten().unwrap_or(PATIENCE),
     })

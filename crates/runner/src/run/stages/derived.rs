@@ -31,7 +31,7 @@ impl LoadStage<'_> {
         shape: &QueryShape,
     ) -> Result<PlannedDerived<'b>, RunError> {
         let stored = self.store.table(&table.spec.name);
-        let base = self.base(&stored, table, None)?;
+        let base = self.base(&stored, table, None, &[])?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
         let windows = windows(&read, unit(&read, table));
         let found: Vec<InputFile> =
@@ -40,6 +40,8 @@ impl LoadStage<'_> {
         let looking =
             InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
+        // It is taken out without a choice of the user.
+        plan.left_out.clear();
         plan.read_again(&self.options.reread);
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;

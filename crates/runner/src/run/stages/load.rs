@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tidetable_layout::time::window_name;
-use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
+use tidetable_source::{
+    ContentHash, DiscoveredFiles, Growth, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
+};
 use tidetable_store::load::{
     Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
     RejectedRow,
@@ -17,6 +19,7 @@ use crate::observe::{Event, Observer, Unit};
 use crate::run::RunOptions;
 use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
+use crate::run::stages::pulled;
 use crate::run::stop::Stoppable;
 use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
@@ -74,6 +77,13 @@ pub(crate) struct PlannedSource<'a> {
     pub(crate) tables: Vec<Planned<'a>>,
     /// Patterns that match no file.
     pub(crate) unmatched: Vec<String>,
+    /// Directories of pulls that its patterns reach.
+    pub(crate) pulled: Vec<PulledDirectory>,
+}
+
+/// What the sources reach of pulls.
+pub(crate) fn pulls<'a>(sources: &'a [PlannedSource<'_>]) -> pulled::Pulls<'a> {
+    sources.iter().map(|planned| (planned.source.spec.name.as_str(), planned.pulled.as_slice())).collect()
 }
 
 impl<'a> LoadStage<'a> {
@@ -94,13 +104,16 @@ impl<'a> LoadStage<'a> {
 
     /// The loads that the tables of one source need.
     fn plan_source(&self, source: &'a Source, tables: &[&'a Table]) -> Result<PlannedSource<'a>, RunError> {
+        let found = self.storage.find(&source.spec).map_err(StoreError::from)?;
+        pulled::holds_all(source, tables, &found.pulled)?;
         let mut bases = Vec::with_capacity(tables.len());
         for table in tables {
             let stored = self.store.table(&table.spec.name);
-            let base = self.base(&stored, table, Some(source))?;
+            let base = self.base(&stored, table, Some(source), &found.pulled)?;
             bases.push((stored, base));
         }
-        let DiscoveredFiles { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
+        let DiscoveredFiles { files, unmatched, pulled } =
+            self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
         let growths: RefCell<KnownGrowth> = RefCell::default();
@@ -116,7 +129,10 @@ impl<'a> LoadStage<'a> {
                 hashes.insert(file.path.clone(), hash);
                 Ok(hash)
             };
-            let without = |path: &str| self.options.without.iter().any(|given_up| given_up == path);
+            let without = |path: &str| {
+                self.options.without.iter().any(|given_up| given_up == path)
+                    || pulled.iter().any(|pulled| pulled.drops(path))
+            };
             // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
             // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
@@ -163,7 +179,7 @@ impl<'a> LoadStage<'a> {
             plan.read_again(&self.options.reread);
             planned.push(Planned { table, stored, base, plan });
         }
-        Ok(PlannedSource { source, tables: planned, unmatched })
+        Ok(PlannedSource { source, tables: planned, unmatched, pulled })
     }
 
     /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
@@ -286,12 +302,12 @@ impl<'a> LoadStage<'a> {
 
     /// The files of the source. A pattern without a match is no error if the source was loaded before: the rows
     /// it brought stay.
-    fn find<'b>(
+    fn matched<'b>(
         &self,
         source: &SourceSpec,
+        mut found: DiscoveredFiles,
         mut bases: impl Iterator<Item = &'b Base>,
     ) -> Result<DiscoveredFiles, StoreError> {
-        let mut found = self.storage.find(source)?;
         if !found.unmatched.is_empty() && !bases.any(|base| !base.known().inputs.is_empty()) {
             let pattern = found.unmatched.swap_remove(0);
             return Err(self.storage.no_match(source, pattern).into());
@@ -301,7 +317,14 @@ impl<'a> LoadStage<'a> {
 
     /// The version to load upon. For a rebuild, an empty version and the new identity
     /// of the table.
-    pub(crate) fn base(&self, stored: &StoredTable, table: &Table, source: Option<&Source>) -> Result<Base, RunError> {
+    /// A table that keeps pulled cells as they are is rebuilt when the families of its job follow those that were pulled.
+    pub(crate) fn base(
+        &self,
+        stored: &StoredTable,
+        table: &Table,
+        source: Option<&Source>,
+        pulled: &[PulledDirectory],
+    ) -> Result<Base, RunError> {
         let identity = TableIdentity {
             job: self.job.name.clone(),
             spec: table.spec.clone(),
@@ -311,7 +334,9 @@ impl<'a> LoadStage<'a> {
         };
         let latest = stored.latest()?;
         let held = stored.base(&identity);
-        if let (true, Some(latest)) = (self.options.rebuild, &latest)
+        let follows = matches!(held, Err(StoreError::LayoutChanged { .. }))
+            && latest.as_ref().is_some_and(|latest| pulled::follows(&latest.table.spec, &table.spec, pulled));
+        if let (true, Some(latest)) = (self.options.rebuild || follows, &latest)
             && !matches!(held, Err(StoreError::OwnedByOtherJob { .. }))
         {
             let mut version = Version::empty(identity.clone());
@@ -342,7 +367,7 @@ impl<'a> LoadStage<'a> {
         for (file, other) in &plan.same {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
         }
-        let taken_out = taken_out(plan, self.options);
+        let taken_out = taken_out(plan);
         inputs.extend(taken_out.into_iter().map(|(path, state, _)| record(path, state)));
         inputs.extend(plan.vanished.iter().map(|input| record(&input.path, absence(plan, input))));
         inputs
@@ -355,12 +380,12 @@ pub(crate) fn absence(plan: &InputPlan, input: &Input) -> InputState {
 }
 
 /// The inputs that a plan removes, except copies of others: path, reason, and the days they lie in.
-pub(crate) fn taken_out<'a>(plan: &'a InputPlan, options: &RunOptions) -> Vec<(&'a str, InputState, &'a [i32])> {
+pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
     let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
     let rows = plan.given_up.iter().map(|input| (input.path.as_str(), input.days.as_slice()));
     let rows: Vec<_> = rows.filter(|(path, _)| !copies.contains(path)).collect();
     let with_rows: HashSet<&str> = rows.iter().map(|(path, _)| *path).collect();
-    let is_left_out = |path: &str| options.without.iter().any(|given_up| given_up == path);
+    let is_left_out = |path: &str| plan.left_out.iter().any(|left_out| left_out == path);
     let names = plan.names.iter().map(|name| (name.path.as_str(), &[][..]));
     let names = names.filter(|(path, _)| is_left_out(path) && !with_rows.contains(path) && !copies.contains(path));
     let state = |path: &str| if is_left_out(path) { InputState::LeftOut } else { InputState::TakenOut };

@@ -3,6 +3,7 @@
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
+pub(crate) mod pulled;
 pub(crate) mod push;
 pub(crate) mod retry;
 pub(crate) mod tables;

@@ -70,8 +70,7 @@ impl Run<'_> {
 
 /// Whether `state` is of the target and the keys of `push`.
 fn is_of(push: &Push, state: &PushState) -> bool {
-    let is_target = state.target == push.to || state.target == format!("{}/tables/{}", push.to, push.table);
-    is_target && state.start == push.prefix.as_bytes()
+    state.target == push.target() && state.start == push.prefix.as_bytes()
 }
 
 /// Why a table whose newest version is `latest` is pushed; `None` if the target has it.

@@ -19,8 +19,9 @@ use crate::run::error::RunError;
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
-use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
-use crate::run::{Run, took};
+use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, pulls};
+use crate::run::stages::pulled;
+use crate::run::{Run, RunOptions, took};
 use crate::units::compact::CarriedMerges;
 
 impl Run<'_> {
@@ -125,6 +126,7 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
+        pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
@@ -140,7 +142,7 @@ impl Run<'_> {
         for path in self.options.without.iter().filter(|path| !left_out(path)) {
             self.note(record, format!("--without {path} changed nothing: no such input is gone"));
         }
-        for note in input_notes(pending.iter().flat_map(|load| &load.record.inputs)) {
+        for note in input_notes(pending.iter().flat_map(|load| &load.record.inputs), self.options) {
             self.note(record, note);
         }
         for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
@@ -259,11 +261,11 @@ const NOTES: usize = 5;
 
 /// Notes on inputs that are neither new nor unchanged: one each, or one for all of a state if they are many. The record
 /// lists them.
-fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>) -> Vec<String> {
+fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>, options: &RunOptions) -> Vec<String> {
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
-    for input in inputs.filter(|input| note(input).is_some() && seen.insert((input.state, input.path.as_str()))) {
+    for input in inputs.filter(|input| note(input, options).is_some() && seen.insert((input.state, input.path.as_str()))) {
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
             Some((_, of_state)) => of_state.push(input),
             None => by_state.push((input.state, vec![input])),
@@ -271,7 +273,7 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>) -> Vec<String>
     }
     let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
         if inputs.len() <= NOTES {
-            return inputs.into_iter().filter_map(note).collect();
+            return inputs.into_iter().filter_map(|input| note(input, options)).collect();
         }
         inputs.sort_by_key(|input| &input.path);
         let first = inputs.first().map_or("", |input| input.path.as_str());
@@ -279,7 +281,10 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>) -> Vec<String>
         let what = match state {
             InputState::SameContent => "have the same content as others: they are not loaded again",
             InputState::Renamed => "have other names than before: they are not loaded again",
-            InputState::LeftOut => "are gone: their rows are removed for good",
+            InputState::LeftOut => "are left out: their rows are removed for good",
+            InputState::Empty => {
+                "have no rows any more: their cells stay in the table; run with --without FILE to take the rows of one out"
+            }
             InputState::Gone => {
                 "are gone: their cells stay in the table; run with --without FILE to take the rows of one out"
             }
@@ -293,13 +298,16 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>) -> Vec<String>
 }
 
 /// The note on an input that is neither new nor unchanged.
-fn note(input: &InputRecord) -> Option<String> {
+fn note(input: &InputRecord, options: &RunOptions) -> Option<String> {
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
+        }
+        (InputState::LeftOut, _) if !options.without.contains(&input.path) => {
+            Some(format!("{} is no longer part of the pull: its rows are removed", input.path))
         }
         (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
         (InputState::Gone, _) => Some(format!(

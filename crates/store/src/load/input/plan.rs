@@ -58,6 +58,8 @@ pub struct InputPlan {
     /// Held inputs to remove: the windows they touched are rebuilt without them. Includes inputs that became copies
     /// of others, which are in `same` too.
     pub given_up: Vec<Input>,
+    /// Names that vanished and shall count for nothing, with or without rows.
+    pub left_out: Vec<String>,
     /// Names without rows that are new or changed in the next version.
     pub names: Vec<InputName>,
     /// Paths that others replace.
@@ -211,6 +213,9 @@ impl InputPlan {
     fn miss(&mut self, entry: Entry<'_>, is_own: bool, options: InputPlanOptions<'_>) {
         let Entry { input_seqno, path, held, known, .. } = entry;
         let left_out = (options.without)(&path);
+        if left_out {
+            self.left_out.push(path.clone().into_owned());
+        }
         match (held, known) {
             (Some(held), _) if left_out || !is_own => {
                 let Input { size, version, hash, .. } = Input::clone(held);
