@@ -520,6 +520,8 @@ impl CliError {
             Self::Sql(SqlError::ExternalPlace { .. }) => 2,
             Self::Statement { source, .. } if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
             Self::Written(ExportError::Query { source, .. }) if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
+            Self::Sql(SqlError::TooDeep { .. }) => 2,
+            Self::Statement { source, .. } if matches!(**source, SqlError::TooDeep { .. }) => 2,
             Self::Sql(source) if source.unknown_name().is_some() => 2,
             Self::Statement { source, .. } if source.unknown_name().is_some() => 2,
             Self::Written(ExportError::Query { source, .. }) if source.unknown_name().is_some() => 2,

@@ -55,7 +55,7 @@ impl QueryFile<'_> {
         let engine = |source: DataFusionError| failed(source.into());
         let write = |source| ExportError::Write { path: self.name.to_owned(), source };
         let frame = self.frame().await.map_err(failed)?;
-        let planned = Planned::of(frame, self.name, engine).await?;
+        let planned = Planned::of(frame, self.name, failed).await?;
         let spec = FileSpec {
             format: self.format,
             schema: planned.schema.clone(),
@@ -79,19 +79,16 @@ impl QueryFile<'_> {
     /// # Errors
     /// Those of the query and of `sink`.
     pub async fn each(&self, sink: impl FnMut(&RecordBatch) -> Result<(), ArrowError>) -> Result<u64> {
-        let failed = |source: DataFusionError| ExportError::Query {
-            export: self.name.to_owned(),
-            label: "rows".to_owned(),
-            source: Box::new(source.into()),
-        };
-        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
-        let frame = self.frame().await.map_err(|source| ExportError::Query {
+        let failed = |source: SqlError| ExportError::Query {
             export: self.name.to_owned(),
             label: "rows".to_owned(),
             source: Box::new(source),
-        })?;
+        };
+        let engine = |source: DataFusionError| failed(source.into());
+        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
+        let frame = self.frame().await.map_err(failed)?;
         let planned = Planned::of(frame, self.name, failed).await?;
-        Ok(planned.write(Sink(sink), (failed, write)).await?.1)
+        Ok(planned.write(Sink(sink), (engine, write)).await?.1)
     }
 
     async fn frame(&self) -> Result<DataFrame, SqlError> {

@@ -54,16 +54,19 @@ pub fn checked_arithmetic(expr: Expr, schema: &DFSchema) -> Expr {
 
 impl Op {
     fn of(self, args: Vec<Expr>) -> Expr {
+        Expr::ScalarFunction(ScalarFunction { func: Arc::clone(self.function()), args })
+    }
+
+    fn function(self) -> &'static Arc<ScalarUDF> {
         static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> =
             LazyLock::new(|| [Op::Add, Op::Subtract, Op::Multiply, Op::Negate].map(function));
         let [add, subtract, multiply, negate] = &*FUNCTIONS;
-        let function = match self {
+        match self {
             Self::Add => add,
             Self::Subtract => subtract,
             Self::Multiply => multiply,
             Self::Negate => negate,
-        };
-        Expr::ScalarFunction(ScalarFunction { func: Arc::clone(function), args })
+        }
     }
 
     fn sign(self) -> &'static str {
@@ -109,8 +112,9 @@ fn function(op: Op) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Checked { op, signature: Signature::variadic_any(Volatility::Immutable) }))
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+/// A checked operator.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Checked {
     op: Op,
     signature: Signature,
 }
@@ -146,12 +150,31 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [one] => self.evaluate(one, one),
+            [one, other] => self.evaluate(one, other),
+            other => internal_err!("{} of {} values", self.op.sign(), other.len()),
+        }
+    }
+}
+
+impl Checked {
+    /// Its sign in SQL.
+    pub(crate) fn sign(&self) -> &'static str {
+        self.op.sign()
+    }
+
+    /// Its call.
+    pub(crate) fn call(&self, args: Vec<Expr>) -> Expr {
+        self.op.of(args)
+    }
+
+    /// The result for the operands; one that is negated is both.
+    ///
+    /// # Errors
+    /// If it overflows.
+    pub(crate) fn evaluate(&self, one: &ColumnarValue, other: &ColumnarValue) -> Result<ColumnarValue> {
         use ColumnarValue::{Array, Scalar};
-        let (one, other) = match args.args.as_slice() {
-            [one] => (one, one),
-            [one, other] => (one, other),
-            other => return internal_err!("{} of {} values", self.op.sign(), other.len()),
-        };
         let zero = ScalarValue::new_zero(&one.data_type())?;
         let done = match (one, other) {
             (Array(one), _) if self.op == Op::Negate => self.fast(one, Side::Left(&zero)),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
-use crate::{checked, conversion, map_get, rounded, times};
+use crate::{chain, checked, conversion, map_get, rounded, times};
 
 /// The code of a function that only plans hold; `None` for one that is found by its name.
 pub fn code_of_function(function: &ScalarUDF) -> Option<String> {
     checked::code(function)
+        .or_else(|| chain::code(function))
         .or_else(|| map_get::is_map_get(function).then(|| MAP_GET.to_owned()))
         .or_else(|| times::is_as_nanos(function).then(|| AS_NANOS.to_owned()))
         .or_else(|| conversion::code::<rounded::Rounded>(function))
@@ -22,6 +23,7 @@ pub fn function_of_code(code: &str) -> Option<Arc<ScalarUDF>> {
         MAP_GET => Some(map_get::function()),
         AS_NANOS => Some(times::as_nanos_function()),
         _ => checked::of_code(code)
+            .or_else(|| chain::of_code(code))
             .or_else(|| conversion::of_code::<rounded::Rounded>(code))
             .or_else(|| conversion::of_code::<times::TextToTime>(code))
             .or_else(|| conversion::of_code::<times::zones::LocalToInstant>(code)),
@@ -43,6 +45,7 @@ mod tests {
         let mut codes = ["+", "-", "*", "negate"].map(|op| format!("checked {op}")).to_vec();
         codes.extend([MAP_GET.to_owned(), AS_NANOS.to_owned()]);
         codes.extend(["rounded", "text_as_time", "by_clocks"].map(|name| format!("{name} true {to}")));
+        codes.push("chain\nDecimal128(12, 2)\nchecked +\n-\tDecimal128(20, 0)\tDecimal128(12, 2)\n||".to_owned());
         for code in codes {
             assert_eq!(function_of_code(&code).and_then(|function| code_of_function(&function)), Some(code));
         }

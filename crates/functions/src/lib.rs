@@ -3,10 +3,12 @@
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
 //! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and
-//! [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans.
+//! [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps functions such as
+//! `repeat` within a memory limit.
 
 mod argument_types;
 mod bytes;
+mod chain;
 mod checked;
 mod codes;
 mod conversion;
@@ -16,6 +18,7 @@ mod maps;
 mod overridden;
 mod rounded;
 mod scan_cast;
+mod sized;
 mod times;
 mod totals;
 mod unpack;
@@ -27,10 +30,13 @@ use datafusion::logical_expr::ScalarUDF;
 
 pub use argument_types::is_text;
 use bytes::BytesFunction;
+pub use chain::ChainBuilder;
 pub use checked::checked_arithmetic;
 pub use codes::{code_of_function, function_of_code};
 pub use rounded::rounding_cast;
 pub use scan_cast::ScanCast;
+pub use sized::bound_sizes;
+pub use sized::planning::mark_planning_thread;
 pub use times::time_counts::counting_times;
 pub use times::zones::{TIMEZONE, is_utc, local_to_instant, ticks_per_second};
 pub use times::{as_nanos, parse_time, parse_time_casts};

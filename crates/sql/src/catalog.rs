@@ -7,6 +7,7 @@ pub(crate) mod published;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod snapshot_table;
+pub(crate) mod unchanged;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -100,6 +101,11 @@ impl Tables {
     /// The store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The lists of exports.
+    pub(crate) fn published(&self) -> &ExportLists {
+        &self.published
     }
 
     /// Makes tables of paths and URLs with the settings of `context`, if the session may read files.

@@ -176,6 +176,12 @@ pub enum SqlError {
         /// Path inside the store.
         path: String,
     },
+    /// A published file that was replaced while a query read it.
+    #[error("{path} was published again while the query read it, so repeat the query")]
+    PublishedReplaced {
+        /// The path.
+        path: String,
+    },
     /// A published file was changed after publication.
     #[error(
         "{path} was changed after it was published, so its values cannot be trusted. Run its job, \
@@ -211,6 +217,22 @@ pub enum SqlError {
         /// The consumer that asked for more.
         said: String,
     },
+    /// A statement whose planning would recurse too deeply.
+    #[error(
+        "the statement has more than {limit} {what}, which is too deep to be planned: split it, or put values into a \
+         list (IN) or a table"
+    )]
+    TooDeep {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much may be.
+        limit: usize,
+        /// Line and column where that is exceeded, from 1, if they are known.
+        at: Option<(u64, u64)>,
+    },
+    /// The caller of a query no longer waits for its plan.
+    #[error("planning was given up")]
+    Abandoned,
     /// A block does not match its schema.
     #[error(transparent)]
     Shape(#[from] ShapeError),

@@ -59,6 +59,7 @@ pub use scan::cells::{CellRef, cells_of_block};
 pub use session::declared::{
     CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,
 };
+pub use session::planning::{PlannedQuery, plan_frame};
 pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::small_results::{first_row_of_integers, first_rows, quoted_name};
 pub use session::{Session, SessionOptions, with_functions};

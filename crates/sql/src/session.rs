@@ -1,12 +1,16 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
 pub(crate) mod declared;
+pub(crate) mod depth;
 pub(crate) mod dialect;
+pub(crate) mod execution;
 pub(crate) mod parameters;
+pub(crate) mod planning;
 pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod semantics;
 pub(crate) mod small_results;
+pub(crate) mod spill;
 pub(crate) mod statement;
 pub(crate) mod volatile;
 
@@ -22,12 +26,14 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
-use tidetable_functions::{override_totals, register};
+use futures::StreamExt;
+use tidetable_functions::{bound_sizes, override_totals, register};
 use tidetable_store::Store;
 
-use crate::catalog::exports::bucket_url;
+use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CATALOG, RECORDS, ROWS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
@@ -44,6 +50,10 @@ use crate::pushdown::value_sets::ALL_TIMES;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
 use crate::session::parameters::replace_parameters;
+use crate::session::planning::{
+    physical, plan_frame, plan_on_thread, stoppable_analyzer, stoppable_logical, stoppable_physical, with_deep_stack,
+};
+use crate::session::spill::SpillSpace;
 use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
@@ -55,6 +65,9 @@ const MIN_BATCH_ROWS: usize = 128;
 /// Spilled runs that a sort merges at a time. With more, one input of a sort merge join would take the memory that the
 /// sort of the other input needs.
 const SPILL_MERGE_FAN_IN: usize = 4;
+
+/// How often a query is planned whose export is published again before it has rows.
+const MAX_PLANS: usize = 4;
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,26 +125,38 @@ impl Session {
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(memory) = options.memory {
             let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-            let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(SPILL_MERGE_FAN_IN);
+            let disk = DiskManagerBuilder::default()
+                .with_max_spill_merge_fan_in(SPILL_MERGE_FAN_IN)
+                .with_temp_file_factory(Arc::new(SpillSpace::default()));
             runtime = runtime.with_disk_manager_builder(disk);
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
             set_spill_options(&mut config, memory);
         }
         let push_down = !options.without_push_down;
         let views = TableViews { tables: Arc::clone(&tables), push_down };
+        let runtime = runtime.build_arc()?;
         let state = SessionStateBuilder::new()
             .with_config(config)
-            .with_runtime_env(runtime.build_arc()?)
-            .with_analyzer_rules(floats::analyzer_rules())
-            .with_optimizer_rules(if push_down { logical_rules() } else { workarounds::logical_rules() })
-            .with_physical_optimizer_rules(physical_rules(options.memory, push_down))
+            .with_runtime_env(Arc::clone(&runtime))
+            .with_analyzer_rules(stoppable_analyzer(floats::analyzer_rules()))
+            .with_optimizer_rules(stoppable_logical(if push_down {
+                logical_rules()
+            } else {
+                workarounds::logical_rules()
+            }))
+            .with_physical_optimizer_rules(stoppable_physical(physical_rules(options.memory, push_down)))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
-        let state = with_sql_features(state, Arc::new(views)).build();
+        let mut state = with_sql_features(state, Arc::new(views));
+        if let Some(memory) = options.memory {
+            state = bound_sizes(state, usize::try_from(memory).unwrap_or(usize::MAX), &runtime.memory_pool);
+        }
+        let state = state.build();
         let context = SessionContext::new_with_state(state);
         tables.read_files_with(&context);
-        if let Some(bucket) = store.blobs().bucket() {
-            context.register_object_store(&bucket_url()?, bucket.client);
-        }
+        match store.blobs().bucket() {
+            Some(bucket) => context.register_object_store(&bucket_url()?, bucket.client),
+            None => context.register_object_store(&files_url()?, Arc::clone(tables.published().files()) as _),
+        };
         Ok(Self { context, tables, time: ALL_TIMES, push_down, external: options.external.clone() })
     }
 
@@ -176,16 +201,22 @@ impl Session {
         let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(FixedBatchSize));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
-            .with_physical_optimizer_rules(workarounds::physical_rules())
+            .with_physical_optimizer_rules(stoppable_physical(workarounds::physical_rules()))
             .build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
 
-    /// Plans a query.
+    /// Plans a query. Dropping the future gives it up.
     ///
     /// # Errors
     /// If it is not valid, or one of its tables cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
+        let (session, query) = (self.clone(), query.to_owned());
+        plan_on_thread(move || async move { session.sql_here(&query).await }).await
+    }
+
+    /// As [`Session::sql`], on the stack of this thread.
+    async fn sql_here(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
         convert_to_utc(self.context.execute_logical_plan(plan).await?)
     }
@@ -216,10 +247,17 @@ impl Session {
     /// # Errors
     /// As [`Session::sql`], and if a parameter of the query is not in `params`, or cannot have its type.
     pub async fn sql_with_parameters(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
-        let state = self.context.state();
-        let mut statement = parse(&state, query)?;
-        replace_parameters(&mut statement, params)?;
-        convert_to_utc(self.context.execute_logical_plan(plan_statement(&state, statement).await?).await?)
+        let (session, query) = (self.clone(), query.to_owned());
+        let params: Vec<(String, ScalarValue)> =
+            params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        plan_on_thread(move || async move {
+            let state = session.context.state();
+            let mut statement = parse(&state, &query)?;
+            replace_parameters(&mut statement, &params)?;
+            let plan = plan_statement(&state, statement).await?;
+            convert_to_utc(session.context.execute_logical_plan(plan).await?)
+        })
+        .await
     }
 
     /// Plans a query and executes it as a stream.
@@ -227,7 +265,33 @@ impl Session {
     /// # Errors
     /// As [`Session::sql`].
     pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
-        Ok(self.sql(query).await?.execute_stream().await?)
+        self.stream_after(query, || ()).await
+    }
+
+    /// As [`Self::stream`]; calls `is_planned` each time when the query is planned, and nothing is read yet.
+    async fn stream_after(&self, query: &str, is_planned: impl Fn()) -> Result<SendableRecordBatchStream> {
+        for _ in 1..MAX_PLANS {
+            match self.begun(query, &is_planned).await {
+                Err(_) if self.tables.published().files().were_replaced() => self.tables.published().forget(),
+                begun => return begun,
+            }
+        }
+        self.begun(query, &is_planned).await
+    }
+
+    /// Plans and executes a query. If it reads exports, then up to its first rows.
+    async fn begun(&self, query: &str, is_planned: &impl Fn()) -> Result<SendableRecordBatchStream> {
+        let (session, query) = (self.clone(), query.to_owned());
+        let planned = plan_on_thread(move || async move { physical(session.sql_here(&query).await?).await }).await?;
+        is_planned();
+
+        let mut rows = planned.stream();
+        if !self.tables.published().files().are_read() {
+            return Ok(rows);
+        }
+        let first = rows.next().await.transpose()?;
+        let all = futures::stream::iter(first.map(Ok)).chain(rows);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(planned.plan.schema(), all)))
     }
 
     /// The plan of a query as other processes can run it, in the root that they know as `place`. It has the answer of this
@@ -240,15 +304,15 @@ impl Session {
         let config = settings(existing.config());
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
-            .with_physical_optimizer_rules(workarounds::physical_rules())
+            .with_physical_optimizer_rules(stoppable_physical(workarounds::physical_rules()))
             .build();
         let there = Self { context: SessionContext::new_with_state(state), ..self.clone() };
-        let planned = async { Ok::<_, SqlError>(there.sql(query).await?.create_physical_plan().await?) };
+        let planned = async { plan_frame(there.sql(query).await?).await };
         let plan = match planned.await {
-            Ok(plan) => plan,
+            Ok(planned) => planned.plan,
             Err(error) => {
                 // A mistake of the query is told as ever.
-                self.sql(query).await?.create_physical_plan().await?;
+                plan_frame(self.sql(query).await?).await?;
                 return Err(SqlError::NotDistributed { reason: error.to_string() });
             }
         };
@@ -262,7 +326,7 @@ impl Session {
     /// As [`Session::sql_with`].
     pub async fn asked(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<ScanSignatures> {
         let frame = self.sequential().sql_with(query, params).await?;
-        Ok(ScanSignatures::of(&frame.create_physical_plan().await?)?)
+        Ok(ScanSignatures::of(&plan_frame(frame).await?.plan)?)
     }
 
     /// The tables and exports that `query` reads, as schema and name, ascending. A view with options, such as
@@ -325,9 +389,11 @@ pub(crate) fn table_references(
     tables: &[String],
 ) -> Result<Vec<(String, String)>> {
     let state = context.state();
-    let mut statement = parse(&state, query)?;
-    replace_views_by_tables(&mut statement, tables)?;
-    let references = state.resolve_table_references(&statement)?;
+    let references = with_deep_stack(query, || {
+        let mut statement = parse(&state, query)?;
+        replace_views_by_tables(&mut statement, tables)?;
+        Ok::<_, SqlError>(state.resolve_table_references(&statement)?)
+    })?;
     let mut names: Vec<(String, String)> = references
         .into_iter()
         .map(|reference| reference.resolve(CATALOG, RECORDS))
@@ -403,4 +469,58 @@ fn catalogs(
     let list = MemoryCatalogProviderList::new();
     list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, shared_scan, push_down)));
     Arc::new(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::datatypes::Int64Type;
+    use futures::TryStreamExt;
+    use tempfile::TempDir;
+    use tidetable_store::LocalBlobs;
+    use tidetable_store::published::{Part, Published};
+
+    use super::*;
+
+    /// Publishes a part of so many rows, in the place of that before.
+    fn publish(store: &Store, rows: u64) {
+        let blobs = store.blobs().as_ref();
+        let text: String = std::iter::once("n\n".to_owned()).chain((0..rows).map(|row| format!("{row}\n"))).collect();
+        blobs.replace("exports/DAY_1/part-0.csv", text.as_bytes()).unwrap();
+        let (folder, file) = ("DAY_1".to_owned(), "part-0.csv".to_owned());
+        let part = Part { folder, file, rows, bytes: text.len() as u64, ..Part::default() };
+        let columns = vec![("n".to_owned(), "Int64".to_owned())];
+        let parts = BTreeMap::from([("1".to_owned(), part)]);
+        let mut list = Published { columns, parts, ..Published::load(blobs, "DAY").unwrap() };
+        list.save(blobs).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_query_of_an_export_that_is_published_meanwhile_is_planned_again() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
+        publish(&store, 100);
+        let session = Session::open(&store, &SessionOptions::default()).unwrap();
+        let plans = AtomicU64::new(0);
+        let publish_until = |last: u64| {
+            let (plans, store) = (&plans, &store);
+            move || {
+                let plan = plans.fetch_add(1, Ordering::Relaxed) + 1;
+                if plan <= last {
+                    publish(store, 100 + plan);
+                }
+            }
+        };
+        let query = "SELECT count(n) FROM exports.\"DAY\"";
+        let found = session.stream_after(query, publish_until(2)).await.unwrap();
+        let found: Vec<RecordBatch> = found.try_collect().await.unwrap();
+        assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), 102);
+        assert_eq!(plans.load(Ordering::Relaxed), 3);
+        // It is not planned for ever.
+        let error = session.stream_after(query, publish_until(u64::MAX)).await.err().unwrap().to_string();
+        assert!(error.contains("published again"), "{error}");
+    }
 }

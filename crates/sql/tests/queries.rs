@@ -1,9 +1,12 @@
 //! Queries over small tables, compared with arithmetic and with the same query without pushdown.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod long;
 mod pass;
 mod precedence;
+mod republished;
 mod same;
+mod sizes;
 mod slt;
 mod totals;
 mod views;

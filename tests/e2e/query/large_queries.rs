@@ -1,9 +1,12 @@
-//! `tidetable sql --memory`: sorts, groups and joins spill to disk, give the same rows and leave no files behind.
+//! `tidetable sql --memory`: sorts, groups and joins spill to disk, give the same rows and leave no files behind. Statements that
+//! are large themselves, or that are interrupted.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
 
 use crate::harness::Project;
+use crate::harness::system::{KilledOnDrop, signal, wait_for};
 
 /// Rows of more than 100 bytes each, twice what the queries may hold.
 const ROWS: &str =
@@ -118,4 +121,81 @@ fn early_end_leaves_no_spill_files() {
         assert!(told.lines().count() < 5 && is_clean(&project), "{told}");
     }
     assert_eq!(sql(&project, &["--memory", "much", "-c", "select 1"]).output().unwrap().status.code(), Some(2));
+}
+
+fn spawned(mut command: Command) -> KilledOnDrop {
+    KilledOnDrop(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// Whether a process has a temporary file open.
+fn spills_now(project: &Project, child: &Child) -> bool {
+    let folder = project.path("tmp").canonicalize().unwrap();
+    let Ok(files) = fs::read_dir(format!("/proc/{}/fd", child.id())) else { return false };
+    files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| target.starts_with(&folder)))
+}
+
+#[test]
+fn signals_leave_no_spill_files() {
+    let project = project();
+    let rows = ROWS.replace("200000", "50000000");
+    for (name, number) in [("-INT", None), ("-TERM", Some(15)), ("-HUP", Some(1)), ("-KILL", Some(9))] {
+        let query = format!("select n, t from {rows} order by t, n");
+        let mut child = spawned(sql(&project, &["--memory", "16MiB", "-c", &query]));
+        wait_for("a spill", || spills_now(&project, &child.0));
+        signal(child.0.id(), name);
+        let status = child.0.wait().unwrap();
+        assert_eq!((status.signal(), status.code()), (number, number.is_none().then_some(130)), "{name}");
+        assert!(is_clean(&project), "{name}");
+    }
+}
+
+/// The time of the processor that a process has taken, ticks.
+fn processor_ticks(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn an_interrupt_ends_what_takes_hours() {
+    let project = project();
+    // A constant is computed by the planner, a value of a row when the query is executed: both by one call of a function.
+    for query in [
+        "select levenshtein(repeat('a', 2000000), repeat('b', 2000000))",
+        "select levenshtein(repeat('a', v), repeat('b', v)) from (values (2000000)) as t (v)",
+        "select count(*) from generate_series(1, 2) as t (v) where levenshtein(repeat('a', v * 2000000), repeat('b', 2000000)) > 1",
+    ] {
+        // A file is written by another way than text.
+        let args = if query.contains("values") { vec!["-O", "rows.parquet", "-c", query] } else { vec!["-c", query] };
+        let mut child = spawned(sql(&project, &args));
+        // A second: starting takes less.
+        wait_for("the call", || processor_ticks(&child.0) > 100);
+        signal(child.0.id(), "-INT");
+        wait_for("the end", || child.0.try_wait().unwrap().is_some());
+        assert_eq!(child.0.wait().unwrap().code(), Some(130), "{args:?}");
+    }
+    assert!(!project.path("rows.parquet").exists());
+}
+
+#[test]
+fn long_statements_are_answered_and_deep_ones_refused() {
+    let project = project();
+    let from = "from (values (1), (2), (3)) as t (v)";
+    for (op, of, count) in [("and", "v <> 1", 2), ("or", "v = 1", 1)] {
+        project.write(
+            "long.sql",
+            format!("select count(*) as n {from} where {}", vec![of; 3_000].join(&format!(" {op} "))),
+        );
+        let found = project.ok(&["sql", "--output", "csv", "-f", "long.sql"]);
+        assert_eq!(found, format!("n\n{count}\n"));
+    }
+    let sum = format!("select {} as n {from} order by n", vec!["v"; 800].join(" + "));
+    assert_eq!(project.ok(&["sql", "--output", "csv", "-c", &sum]), "n\n800\n1600\n2400\n");
+    for (levels, said) in
+        [("(", "50 levels of parentheses"), ("not ", "50 nested expressions"), ("1 + ", "1000 chained")]
+    {
+        project.write("deep.sql", format!("select {}true", levels.repeat(100_000)));
+        let told = project.fails(2, &["sql", "-f", "deep.sql"]);
+        assert!(told.contains(said) && told.contains("split it") && told.len() < 4_000, "{told}");
+    }
 }

@@ -6,12 +6,12 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::DataFrame;
 use futures::TryStreamExt;
 use parquet::file::metadata::SortingColumn;
+use tidetable_sql::{PlannedQuery, SqlError, plan_frame};
 
 use crate::error::{ExportError, Result};
 use crate::file::ordering::sorting_columns;
@@ -32,8 +32,7 @@ impl RowSink for FileWriter {
 
 /// A planned query.
 pub(crate) struct Planned {
-    plan: Arc<dyn ExecutionPlan>,
-    context: Arc<TaskContext>,
+    query: PlannedQuery,
     /// The columns of the file.
     pub(crate) schema: SchemaRef,
 }
@@ -43,23 +42,19 @@ impl Planned {
     ///
     /// # Errors
     /// If the query cannot be planned, or two of its columns have the same name.
-    pub(crate) async fn of(
-        frame: DataFrame,
-        export: &str,
-        engine: impl Fn(DataFusionError) -> ExportError,
-    ) -> Result<Self> {
-        let context = Arc::new(frame.task_ctx());
-        let plan = in_order(frame.create_physical_plan().await.map_err(engine)?);
-        let schema = file_schema(&plan.schema());
+    pub(crate) async fn of(frame: DataFrame, export: &str, failed: impl Fn(SqlError) -> ExportError) -> Result<Self> {
+        let mut query = plan_frame(frame).await.map_err(failed)?;
+        query.plan = in_order(query.plan);
+        let schema = file_schema(&query.plan.schema());
         match duplicate(&schema) {
             Some(column) => Err(ExportError::DuplicateColumn { export: export.to_owned(), column: column.to_owned() }),
-            None => Ok(Self { plan, context, schema }),
+            None => Ok(Self { query, schema }),
         }
     }
 
     /// The columns by which the rows are sorted.
     pub(crate) fn sorting(&self) -> Vec<SortingColumn> {
-        sorting_columns(self.plan.as_ref(), &self.schema)
+        sorting_columns(self.query.plan.as_ref(), &self.schema)
     }
 
     /// Writes all rows. Returns their number.
@@ -73,8 +68,8 @@ impl Planned {
     ) -> Result<(R, u64)> {
         let mut rows = 0;
         // Sequential, so that the same rows come in the same order.
-        for part in 0..self.plan.output_partitioning().partition_count() {
-            let mut stream = self.plan.execute(part, Arc::clone(&self.context)).map_err(&engine)?;
+        for part in 0..self.query.plan.output_partitioning().partition_count() {
+            let mut stream = self.query.stream_of(part);
             while let Some(batch) = stream.try_next().await.map_err(&engine)? {
                 if batch.num_rows() == 0 {
                     continue;

@@ -68,7 +68,7 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
         }
     }
     let frame = rows(request).await.map_err(failed)?;
-    let planned = Planned::of(frame, request.export, engine).await?;
+    let planned = Planned::of(frame, request.export, failed).await?;
     let write = |source| ExportError::Write { path: path.clone(), source };
     let cells = if request.format == FileFormat::CbtCsv {
         cell_columns(request.session, request.sql, request.params).await.map_err(failed)?

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Operator, binary_expr};
 use datafusion::prelude::{DataFrame, col};
 use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
-use tidetable_sql::{Session, SqlError, quoted_name};
+use tidetable_sql::{Session, SqlError, plan_frame, quoted_name};
 
 use crate::file::cbt::CellColumn;
 use crate::file::cells::{COLUMNS, are_cells};
@@ -62,7 +62,7 @@ pub(crate) async fn cell_columns(
     let sql = sql.trim_end().trim_end_matches(';');
     let query = format!("SELECT DISTINCT family, qualifier FROM ({sql}\n) AS cells ORDER BY family, qualifier");
     let frame = session.sql_with(&query, params).await?;
-    let mut stream = frame.execute_stream().await?;
+    let mut stream = plan_frame(frame).await?.stream();
     let mut columns = Vec::new();
     while let Some(batch) = stream.try_next().await? {
         let families = cast(batch.column(0), &DataType::Utf8).map_err(DataFusionError::from)?;

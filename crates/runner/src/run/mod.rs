@@ -93,12 +93,17 @@ pub fn open_store(project: &Project) -> Result<Store, RunError> {
     Ok(Store::new(blobs))
 }
 
+/// Stack of a thread that executes queries, bytes: their expressions and plans may be a thousand operators deep. It is address
+/// space, of which the system provides what is used.
+const QUERY_STACK_BYTES: usize = 64 << 20;
+
 /// The runtime for queries and remote reads.
 ///
 /// # Errors
 /// If its threads cannot be started.
 pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().thread_stack_size(QUERY_STACK_BYTES).build().map_err(RunError::Runtime)
 }
 
 /// The plan of [`run`] with the same options. Writes nothing.

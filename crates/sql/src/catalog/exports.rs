@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
@@ -21,54 +21,61 @@ use tidetable_store::{Store, StoreError};
 use url::Url;
 
 use crate::catalog::published::{ComparedFiles, PublishedTable, gone};
+use crate::catalog::unchanged::UnchangedFiles;
 use crate::error::{SqlError, external};
 
 const FOLDER: &str = "exports";
 const ENDING: &str = ".json";
 
-/// The export lists of a store, read on first use.
+/// Each export with its list; `None` if the list cannot be read.
+type Lists = Vec<(String, Option<Published>)>;
+
+/// The export lists of a store, read on first use, and the files of the exports that are read.
 #[derive(Debug)]
 pub(crate) struct ExportLists {
     store: Store,
-    lists: OnceLock<Vec<(String, Option<Published>)>>,
+    lists: Mutex<Option<Arc<Lists>>>,
+    files: Arc<UnchangedFiles>,
     compared: Arc<ComparedFiles>,
 }
 
 impl ExportLists {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store, lists: OnceLock::new(), compared: Arc::default() }
+        Self { store, lists: Mutex::default(), files: Arc::default(), compared: Arc::default() }
     }
 
-    /// Each export with its list; `None` if the list cannot be read.
-    fn lists(&self) -> &[(String, Option<Published>)] {
-        self.lists.get_or_init(|| {
-            let blobs = self.store.blobs().as_ref();
-            // If the store cannot be listed, no exports are shown; reading a table reports the error.
-            let names = blobs.list(FOLDER).unwrap_or_default();
-            let exports = names.iter().filter_map(|name| name.strip_suffix(ENDING));
-            exports.map(|name| (name.to_owned(), Published::load(blobs, name).ok())).collect()
-        })
+    /// The files of exports, for a session that reads them.
+    pub(crate) fn files(&self) -> &Arc<UnchangedFiles> {
+        &self.files
     }
 
-    /// The export `name`, or the part in the directory `name`.
-    fn find(&self, name: &str) -> Option<ListEntry<'_>> {
-        let whole = self.lists().iter().find(|(export, _)| export == name).map(|(export, list)| match list {
-            Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
-            None => ListEntry::Broken(export),
-        });
-        whole.or_else(|| {
-            let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
-            let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
-            let part = parts.find(|(_, part)| part.folder == name);
-            let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
-            let empty = || lists.clone().find(is_empty).map(|list| ListEntry::Parts(list, Vec::new()));
-            part.map(|(list, part)| ListEntry::Parts(list, vec![part])).or_else(empty)
-        })
+    /// Reads the lists again when they are next asked for: files that they name were replaced.
+    pub(crate) fn forget(&self) {
+        *self.known() = None;
+        self.files.forget();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Arc<Lists>>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lists(&self) -> Arc<Lists> {
+        let mut known = self.known();
+        if let Some(lists) = known.as_ref() {
+            return Arc::clone(lists);
+        }
+        let blobs = self.store.blobs().as_ref();
+        // If the store cannot be listed, no exports are shown; reading a table reports the error.
+        let names = blobs.list(FOLDER).unwrap_or_default();
+        let exports = names.iter().filter_map(|name| name.strip_suffix(ENDING));
+        let lists = exports.map(|name| (name.to_owned(), Published::load(blobs, name).ok())).collect();
+        Arc::clone(known.insert(Arc::new(lists)))
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.lists().iter().map(|(name, _)| name.clone()).collect();
-        let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
+        let lists = self.lists();
+        let mut names: Vec<String> = lists.iter().map(|(name, _)| name.clone()).collect();
+        let lists = lists.iter().filter_map(|(_, list)| list.as_ref());
         names.extend(lists.flat_map(|list| list.parts.values().map(|part| part.folder.clone())));
         names.sort_unstable();
         names.dedup();
@@ -79,6 +86,24 @@ impl ExportLists {
 enum ListEntry<'a> {
     Parts(&'a Published, Vec<&'a Part>),
     Broken(&'a str),
+}
+
+impl<'a> ListEntry<'a> {
+    /// The export `name`, or the part in the directory `name`.
+    fn find(lists: &'a Lists, name: &str) -> Option<Self> {
+        let whole = lists.iter().find(|(export, _)| export == name).map(|(export, list)| match list {
+            Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
+            None => ListEntry::Broken(export),
+        });
+        whole.or_else(|| {
+            let lists = lists.iter().filter_map(|(_, list)| list.as_ref());
+            let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
+            let part = parts.find(|(_, part)| part.folder == name);
+            let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
+            let empty = || lists.clone().find(is_empty).map(|list| ListEntry::Parts(list, Vec::new()));
+            part.map(|(list, part)| ListEntry::Parts(list, vec![part])).or_else(empty)
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -117,14 +142,14 @@ impl ExportsSchema {
         let files = Arc::new(ListingTable::try_new(config)?);
         let parts = parts.iter().flat_map(|part| part.files_at()).collect();
         let list = list.name.clone();
-        let (store, compared) = (self.listed.store.clone(), Arc::clone(&self.listed.compared));
-        Ok(Some(Arc::new(PublishedTable { files, store, list, parts, compared })))
+        let (store, unchanged) = (self.listed.store.clone(), Arc::clone(self.listed.files()));
+        let compared = Arc::clone(&self.listed.compared);
+        Ok(Some(Arc::new(PublishedTable { files, store, list, parts, compared, unchanged })))
     }
 
-    /// The list as it is now, if files of `parts` are gone: the parts were published again since the list was read.
-    fn reloaded(&self, parts: &[&Part]) -> Option<Self> {
-        let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
-        gone.map(|_| Self { listed: Arc::new(ExportLists::new(self.listed.store.clone())) })
+    /// Whether files of `parts` are gone: the parts were published again since the list was read.
+    fn are_gone(&self, parts: &[&Part]) -> bool {
+        matches!(gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())), Ok(Some(_)))
     }
 }
 
@@ -135,14 +160,15 @@ impl SchemaProvider for ExportsSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        match self.listed.find(name) {
-            Some(ListEntry::Parts(list, parts)) => match self.reloaded(&parts) {
-                Some(reloaded) => match reloaded.listed.find(name) {
-                    Some(ListEntry::Parts(list, parts)) => reloaded.open(list, &parts),
-                    _ => Ok(None),
-                },
-                None => self.open(list, &parts),
-            },
+        let mut lists = self.listed.lists();
+        if let Some(ListEntry::Parts(_, parts)) = ListEntry::find(&lists, name)
+            && self.are_gone(&parts)
+        {
+            self.listed.forget();
+            lists = self.listed.lists();
+        }
+        match ListEntry::find(&lists, name) {
+            Some(ListEntry::Parts(list, parts)) => self.open(list, &parts),
             // Reads the list again to return its error.
             Some(ListEntry::Broken(name)) => {
                 let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
@@ -157,7 +183,7 @@ impl SchemaProvider for ExportsSchema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.listed.find(name).is_some()
+        ListEntry::find(&self.listed.lists(), name).is_some()
     }
 }
 
@@ -202,6 +228,11 @@ fn unreadable(list: &Published) -> StoreError {
 /// own URL.
 pub(crate) fn bucket_url() -> Result<Url> {
     Url::parse("root://store/").map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+/// The URL of local files.
+pub(crate) fn files_url() -> Result<Url> {
+    Url::parse("file:///").map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
 /// The URL of a file of a store in a bucket.

@@ -18,6 +18,7 @@ use tidetable_store::published::{FileState, Part, PartFile, Published};
 use tidetable_store::storage::{Stamp, Stat};
 use tidetable_store::{Blobs, Store, StoreError};
 
+use crate::catalog::unchanged::UnchangedFiles;
 use crate::error::{SqlError, external};
 
 /// How long a query waits for the run that has just replaced a file to list it.
@@ -53,6 +54,8 @@ pub(crate) struct PublishedTable {
     pub(crate) parts: Vec<(String, PartFile)>,
     /// Those of the session that need not be read again to know that they are as published.
     pub(crate) compared: Arc<ComparedFiles>,
+    /// The files of exports that the session reads.
+    pub(crate) unchanged: Arc<UnchangedFiles>,
 }
 
 #[async_trait]
@@ -76,6 +79,8 @@ impl TableProvider for PublishedTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // Before the check, which then holds for what is read.
+        self.unchanged.expect(self.files.table_paths().iter().map(|url| url.prefix()));
         self.check().map_err(external)?;
         let plan = self.files.scan(state, projection, filters, limit).await?;
         // Parts that cannot be swapped atomically never reuse file names, so a file present now was also present at the

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate_below_join;
 pub(crate) mod any_order;
+pub(crate) mod balanced_filters;
 pub(crate) mod comparison_rule;
 pub(crate) mod fixed_intervals;
 pub(crate) mod group_top_k;

@@ -19,6 +19,7 @@ use crate::catalog::names::{CATALOG, CELLS, RECORDS, ROWS};
 use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
+use crate::session::planning::{plan_frame, plan_on_thread};
 use crate::session::volatile::volatile_function_in;
 use crate::session::{set_parser_options, statement, table_references, with_sql_features};
 use crate::views::options::CellsShown;
@@ -109,7 +110,7 @@ pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, Scal
     }
     let frame = frame.with_param_values(params.to_vec())?;
     let schema = Arc::new(frame.schema().as_arrow().clone());
-    frame.create_physical_plan().await?;
+    plan_frame(frame).await?;
     Ok(CheckedQuery { schema, reads: table_references(&context, query, &names(tables))? })
 }
 
@@ -204,8 +205,12 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
 }
 
 async fn plan(context: &SessionContext, query: &str) -> Result<DataFrame> {
-    let plan = statement::plan(&context.state(), query).await?;
-    Ok(context.execute_logical_plan(plan).await?)
+    let (context, query) = (context.clone(), query.to_owned());
+    plan_on_thread(move || async move {
+        let plan = statement::plan(&context.state(), &query).await?;
+        Ok(context.execute_logical_plan(plan).await?)
+    })
+    .await
 }
 
 #[derive(Debug)]

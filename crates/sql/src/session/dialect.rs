@@ -19,6 +19,9 @@
 //! | `NOT` |
 //! | `AND` |
 //! | `OR` |
+//!
+//! A long chain of `AND` or of `OR` becomes a balanced tree: the parser's own is as deep as the chain is long, and what
+//! visits it recurses as deep. Both operators are associative, also with nulls.
 
 use std::any::TypeId;
 
@@ -44,6 +47,9 @@ const NOT: u8 = 60;
 const AND: u8 = 50;
 const XOR: u8 = 45;
 const OR: u8 = 40;
+
+/// Operands of `AND` or `OR` from which on a chain becomes a balanced tree; shorter ones group from the left.
+const MIN_BALANCED_OPERANDS: usize = 32;
 
 /// Dialect with PostgreSQL's precedence; see the module.
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,9 +118,10 @@ impl Dialect for TidetableDialect {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
-        let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
         // Otherwise the parser takes NOT for an identifier if its operand is wrong, and reports that instead.
-        if is(0, Keyword::NOT) && !is(1, Keyword::EXISTS) {
+        if is_word(parser.peek_nth_token_ref(0), Keyword::NOT)
+            && !is_word(parser.peek_nth_token_ref(1), Keyword::EXISTS)
+        {
             parser.advance_token();
             let (op, expr) = (UnaryOperator::Not, parser.parse_subexpr(NOT));
             return Some(expr.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }));
@@ -131,6 +138,13 @@ impl Dialect for TidetableDialect {
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
         if let Some(error) = chained(parser.peek_token_ref(), left) {
             return Some(Err(error));
+        }
+        for (keyword, op, precedence) in
+            [(Keyword::AND, BinaryOperator::And, AND), (Keyword::OR, BinaryOperator::Or, OR)]
+        {
+            if is_word(parser.peek_token_ref(), keyword) {
+                return Some(parse_chain(parser, left, keyword, &op, precedence));
+            }
         }
         let left = || Box::new(left.clone());
         if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
@@ -214,6 +228,50 @@ impl Dialect for TidetableDialect {
     }
 }
 
+fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word) if word.keyword == keyword)
+}
+
+/// Parses the operands that follow `left` in a chain of `op`, which is written as `keyword`.
+fn parse_chain(
+    parser: &mut Parser,
+    left: &Expr,
+    keyword: Keyword,
+    op: &BinaryOperator,
+    precedence: u8,
+) -> Result<Expr, ParserError> {
+    let mut operands = vec![left.clone()];
+
+    while parser.parse_keyword(keyword) {
+        operands.push(parser.parse_subexpr(precedence)?);
+    }
+
+    while operands.len() >= MIN_BALANCED_OPERANDS {
+        operands = joined_pairs(operands, op);
+    }
+    let joined = operands.into_iter().reduce(|left, right| joined(left, op, right));
+    // There is always the left operand.
+    Ok(joined.unwrap_or_else(|| left.clone()))
+}
+
+/// Joins each two neighbours by `op`.
+fn joined_pairs(operands: Vec<Expr>, op: &BinaryOperator) -> Vec<Expr> {
+    let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+    let mut operands = operands.into_iter();
+
+    while let Some(left) = operands.next() {
+        pairs.push(match operands.next() {
+            Some(right) => joined(left, op, right),
+            None => left,
+        });
+    }
+    pairs
+}
+
+fn joined(left: Expr, op: &BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) }
+}
+
 /// The error if `next` compares `left`, itself a comparison: as in PostgreSQL and DuckDB, parentheses are required,
 /// because `1 < x < 3` would mean `(1 < x) < 3`.
 fn chained(next: &TokenWithSpan, left: &Expr) -> Option<ParserError> {
@@ -293,6 +351,33 @@ mod tests {
         ];
         for (text, meant) in pairs {
             assert_eq!(parsed(text), parsed(meant), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_chains_are_shallow_and_keep_their_order() {
+        fn operands(expr: &Expr, op: &BinaryOperator, found: &mut Vec<String>) -> usize {
+            match expr {
+                Expr::BinaryOp { left, op: own, right } if own == op => {
+                    1 + operands(left, op, found).max(operands(right, op, found))
+                }
+                other => {
+                    found.push(other.to_string());
+                    0
+                }
+            }
+        }
+        for (word, op) in [("AND", BinaryOperator::And), ("OR", BinaryOperator::Or)] {
+            for terms in [2, 31, 32, 33, 3_000] {
+                let expected: Vec<String> = (0..terms).map(|at| format!("a BETWEEN {at} AND 9")).collect();
+                let parser = Parser::new(&TidetableDialect).try_with_sql(&expected.join(&format!(" {word} "))).unwrap();
+                let expr = { parser }.parse_expr().unwrap();
+                let mut found = Vec::new();
+                let depth = operands(&expr, &op, &mut found);
+                assert_eq!(found, expected);
+                // Short ones group from the left.
+                assert!(depth < 32 && (terms >= 32 || depth == terms - 1), "{terms}: {depth}");
+            }
         }
     }
 

@@ -21,7 +21,7 @@ use crate::session::statement::{call, inner, prefix_range};
 ///
 /// # Errors
 /// If a parameter of the statement is not in `values`, or has a type that it cannot have.
-pub(crate) fn replace_parameters(statement: &mut Statement, values: &[(&str, ScalarValue)]) -> Result<()> {
+pub(crate) fn replace_parameters(statement: &mut Statement, values: &[(String, ScalarValue)]) -> Result<()> {
     let Some(statement) = inner(statement) else { return Ok(()) };
     match statement.visit(&mut Parameters(values)) {
         ControlFlow::Break(error) => Err(error),
@@ -37,7 +37,7 @@ fn name_of(expr: &Expr) -> Option<&str> {
     }
 }
 
-struct Parameters<'a>(&'a [(&'a str, ScalarValue)]);
+struct Parameters<'a>(&'a [(String, ScalarValue)]);
 
 impl Parameters<'_> {
     /// The value of a parameter; `None` if the expression is none.

@@ -5,18 +5,21 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::DataFusionError;
+use datafusion::physical_plan::collect;
 use datafusion::scalar::ScalarValue;
 use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::session::Session;
+use crate::session::planning::plan_frame;
 
 /// The first row of `query` as integers, 0 for null; empty without a row.
 ///
 /// # Errors
 /// As [`Session::sql_with`], and if a column is not a number.
 pub async fn first_row_of_integers(session: &Session, query: &str, params: &[(&str, ScalarValue)]) -> Result<Vec<i64>> {
-    let batches = session.sql_with(query, params).await?.collect().await?;
+    let planned = plan_frame(session.sql_with(query, params).await?).await?;
+    let batches = collect(planned.plan, planned.context).await?;
     let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else { return Ok(Vec::new()) };
     let mut numbers = Vec::with_capacity(batch.num_columns());
     for column in batch.columns() {
@@ -36,7 +39,8 @@ pub async fn first_rows(
     params: &[(&str, ScalarValue)],
     most: usize,
 ) -> Result<Vec<String>> {
-    let batches = session.sql_with(query, params).await?.limit(0, Some(most))?.collect().await?;
+    let planned = plan_frame(session.sql_with(query, params).await?.limit(0, Some(most))?).await?;
+    let batches = collect(planned.plan, planned.context).await?;
     let mut rows = Vec::new();
     let options = FormatOptions::new();
     for batch in &batches {

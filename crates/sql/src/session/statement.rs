@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, plan_err};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::{self, LogicalPlan};
@@ -17,10 +17,15 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
     ValueWithSpan, VisitMut, VisitorMut,
 };
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 use tidetable_functions::TIMEZONE;
 use tidetable_layout::KeyRange;
 
+use crate::error::{SqlError, external};
+use crate::session::depth::{MAX_NESTING, check_depth};
 use crate::session::dialect::TidetableDialect;
+use crate::session::planning::with_deep_stack;
 use crate::session::select_all::{without_empty_projections, without_select_list};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
@@ -28,7 +33,12 @@ use crate::session::select_all::{without_empty_projections, without_select_list}
 /// # Errors
 /// If it is not a single SQL statement.
 pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
-    let mut statements = parser(state, query)?.parse_statements()?;
+    with_deep_stack(query, || parse_here(state, query))
+}
+
+/// As [`parse`], on the stack of this thread.
+fn parse_here(state: &SessionState, query: &str) -> Result<Statement> {
+    let mut statements = parser(state, query)?.parse_statements().map_err(too_deep)?;
     let Some(mut statement) = statements.pop_front() else { return plan_err!("there is no statement") };
     if !statements.is_empty() {
         return plan_err!("there is more than one statement");
@@ -44,14 +54,28 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
 /// # Errors
 /// If the expression is not valid over them.
 pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) -> Result<logical_expr::Expr> {
-    let mut expression = parser(state, sql)?.parse_into_expr()?;
-    let _: ControlFlow<()> = expression.visit(&mut StatementRewriter);
-    state.create_logical_expr_from_sql_expr(expression, columns)
+    with_deep_stack(sql, || {
+        let mut expression = parser(state, sql)?.parse_into_expr().map_err(too_deep)?;
+        let _: ControlFlow<()> = expression.visit(&mut StatementRewriter);
+        state.create_logical_expr_from_sql_expr(expression, columns)
+    })
+}
+
+/// The error of the parser, or that of its limit in this project's words.
+fn too_deep(error: DataFusionError) -> DataFusionError {
+    match error.find_root() {
+        DataFusionError::SQL(cause, _) if matches!(**cause, ParserError::RecursionLimitExceeded) => {
+            external(SqlError::TooDeep { what: "nested expressions", limit: MAX_NESTING, at: None })
+        }
+        _ => error,
+    }
 }
 
 fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
+    let tokens = Tokenizer::new(&TidetableDialect, text).tokenize_with_location().map_err(ParserError::from)?;
+    check_depth(&tokens)?;
     let limit = state.config_options().sql_parser.recursion_limit.get();
-    DFParserBuilder::new(text).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
+    DFParserBuilder::new(tokens).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
 }
 
 /// Plans a query; refuses statements that write, because jobs make tables and exports write files.

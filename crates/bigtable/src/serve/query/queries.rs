@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use tidetable_sql::{Session, TableVersions};
+use tidetable_sql::{Session, TableVersions, plan_frame};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tonic::Status;
 use xxhash_rust::xxh3::Xxh3;
@@ -46,15 +47,15 @@ impl Queries {
     /// If it is not valid.
     pub(crate) async fn prepare(&self, request: PrepareQueryRequest) -> Result<PrepareQueryResponse, Status> {
         let this = self.clone();
-        let prepared = self.runtime.spawn(async move {
+        let mut prepared = AbortOnDrop(self.runtime.spawn(async move {
             let session = this.session(None).await?;
             let samples = parameters::samples(&request.param_types)?;
             let frame = plan(&session, &request.query, &samples).await?;
             let metadata = types::metadata(&schema(&frame));
             let prepared_query = Prepared::new(request, &metadata).encode();
             Ok(PrepareQueryResponse { metadata: Some(metadata), prepared_query, valid_until: None })
-        });
-        prepared.await.unwrap_or_else(|error| Err(Status::internal(format!("a query failed: {error}"))))
+        }));
+        (&mut prepared.0).await.unwrap_or_else(|error| Err(Status::internal(format!("a query failed: {error}"))))
     }
 
     /// Executes a query; its responses, and an error that ends them, go to `responses`.
@@ -141,7 +142,7 @@ impl Queries {
             responses.send(Ok(execute::columns(metadata))).await.map_err(|_| gone())?;
         }
         let place = |rows: Option<u64>| Place { query: id, rows }.encode(&versions);
-        let mut stream = frame.execute_stream().await.map_err(|error| status(&error.into()))?;
+        let mut stream = plan_frame(frame).await.map_err(|error| status(&error))?.stream();
         let mut seen = 0_u64;
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(|error| status(&error.into()))?;
@@ -179,6 +180,15 @@ impl Queries {
             Ok(versions)
         })
         .await
+    }
+}
+
+/// A task that ends when nobody waits for it any longer.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -236,5 +246,71 @@ impl Query {
             add(&number.to_be_bytes());
         }
         hash.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+    use tidetable_store::{LocalBlobs, Store};
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::proto::data::execute_query_response::Response;
+
+    fn queries() -> (TempDir, Runtime, Queries) {
+        let folder = TempDir::new().unwrap();
+        let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
+        let tables = Arc::new(Tables::open(&store, true, "test").unwrap());
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let queries = Queries::new(tables, runtime.handle().clone(), Arc::default());
+        (folder, runtime, queries)
+    }
+
+    fn prepared(runtime: &Runtime, queries: &Queries, query: &str) -> Result<PrepareQueryResponse, Status> {
+        let request = PrepareQueryRequest { query: query.to_owned(), ..PrepareQueryRequest::default() };
+        runtime.block_on(queries.prepare(request))
+    }
+
+    /// The bytes of the rows of a query.
+    #[expect(deprecated, reason = "clients of before 2025 send the text of a query")]
+    fn executed(runtime: &Runtime, queries: &Queries, query: &str) -> Result<usize, Status> {
+        let request = ExecuteQueryRequest { query: query.to_owned(), ..ExecuteQueryRequest::default() };
+        let (sender, mut receiver) = mpsc::channel(4);
+        queries.execute(request, None, sender);
+        runtime.block_on(async {
+            let mut bytes = 0;
+            while let Some(response) = receiver.recv().await {
+                if let Some(Response::Results(results)) = response?.response {
+                    bytes += usize::try_from(results.estimated_batch_size).unwrap_or_default();
+                }
+            }
+            Ok(bytes)
+        })
+    }
+
+    #[test]
+    fn long_statements_are_answered_and_deep_ones_refused() {
+        let (_folder, runtime, queries) = queries();
+        for op in [" AND ", " OR "] {
+            let query = format!("SELECT v FROM (VALUES (1), (2)) AS t (v) WHERE {}", vec!["v <> 1"; 3_000].join(op));
+            assert!(prepared(&runtime, &queries, &query).is_ok(), "{op}");
+            assert!(executed(&runtime, &queries, &query).unwrap() > 0, "{op}");
+        }
+        let sum = format!("SELECT {} FROM (VALUES (1), (2)) AS t (v)", vec!["v"; 800].join(" + "));
+        assert!(executed(&runtime, &queries, &sum).unwrap() > 0);
+
+        for level in ["(", "NOT ", "1 + "] {
+            let query = format!("SELECT {}true", level.repeat(100_000));
+            let refusals = [
+                prepared(&runtime, &queries, &query).err().unwrap(),
+                executed(&runtime, &queries, &query).err().unwrap(),
+            ];
+            for refusal in refusals {
+                assert_eq!(refusal.code(), tonic::Code::InvalidArgument, "{level}: {refusal}");
+            }
+        }
+        assert!(executed(&runtime, &queries, "SELECT 1").unwrap() > 0);
     }
 }

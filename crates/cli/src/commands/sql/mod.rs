@@ -49,12 +49,21 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         elsewhere: elsewhere.as_ref(),
         output_options,
     };
+    let has_root = global.root.is_some() || project.root_is_url();
+    let done = run_statements(&runner, args, has_root);
+    // What was interrupted may take long until it notices, and ends with the process.
+    runtime.shutdown_background();
+    done
+}
+
+/// Runs the statements of the command line, or those of the prompt. `has_root`: whether a store is named, which must be there;
+/// outside a project the prompt is for files.
+fn run_statements(runner: &StatementRunner<'_>, args: &Sql, has_root: bool) -> Result<(), CliError> {
     let Some(script) = script(args)? else {
-        // Outside a project it is for files.
-        if global.root.is_some() || project.root_is_url() {
+        if has_root {
             runner.root_is_there()?;
         }
-        return prompt::prompt(&runner);
+        return prompt::prompt(runner);
     };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
     if found.is_empty() {

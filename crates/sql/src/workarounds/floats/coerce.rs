@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit, when};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::ChainBuilder;
 
+use crate::session::planning::check_abandoned;
 use crate::session::semantics::{as_cast, compared_times, with_own_semantics};
+
+/// Operators from which on a chain is coerced as a whole.
+const MIN_CHAIN: usize = 32;
 
 /// Functions that return or compare their arguments.
 const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
@@ -29,8 +34,82 @@ struct FloatsFirst<'a> {
     coercion: TypeCoercionRewriter<'a>,
 }
 
+impl FloatsFirst<'_> {
+    /// Coerces a chain of operators from its left end, as bottom-up coercion does, but with a placeholder for what is done.
+    fn coerce_chain(&mut self, chain: Expr) -> Result<Expr> {
+        let mut links = Vec::new();
+        let mut first = chain;
+        while is_link(&first)
+            && let Expr::BinaryExpr(BinaryExpr { left, op, right }) = first
+        {
+            links.push((op, *right));
+            first = *left;
+        }
+
+        let first = coerce_expression(first, self.schema)?.data;
+        let kind = first.get_type(self.schema)?;
+        let mut chain = ChainBuilder::new(first, kind);
+        for (op, right) in links.into_iter().rev() {
+            check_abandoned()?;
+            let right = coerce_expression(right, self.schema)?.data;
+            let placeholder = placeholder(chain.data_type());
+            let link = Expr::BinaryExpr(BinaryExpr::new(Box::new(placeholder.clone()), op, Box::new(right)));
+            let link = self.f_up(link)?.data;
+            let kind = link.get_type(self.schema)?;
+            chain.add(link, kind, &placeholder)?;
+        }
+        Ok(chain.build())
+    }
+}
+
+/// Whether an expression may be one of several in a chain.
+fn is_link(expr: &Expr) -> bool {
+    use Operator::{
+        BitwiseAnd, BitwiseOr, BitwiseShiftLeft, BitwiseShiftRight, BitwiseXor, Divide, Minus, Modulo, Multiply, Plus,
+        StringConcat,
+    };
+    let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else { return false };
+    matches!(
+        op,
+        Plus | Minus
+            | Multiply
+            | Divide
+            | Modulo
+            | StringConcat
+            | BitwiseAnd
+            | BitwiseOr
+            | BitwiseXor
+            | BitwiseShiftLeft
+            | BitwiseShiftRight
+    )
+}
+
+/// Whether an expression is a chain of at least [`MIN_CHAIN`] operators.
+fn is_long_chain(expr: &Expr) -> bool {
+    let mut at = expr;
+    for _ in 0..MIN_CHAIN {
+        match at {
+            Expr::BinaryExpr(BinaryExpr { left, .. }) if is_link(at) => at = left,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// A value of a type, which stands for an expression that is coerced.
+fn placeholder(kind: &DataType) -> Expr {
+    Expr::ScalarVariable(Arc::new(Field::new("chain", kind.clone(), true)), vec!["chain".to_owned()])
+}
+
 impl TreeNodeRewriter for FloatsFirst<'_> {
     type Node = Expr;
+
+    fn f_down(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        if !is_long_chain(&expr) {
+            return Ok(Transformed::no(expr));
+        }
+        Ok(Transformed::new(self.coerce_chain(expr)?, true, TreeNodeRecursion::Jump))
+    }
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         coerce_node(expr, self.schema)?

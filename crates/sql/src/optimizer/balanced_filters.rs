@@ -1,0 +1,83 @@
+//! Optimizer rule: makes filters of many conditions shallow.
+//!
+//! DataFusion joins the conditions of a filter from the left, into a tree as deep as there are conditions. Its evaluation
+//! recurses, on the stack of a thread of the runtime.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::BinaryExpr;
+use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+
+use crate::optimizer::node_rule::{Rule, node_rule};
+
+/// Conditions from which on a filter is changed.
+const MIN_CONDITIONS: usize = 32;
+
+/// The rule.
+pub(crate) fn balanced_filters() -> Rule {
+    node_rule("balanced_filters", balanced)
+}
+
+fn balanced(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(None) };
+    let conditions: Vec<_> = split_conjunction(filter.predicate()).into_iter().map(Arc::clone).collect();
+    if conditions.len() < MIN_CONDITIONS {
+        return Ok(None);
+    }
+    let Some(predicate) = conjunction(conditions) else { return Ok(None) };
+    let filter = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
+    Ok(Some(Arc::new(filter)))
+}
+
+/// The conditions joined by AND, as a tree of least depth.
+fn conjunction(mut conditions: Vec<Arc<dyn PhysicalExpr>>) -> Option<Arc<dyn PhysicalExpr>> {
+    while conditions.len() > 1 {
+        let mut joined = Vec::with_capacity(conditions.len().div_ceil(2));
+        let mut rest = conditions.into_iter();
+        while let Some(left) = rest.next() {
+            joined.push(match rest.next() {
+                Some(right) => Arc::new(BinaryExpr::new(left, Operator::And, right)),
+                None => left,
+            });
+        }
+        conditions = joined;
+    }
+    conditions.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::physical_expr::expressions::{col, lit};
+    use datafusion::physical_plan::empty::EmptyExec;
+
+    use super::*;
+
+    fn depth(expr: &Arc<dyn PhysicalExpr>) -> usize {
+        1 + expr.children().into_iter().map(depth).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn many_conditions_are_a_shallow_tree_in_order() {
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, true)]));
+        let condition = |value: i32| -> Arc<dyn PhysicalExpr> {
+            Arc::new(BinaryExpr::new(col("a", &schema).unwrap(), Operator::NotEq, lit(value)))
+        };
+        let chain = |conditions: i32| {
+            let join = |left, right| Arc::new(BinaryExpr::new(left, Operator::And, right)) as Arc<dyn PhysicalExpr>;
+            let predicate = (0..conditions).map(condition).reduce(join).unwrap();
+            let input = Arc::new(EmptyExec::new(Arc::clone(&schema)));
+            Arc::new(FilterExec::try_new(predicate, input).unwrap()) as Arc<dyn ExecutionPlan>
+        };
+        assert!(balanced(&chain(31)).unwrap().is_none());
+        let plan = balanced(&chain(1_000)).unwrap().unwrap();
+        let predicate = plan.downcast_ref::<FilterExec>().unwrap().predicate();
+        assert!(depth(predicate) <= 12, "{}", depth(predicate));
+        let found: Vec<String> = split_conjunction(predicate).iter().map(ToString::to_string).collect();
+        assert_eq!(found, (0..1_000).map(|value| condition(value).to_string()).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,49 @@
+//! Executes plans in tasks of their own.
+
+use std::sync::Arc;
+
+use datafusion::error::Result as PlanResult;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::StreamExt;
+
+use crate::session::planning::PlannedQuery;
+
+/// Batches that are computed before they are asked for.
+const AHEAD: usize = 1;
+
+impl PlannedQuery {
+    /// Executes the query in a task of the tokio runtime. Whoever reads the stream is free meanwhile, also while a batch takes
+    /// long; dropping the stream ends the task when it next waits.
+    pub fn stream(&self) -> SendableRecordBatchStream {
+        let (plan, context) = (Arc::clone(&self.plan), Arc::clone(&self.context));
+        in_task(&self.plan, move || execute_stream(plan, context))
+    }
+
+    /// As [`Self::stream`], for one partition of the plan.
+    pub fn stream_of(&self, partition: usize) -> SendableRecordBatchStream {
+        let (plan, context) = (Arc::clone(&self.plan), Arc::clone(&self.context));
+        in_task(&self.plan, move || plan.execute(partition, context))
+    }
+}
+
+fn in_task(
+    plan: &Arc<dyn ExecutionPlan>,
+    execute: impl FnOnce() -> PlanResult<SendableRecordBatchStream> + Send + 'static,
+) -> SendableRecordBatchStream {
+    let mut builder = RecordBatchReceiverStreamBuilder::new(plan.schema(), AHEAD);
+    let sender = builder.tx();
+    builder.spawn(async move {
+        let mut rows = execute()?;
+        while let Some(batch) = rows.next().await {
+            let is_last = batch.is_err();
+            // A reader that is gone needs no more.
+            if sender.send(batch).await.is_err() || is_last {
+                break;
+            }
+        }
+        Ok(())
+    });
+    builder.build()
+}
