@@ -55,7 +55,7 @@ impl QueryFile<'_> {
         let engine = |source: DataFusionError| failed(source.into());
         let write = |source| ExportError::Write { path: self.name.to_owned(), source };
         let frame = self.frame().await.map_err(failed)?;
-        let planned = Planned::of(frame, self.name, engine).await?;
+        let planned = Planned::of(frame, self.name, |source| failed(SqlError::planning(source))).await?;
         let spec = FileSpec {
             format: self.format,
             schema: planned.schema.clone(),

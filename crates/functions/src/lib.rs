@@ -13,6 +13,7 @@ mod conversion;
 mod hll;
 mod map_get;
 mod maps;
+mod markers;
 mod overridden;
 mod rounded;
 mod scan_cast;
@@ -29,6 +30,8 @@ pub use argument_types::is_text;
 use bytes::BytesFunction;
 pub use checked::checked_arithmetic;
 pub use codes::{code_of_function, function_of_code};
+pub use markers::cast_label::{CAST_LABEL, without_cast_label};
+pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use rounded::rounding_cast;
 pub use scan_cast::ScanCast;
 pub use times::time_counts::counting_times;
@@ -44,12 +47,14 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
-    let functions: [Arc<ScalarUDF>; 12] = [
+    let functions: [Arc<ScalarUDF>; 14] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
+        markers::cast_label::function(),
+        markers::comparable::function(),
         unpack::function(),
         hll::function(),
         times::zones::at_time_zone(),

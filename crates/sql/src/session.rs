@@ -1,5 +1,6 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
+pub(crate) mod cast_labels;
 pub(crate) mod declared;
 pub(crate) mod dialect;
 pub(crate) mod parameters;
@@ -8,6 +9,7 @@ pub(crate) mod select_all;
 pub(crate) mod semantics;
 pub(crate) mod small_results;
 pub(crate) mod statement;
+pub(crate) mod syntax;
 pub(crate) mod volatile;
 
 use std::ops::Range;
@@ -21,7 +23,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::{override_totals, register};
@@ -105,7 +107,7 @@ impl Session {
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
             .with_information_schema(true);
-        set_parser_options(&mut config);
+        set_planning_options(&mut config);
         if let Some(partitions) = options.target_partitions {
             config = config.with_target_partitions(partitions.max(1));
         }
@@ -186,8 +188,8 @@ impl Session {
     /// # Errors
     /// If it is not valid, or one of its tables cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
-        let plan = plan(&self.context.state(), query).await?;
-        convert_to_utc(self.context.execute_logical_plan(plan).await?)
+        let plan = plan(&self.context.state(), query).await.map_err(SqlError::planning)?;
+        convert_to_utc(self.context.execute_logical_plan(plan).await.map_err(SqlError::planning)?)
     }
 
     /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session
@@ -199,7 +201,7 @@ impl Session {
         let Some(external) = &self.external else { return Ok(None) };
         let state = self.context.state();
         let taken = |name: &str| Ok(self.tables.names()?.iter().any(|table| table == name));
-        external.declare(&state, parse(&state, statement)?, taken).await
+        external.declare(&state, parse(&state, statement).map_err(SqlError::planning)?, taken).await
     }
 
     /// Plans a query with values for its `$name` parameters; unused values are ignored.
@@ -208,7 +210,7 @@ impl Session {
     /// As [`Session::sql`], and if a parameter of the query is not in `params`.
     pub async fn sql_with(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
         let frame = self.sql(query).await?;
-        Ok(frame.with_param_values(params.to_vec())?)
+        frame.with_param_values(params.to_vec()).map_err(SqlError::planning)
     }
 
     /// Plans a query with values for its parameters, which are written `@name` as in GoogleSQL; unused values are ignored.
@@ -217,9 +219,10 @@ impl Session {
     /// As [`Session::sql`], and if a parameter of the query is not in `params`, or cannot have its type.
     pub async fn sql_with_parameters(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
         let state = self.context.state();
-        let mut statement = parse(&state, query)?;
-        replace_parameters(&mut statement, params)?;
-        convert_to_utc(self.context.execute_logical_plan(plan_statement(&state, statement).await?).await?)
+        let mut statement = parse(&state, query).map_err(SqlError::planning)?;
+        replace_parameters(&mut statement, params).map_err(SqlError::planning)?;
+        let plan = plan_statement(&state, statement).await.map_err(SqlError::planning)?;
+        convert_to_utc(self.context.execute_logical_plan(plan).await.map_err(SqlError::planning)?)
     }
 
     /// Plans a query and executes it as a stream.
@@ -227,7 +230,10 @@ impl Session {
     /// # Errors
     /// As [`Session::sql`].
     pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
-        Ok(self.sql(query).await?.execute_stream().await?)
+        let frame = self.sql(query).await?;
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(SqlError::planning)?;
+        Ok(execute_stream(plan, context)?)
     }
 
     /// The plan of a query as other processes can run it, in the root that they know as `place`. It has the answer of this
@@ -243,12 +249,12 @@ impl Session {
             .with_physical_optimizer_rules(workarounds::physical_rules())
             .build();
         let there = Self { context: SessionContext::new_with_state(state), ..self.clone() };
-        let planned = async { Ok::<_, SqlError>(there.sql(query).await?.create_physical_plan().await?) };
+        let planned = async { there.sql(query).await?.create_physical_plan().await.map_err(SqlError::planning) };
         let plan = match planned.await {
             Ok(plan) => plan,
             Err(error) => {
                 // A mistake of the query is told as ever.
-                self.sql(query).await?.create_physical_plan().await?;
+                self.sql(query).await?.create_physical_plan().await.map_err(SqlError::planning)?;
                 return Err(SqlError::NotDistributed { reason: error.to_string() });
             }
         };
@@ -302,7 +308,7 @@ fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
             }
         })
         .collect();
-    Ok(frame.select(columns)?)
+    frame.select(columns).map_err(SqlError::planning)
 }
 
 /// As [`Session::references`]; `tables`: the tables of the store.
@@ -312,9 +318,9 @@ pub(crate) fn table_references(
     tables: &[String],
 ) -> Result<Vec<(String, String)>> {
     let state = context.state();
-    let mut statement = parse(&state, query)?;
+    let mut statement = parse(&state, query).map_err(SqlError::planning)?;
     replace_views_by_tables(&mut statement, tables)?;
-    let references = state.resolve_table_references(&statement)?;
+    let references = state.resolve_table_references(&statement).map_err(SqlError::planning)?;
     let mut names: Vec<(String, String)> = references
         .into_iter()
         .map(|reference| reference.resolve(CATALOG, RECORDS))
@@ -337,13 +343,15 @@ pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Vie
         .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
-/// Configures the SQL parser: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
+/// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
 /// their position.
-pub(crate) fn set_parser_options(config: &mut SessionConfig) {
+pub(crate) fn set_planning_options(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
+    // Row "Nullable CASE" of `docs/datafusion-workarounds.md`.
+    config.options_mut().execution.skip_physical_aggregate_schema_check = true;
 }
 
 /// Configures spilling for a limit of `memory` bytes.

@@ -1,6 +1,7 @@
 //! Queries over small tables, compared with arithmetic and with the same query without pushdown.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod nulls;
 mod pass;
 mod precedence;
 mod same;
@@ -366,7 +367,7 @@ async fn errors_do_not_name_rules_of_datafusion() {
         {
             assert!(!said.contains(internal), "{query}: {said}");
         }
-        if let SqlError::Query(engine) = &error {
+        if let SqlError::Invalid(engine) | SqlError::Query(engine) = &error {
             named.push(engine.to_string());
         }
     }

@@ -103,7 +103,7 @@ impl<'a> LineOffsets<'a> {
 impl SqlError {
     /// Line and column of the error in the statement, both from 1, if DataFusion reports them.
     pub fn place(&self) -> Option<(u64, u64)> {
-        let Self::Query(error) = self else { return None };
+        let (Self::Invalid(error) | Self::Query(error)) = self else { return None };
         if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
             return Some((span.start.line, span.start.column));
         }
