@@ -84,6 +84,10 @@ test-answers: _venv
     "$TIDETABLE_PYTHON" -B bench/tsbs.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "$TIDETABLE_PYTHON" "{{ target }}/answers" --hosts 40 --hours 2 --runs 1
     "$TIDETABLE_PYTHON" -B bench/tall.py "{{ target }}/debug/tidetable" "{{ target }}/debug/queries" "$TIDETABLE_PYTHON" "{{ target }}/answers" --data household --rows 50000 --runs 1
 
+# Random groups, outer joins and unions over each layout, against DuckDB: `just test-groups 500 7`.
+test-groups QUERIES="200" SEED="1": _venv
+    TIDETABLE_QUERIES="$1" TIDETABLE_SEED="$2" cargo test --no-default-features --package tidetable-sql --test queries -- nulls:: --nocapture
+
 # Kill a push N times, and compare what is in the emulator: `just prove-pushes 200`.
 prove-pushes N="200": _venv
     TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::transfer::many_kills --ignored

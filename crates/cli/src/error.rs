@@ -517,15 +517,11 @@ impl CliError {
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,
-            Self::Sql(SqlError::ExternalPlace { .. }) => 2,
-            Self::Statement { source, .. } if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
-            Self::Written(ExportError::Query { source, .. }) if matches!(**source, SqlError::ExternalPlace { .. }) => 2,
-            Self::Sql(SqlError::TooDeep { .. }) => 2,
-            Self::Statement { source, .. } if matches!(**source, SqlError::TooDeep { .. }) => 2,
-            Self::Sql(source) if source.unknown_name().is_some() => 2,
-            Self::Statement { source, .. } if source.unknown_name().is_some() => 2,
-            Self::Written(ExportError::Query { source, .. }) if source.unknown_name().is_some() => 2,
-            Self::Sql(SqlError::Store(StoreError::NoTable { .. })) | Self::Store(StoreError::NoTable { .. }) => 2,
+            Self::Sql(source) if source.is_of_statement() => 2,
+            Self::Statement { source, .. } if source.is_of_statement() => 2,
+            Self::Written(ExportError::Query { source, .. }) if source.is_of_statement() => 2,
+            Self::Script { .. } | Self::Written(ExportError::DuplicateColumn { .. }) => 2,
+            Self::Store(StoreError::NoTable { .. }) => 2,
             Self::Store(
                 StoreError::DeleteNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
             ) => 2,

@@ -10,6 +10,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use tidetable_functions::{code_of_function, function_of_code};
 use tidetable_runner::units::{Worker, build};
+use tidetable_sql::{Hidden, PropertyBarrierExec};
 
 use crate::exec::UnitExec;
 use crate::query::scans;
@@ -18,6 +19,8 @@ use crate::query::scans;
 const MAGIC: &[u8] = b"\xFFtidetable unit exec 1";
 /// What a scan of a table begins with.
 const SCAN: &[u8] = b"\xFFtidetable scan 1";
+/// What a barrier begins with; a byte follows that tells what it hides.
+const BARRIER: &[u8] = b"\xFFtidetable property barrier 1 ";
 /// What a part of a query begins with; the build follows, and a node of Ballista.
 const PART: &[u8] = b"\xFFtidetable part 1 ";
 
@@ -49,6 +52,16 @@ impl PhysicalExtensionCodec for PlanCodec {
             let store = self.worker.as_ref().map(|worker| worker.store());
             return scans::decode(scan, (ctx, self), store);
         }
+        if let Some(hidden) = buf.strip_prefix(BARRIER) {
+            let hidden = match hidden {
+                b"o" => Hidden::Order,
+                _ => Hidden::All,
+            };
+            return match inputs {
+                [input] => Ok(PropertyBarrierExec::over(Arc::clone(input), hidden)),
+                _ => Err(DataFusionError::Internal(format!("PropertyBarrierExec with {} inputs", inputs.len()))),
+            };
+        }
         if let Some(part) = buf.strip_prefix(PART) {
             let own = build()?.as_bytes();
             return match part.strip_prefix(own) {
@@ -73,6 +86,14 @@ impl PhysicalExtensionCodec for PlanCodec {
     ) -> Result<()> {
         if node.is::<UnitExec>() {
             buf.extend_from_slice(MAGIC);
+            return Ok(());
+        }
+        if let Some(barrier) = node.downcast_ref::<PropertyBarrierExec>() {
+            buf.extend_from_slice(BARRIER);
+            buf.push(match barrier.hidden() {
+                Hidden::Order => b'o',
+                Hidden::All => b'a',
+            });
             return Ok(());
         }
         if let Some(scan) = scans::encode(node.as_ref(), self)? {
@@ -109,6 +130,7 @@ impl PhysicalExtensionCodec for PlanCodec {
 mod tests {
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::physical_plan::ExecutionPlanProperties;
+    use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
     use datafusion_proto::physical_plan::AsExecutionPlan;
     use datafusion_proto::protobuf::PhysicalPlanNode;
 
@@ -127,5 +149,17 @@ mod tests {
         let plan = node.try_into_physical_plan(&TaskContext::default(), &codec).unwrap();
         assert!(plan.downcast_ref::<UnitExec>().is_some());
         assert_eq!(plan.output_partitioning().partition_count(), 3);
+    }
+
+    #[test]
+    fn barriers_survive_the_wire() {
+        let codec = PlanCodec::new(None);
+        for hidden in [Hidden::Order, Hidden::All] {
+            let input = Arc::new(PlaceholderRowExec::new(schema()));
+            let node =
+                PhysicalPlanNode::try_from_physical_plan(PropertyBarrierExec::over(input, hidden), &codec).unwrap();
+            let plan = node.try_into_physical_plan(&TaskContext::default(), &codec).unwrap();
+            assert_eq!(plan.downcast_ref::<PropertyBarrierExec>().map(PropertyBarrierExec::hidden), Some(hidden));
+        }
     }
 }

@@ -15,6 +15,7 @@ mod conversion;
 mod hll;
 mod map_get;
 mod maps;
+mod markers;
 mod overridden;
 mod rounded;
 mod scan_cast;
@@ -33,6 +34,8 @@ use bytes::BytesFunction;
 pub use chain::ChainBuilder;
 pub use checked::checked_arithmetic;
 pub use codes::{code_of_function, function_of_code};
+pub use markers::cast_label::{CAST_LABEL, without_cast_label};
+pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use rounded::rounding_cast;
 pub use scan_cast::ScanCast;
 pub use sized::bound_sizes;
@@ -50,12 +53,14 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
-    let functions: [Arc<ScalarUDF>; 12] = [
+    let functions: [Arc<ScalarUDF>; 14] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
+        markers::cast_label::function(),
+        markers::comparable::function(),
         unpack::function(),
         hll::function(),
         times::zones::at_time_zone(),

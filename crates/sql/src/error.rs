@@ -1,5 +1,6 @@
 //! Errors of this crate.
 
+use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidetable_layout::error::{DecodeError, ShapeError};
@@ -13,7 +14,10 @@ pub enum SqlError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The query is not valid, or failed.
+    /// The query is not valid: it was refused when it was parsed or planned.
+    #[error("{}", plain(.0))]
+    Invalid(#[source] DataFusionError),
+    /// The query failed while it ran.
     #[error("{}", plain(.0))]
     Query(#[source] DataFusionError),
     /// A part of a window was requested of a table that does not store the event time.
@@ -250,13 +254,49 @@ pub struct UnknownName {
 }
 
 impl SqlError {
+    /// An error of DataFusion while it parsed or planned a query.
+    pub fn planning(error: DataFusionError) -> Self {
+        match Self::from(error) {
+            Self::Query(error) if !is_of_data(&error) => Self::Invalid(error),
+            other => other,
+        }
+    }
+
+    /// This error, which a planner met.
+    pub(crate) fn of_planning(self) -> Self {
+        match self {
+            Self::Query(error) => Self::planning(error),
+            other => other,
+        }
+    }
+
+    /// Whether the statement is wrong, whatever the data: it would fail again over the same tables.
+    pub fn is_of_statement(&self) -> bool {
+        match self {
+            // Some nodes find out when they are executed.
+            Self::Query(error) => is_refusal(error.find_root()),
+            Self::Store(StoreError::NoTable { .. }) => true,
+            Self::Store(_)
+            | Self::OtherVersion { .. }
+            | Self::Decode { .. }
+            | Self::PublishedGone { .. }
+            | Self::PublishedReplaced { .. }
+            | Self::PublishedDamaged { .. }
+            | Self::PublishedNewer { .. }
+            | Self::Abandoned
+            | Self::Memory { .. }
+            | Self::Shape(_) => false,
+            _ => true,
+        }
+    }
+
     /// The unknown table or column, if that is the error.
     pub fn unknown_name(&self) -> Option<UnknownName> {
         let error = match self {
             Self::UnknownTable { table, known } => {
                 return Some(UnknownName { name: table.clone(), known: known.clone(), is_table: true });
             }
-            Self::Query(error) => error.find_root(),
+            Self::Invalid(error) | Self::Query(error) => error.find_root(),
             _ => return None,
         };
         match error {
@@ -274,6 +314,41 @@ impl SqlError {
             }
             _ => None,
         }
+    }
+}
+
+/// Whether DataFusion refuses a query, rather than fails in it.
+fn is_refusal(error: &DataFusionError) -> bool {
+    matches!(
+        error,
+        DataFusionError::SQL(..)
+            | DataFusionError::Plan(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::NotImplemented(_)
+            | DataFusionError::Configuration(_)
+    )
+}
+
+/// Whether an error of planning is one of what the query reads: files are opened for their schemas.
+fn is_of_data(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::ArrowError(error, _) => matches!(
+            error.as_ref(),
+            ArrowError::ExternalError(_)
+                | ArrowError::CsvError(_)
+                | ArrowError::JsonError(_)
+                | ArrowError::IoError(..)
+                | ArrowError::IpcError(_)
+                | ArrowError::ParquetError(_)
+                | ArrowError::AvroError(_)
+        ),
+        DataFusionError::ParquetError(_)
+        | DataFusionError::ObjectStore(_)
+        | DataFusionError::IoError(_)
+        | DataFusionError::External(_)
+        | DataFusionError::ExecutionJoin(_)
+        | DataFusionError::ResourcesExhausted(_) => true,
+        _ => false,
     }
 }
 

@@ -22,7 +22,7 @@ use tidetable_source::TimeCounts;
 use tidetable_store::load::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
-use crate::session::set_parser_options;
+use crate::session::set_planning_options;
 use crate::session::statement::{BigtableTypes, expression};
 use crate::session::volatile::volatile_function;
 use crate::workarounds::floats::coerce_expression;
@@ -171,7 +171,7 @@ pub(crate) struct ExpressionPlanner {
 impl ExpressionPlanner {
     pub(crate) fn new(schema: SchemaRef) -> Self {
         let mut config = SessionConfig::new();
-        set_parser_options(&mut config);
+        set_planning_options(&mut config);
         let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
         let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(BigtableTypes)).build());
         Self { context, schema }

@@ -64,3 +64,4 @@ pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::small_results::{first_row_of_integers, first_rows, quoted_name};
 pub use session::{Session, SessionOptions, with_functions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
+pub use workarounds::property_barriers::{Hidden, PropertyBarrierExec};

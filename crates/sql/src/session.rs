@@ -1,5 +1,6 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
+pub(crate) mod cast_labels;
 pub(crate) mod declared;
 pub(crate) mod depth;
 pub(crate) mod dialect;
@@ -12,6 +13,7 @@ pub(crate) mod semantics;
 pub(crate) mod small_results;
 pub(crate) mod spill;
 pub(crate) mod statement;
+pub(crate) mod syntax;
 pub(crate) mod volatile;
 
 use std::ops::Range;
@@ -118,7 +120,7 @@ impl Session {
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
             .with_information_schema(true);
-        set_parser_options(&mut config);
+        set_planning_options(&mut config);
         if let Some(partitions) = options.target_partitions {
             config = config.with_target_partitions(partitions.max(1));
         }
@@ -230,7 +232,7 @@ impl Session {
         let Some(external) = &self.external else { return Ok(None) };
         let state = self.context.state();
         let taken = |name: &str| Ok(self.tables.names()?.iter().any(|table| table == name));
-        external.declare(&state, parse(&state, statement)?, taken).await
+        external.declare(&state, parse(&state, statement).map_err(SqlError::planning)?, taken).await
     }
 
     /// Plans a query with values for its `$name` parameters; unused values are ignored.
@@ -239,7 +241,7 @@ impl Session {
     /// As [`Session::sql`], and if a parameter of the query is not in `params`.
     pub async fn sql_with(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
         let frame = self.sql(query).await?;
-        Ok(frame.with_param_values(params.to_vec())?)
+        frame.with_param_values(params.to_vec()).map_err(SqlError::planning)
     }
 
     /// Plans a query with values for its parameters, which are written `@name` as in GoogleSQL; unused values are ignored.
@@ -379,7 +381,7 @@ fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
             }
         })
         .collect();
-    Ok(frame.select(columns)?)
+    frame.select(columns).map_err(SqlError::planning)
 }
 
 /// As [`Session::references`]; `tables`: the tables of the store.
@@ -390,9 +392,9 @@ pub(crate) fn table_references(
 ) -> Result<Vec<(String, String)>> {
     let state = context.state();
     let references = with_deep_stack(query, || {
-        let mut statement = parse(&state, query)?;
+        let mut statement = parse(&state, query).map_err(SqlError::planning)?;
         replace_views_by_tables(&mut statement, tables)?;
-        Ok::<_, SqlError>(state.resolve_table_references(&statement)?)
+        state.resolve_table_references(&statement).map_err(SqlError::planning)
     })?;
     let mut names: Vec<(String, String)> = references
         .into_iter()
@@ -416,13 +418,15 @@ pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Vie
         .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
-/// Configures the SQL parser: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
+/// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
 /// their position.
-pub(crate) fn set_parser_options(config: &mut SessionConfig) {
+pub(crate) fn set_planning_options(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
+    // Row "Nullable CASE" of `docs/datafusion-workarounds.md`.
+    config.options_mut().execution.skip_physical_aggregate_schema_check = true;
 }
 
 /// Configures spilling for a limit of `memory` bytes.

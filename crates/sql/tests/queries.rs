@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod long;
+mod nulls;
 mod pass;
 mod precedence;
 mod republished;
@@ -369,7 +370,7 @@ async fn errors_do_not_name_rules_of_datafusion() {
         {
             assert!(!said.contains(internal), "{query}: {said}");
         }
-        if let SqlError::Query(engine) = &error {
+        if let SqlError::Invalid(engine) | SqlError::Query(engine) = &error {
             named.push(engine.to_string());
         }
     }

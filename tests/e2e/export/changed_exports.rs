@@ -145,5 +145,5 @@ fn check_finds_an_invalid_query() {
     }
     let project = Project::new("j", &text);
     project.ok(&["check", "j"]);
-    assert!(project.fails(1, &["sql", "-c", "copy (select 1) to '/tmp/never.csv'"]).contains("not"));
+    assert!(project.fails(2, &["sql", "-c", "copy (select 1) to '/tmp/never.csv'"]).contains("not"));
 }

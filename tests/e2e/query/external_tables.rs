@@ -82,14 +82,14 @@ fn patterns_match_directories() {
     assert_eq!(towns(&project.path("a_*/x.*").display().to_string()), "Ghent Lyon");
     assert_eq!(towns("**/x.parquet"), "Bern Ghent Lyon Nice");
     let none = "create external table m stored as parquet location 'c_*/*.parquet'";
-    assert!(project.fails(1, &["sql", "-c", none]).contains("there is no file or directory c_*/*.parquet"));
+    assert!(project.fails(2, &["sql", "-c", none]).contains("there is no file or directory c_*/*.parquet"));
 }
 
 #[test]
 fn unsupported_declarations_are_errors() {
     let project = project();
     let fails = |statement: &str| {
-        let told = project.fails(1, &["sql", "-c", statement]);
+        let told = project.fails(2, &["sql", "-c", statement]);
         assert!(told.starts_with("error: ") && !told.contains("panicked"), "{told}");
         told
     };

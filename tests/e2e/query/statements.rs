@@ -33,6 +33,53 @@ fn script_stops_at_the_first_error_with_its_position() {
 }
 
 #[test]
+fn statements_that_cannot_be_planned_exit_with_2_and_those_that_fail_with_1() {
+    let project = project();
+    for statement in [
+        "selec 1",
+        "select 1; selec 2",
+        "select 'open",
+        "select meter + interval '1 day' from SENSOR",
+        "select no_such_function(meter) from SENSOR",
+        "select sum(meter, kwh) from SENSOR",
+        "select meter from SENSOR group by kwh",
+        "select kwh from SENSOR where kwh > array[1]",
+        "select cast(kwh as geometry) from SENSOR",
+        "select * from SENSOR union select 1",
+        "select meter from SENSOR(with_historie => true)",
+        "select meter from rows.SENSOR(versions => 'x')",
+        "select * from 'no.parquet'",
+        "insert into SENSOR values (1)",
+        "create external table m stored as orc location 'x'",
+        "summarize select no from SENSOR",
+        "explain select no from SENSOR",
+    ] {
+        assert!(project.fails(2, &["sql", "-c", statement]).starts_with("error: "), "{statement}");
+    }
+    for args in [["-O", "x.parquet"].as_slice(), &["-O", "x.csv"], &["--memory", "512MiB"], &["--output", "arrow"]] {
+        project.fails(2, &[["sql", "-c", "select kwh + ts from SENSOR"].as_slice(), args].concat());
+    }
+    project.fails(2, &["sql", "-c", "select meter, meter as meter from SENSOR", "-O", "x.parquet"]);
+    for statement in
+        ["select 1 / (meter - meter) from SENSOR", "select cast(cast(kwh as text) || 'x' as int) from SENSOR"]
+    {
+        project.fails(1, &["sql", "-c", statement]);
+        project.fails(1, &["sql", "-c", statement, "-O", "x.parquet"]);
+    }
+    project.write("damaged.parquet", "PAR1 nothing PAR1");
+    project.fails(1, &["sql", "-c", "select * from 'damaged.parquet'"]);
+}
+
+#[test]
+fn untyped_nulls_are_null_in_every_format() {
+    let project = project();
+    let asked = "select null as a, [null] as b, 1 as c union all select null, [null], 2 order by c";
+    let told = |format: &str| project.ok(&["sql", "-c", asked, "--output", format]);
+    assert_eq!(told("json"), "{\"a\":null,\"b\":[null],\"c\":1}\n{\"a\":null,\"b\":[null],\"c\":2}\n");
+    assert_eq!(told("csv"), "a,b,c\n,[null],1\n,[null],2\n");
+}
+
+#[test]
 fn statements_are_read_from_standard_input() {
     let project = project();
     let mut command = project.command(&["sql", "--output", "csv"]);

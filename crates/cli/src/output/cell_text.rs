@@ -95,7 +95,7 @@ impl<'a> CellText<'a> {
             Self::ViewBytes(array, _) => array.is_null(row),
             Self::List(array, _) => array.is_null(row),
             Self::Map(array, _) => array.is_null(row),
-            Self::Struct(array, _) | Self::Plain(array, _) | Self::Other(array, _) => array.is_null(row),
+            Self::Struct(array, _) | Self::Plain(array, _) | Self::Other(array, _) => is_null(*array, row),
         }
     }
 
@@ -143,6 +143,17 @@ impl<'a> CellText<'a> {
     }
 }
 
+/// Whether a value is null. Arrow's `is_null` knows the null mask of an array only, which untyped NULLs and dictionaries lack.
+pub(crate) fn is_null(array: &dyn Array, row: usize) -> bool {
+    match array.data_type() {
+        DataType::Null => true,
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+            array.logical_nulls().is_some_and(|nulls| nulls.is_null(row))
+        }
+        _ => array.is_null(row),
+    }
+}
+
 fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
@@ -176,9 +187,11 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{
-        BinaryBuilder, Int64Builder, ListBuilder, MapBuilder, StructArray, TimestampMicrosecondBuilder,
+        BinaryBuilder, DictionaryArray, Int64Builder, ListBuilder, MapBuilder, NullArray, StructArray,
+        TimestampMicrosecondBuilder,
     };
-    use arrow::datatypes::Field;
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{Field, Int32Type};
 
     use super::*;
 
@@ -202,6 +215,17 @@ mod tests {
         assert_eq!(texts(map.as_ref()), ["{ID: [1, null], \\xff: null}", "{}", ""]);
         assert_eq!(texts(&whole)[1..], ["{m: {}}", "{m: null}"]);
         assert_eq!(texts(map.slice(1, 2).as_ref()), ["{}", ""]);
+    }
+
+    #[test]
+    fn untyped_nulls_are_null() {
+        let untyped: ArrayRef = Arc::new(NullArray::new(2));
+        assert_eq!(CellText::new(untyped.as_ref(), Length::Whole).unwrap().value(1), "");
+        let field = Arc::new(Field::new("item", DataType::Null, true));
+        let list = ListArray::new(field, OffsetBuffer::from_lengths([2]), untyped, None);
+        assert_eq!(CellText::new(&list, Length::Whole).unwrap().value(0), "[null, null]");
+        let words: DictionaryArray<Int32Type> = [Some("a"), None].into_iter().collect();
+        assert_eq!((is_null(&words, 0), is_null(&words, 1)), (false, true));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tidetable_layout::cell::ColumnText;
 
 use crate::error::CliError;
-use crate::output::cell_text::{CellText, Length, format_options};
+use crate::output::cell_text::{CellText, Length, format_options, is_null};
 
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;
@@ -80,7 +80,7 @@ impl<'a> JsonColumn<'a> {
 
     fn write(&mut self, row: usize, out: &mut Vec<u8>) -> Result<(), CliError> {
         match self {
-            Self::Bare(array, _) | Self::Quoted(array, _) if array.is_null(row) => out.extend_from_slice(b"null"),
+            Self::Bare(array, _) | Self::Quoted(array, _) if is_null(*array, row) => out.extend_from_slice(b"null"),
             Self::Bare(_, text) => text.write(row, out),
             Self::Quoted(_, text) => {
                 out.push(b'"');
@@ -96,7 +96,7 @@ impl<'a> JsonColumn<'a> {
 }
 
 fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<(), CliError> {
-    if array.is_null(row) {
+    if is_null(array, row) {
         out.write_all(b"null")?;
         return Ok(());
     }
@@ -171,4 +171,29 @@ fn write_object<'a, W: Write>(
     }
     out.write_all(b"}")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{DictionaryArray, ListArray, NullArray};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{Field, Int32Type};
+
+    use super::*;
+
+    #[test]
+    fn nulls_of_any_type_are_null() {
+        let untyped: ArrayRef = Arc::new(NullArray::new(2));
+        let item = Arc::new(Field::new("item", DataType::Null, true));
+        let list = ListArray::new(item, OffsetBuffer::from_lengths([1, 1]), Arc::clone(&untyped), None);
+        let words: DictionaryArray<Int32Type> = [Some("a"), None].into_iter().collect();
+        let columns: [(&str, ArrayRef); 3] = [("u", untyped), ("l", Arc::new(list)), ("d", Arc::new(words))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut out = Vec::new();
+        write_json(&mut out, &batch).unwrap();
+        let expected = "{\"u\":null,\"l\":[null],\"d\":\"a\"}\n{\"u\":null,\"l\":[null],\"d\":null}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
 }

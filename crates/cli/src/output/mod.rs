@@ -22,7 +22,7 @@ use crate::args::Output;
 use crate::error::CliError;
 use crate::objects::key::Key;
 use crate::printable::Printed;
-use cell_text::CellText;
+use cell_text::{CellText, is_null};
 pub use cell_text::{Length, write_bytes};
 use csv::write_csv;
 pub use destination::Destination;
@@ -133,7 +133,7 @@ fn text_of(value: &Value) -> String {
 
 /// A value as text; `None` for null.
 pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliError> {
-    if column.is_null(row) {
+    if is_null(column, row) {
         return Ok(None);
     }
     Ok(Some(CellText::new(column, Length::Short)?.value(row)))

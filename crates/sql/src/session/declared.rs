@@ -21,7 +21,7 @@ use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
 use crate::session::planning::{plan_frame, plan_on_thread};
 use crate::session::volatile::volatile_function_in;
-use crate::session::{set_parser_options, statement, table_references, with_sql_features};
+use crate::session::{set_planning_options, statement, table_references, with_sql_features};
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
@@ -183,7 +183,7 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, RECORDS);
-    set_parser_options(&mut config);
+    set_planning_options(&mut config);
     let builder = SessionStateBuilder::new().with_config(config);
     let views = DeclaredViews(tables.to_vec());
     let context = SessionContext::new_with_state(with_sql_features(builder, Arc::new(views)).build());

@@ -79,7 +79,7 @@ where
 
     let planned = receiver.await;
     drop(waiting);
-    planned.unwrap_or_else(|_| Err(lost()))
+    planned.unwrap_or_else(|_| Err(lost())).map_err(SqlError::of_planning)
 }
 
 /// Runs `work`, which parses `text`, on a thread with a large stack if the text is long.

@@ -104,7 +104,7 @@ impl SqlError {
     /// Line and column of the error in the statement, both from 1, if DataFusion reports them.
     pub fn place(&self) -> Option<(u64, u64)> {
         let error = match self {
-            Self::Query(error) => error,
+            Self::Invalid(error) | Self::Query(error) => error,
             Self::TooDeep { at, .. } => return *at,
             _ => return None,
         };

@@ -50,7 +50,7 @@ pub async fn first_rows(
             let mut object = Map::new();
             for ((field, column), shown) in batch.schema_ref().fields().iter().zip(batch.columns()).zip(&columns) {
                 let value = match shown.value(row).to_string() {
-                    _ if column.is_null(row) => Value::Null,
+                    _ if column.is_null(row) || *field.data_type() == DataType::Null => Value::Null,
                     text if field.data_type().is_numeric() || *field.data_type() == DataType::Boolean => {
                         serde_json::from_str(&text).unwrap_or(Value::String(text))
                     }

@@ -13,20 +13,22 @@ use datafusion::logical_expr::{self, LogicalPlan};
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
-    ValueWithSpan, VisitMut, VisitorMut,
+    self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value, ValueWithSpan, VisitMut,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
-use tidetable_functions::TIMEZONE;
+use tidetable_functions::{COMPARABLE_WITH, TIMEZONE};
 use tidetable_layout::KeyRange;
 
 use crate::error::{SqlError, external};
+use crate::session::cast_labels::label_casts;
 use crate::session::depth::{MAX_NESTING, check_depth};
 use crate::session::dialect::TidetableDialect;
 use crate::session::planning::with_deep_stack;
 use crate::session::select_all::{without_empty_projections, without_select_list};
+use crate::session::syntax::{call, name_of, take};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
 ///
@@ -45,6 +47,7 @@ fn parse_here(state: &SessionState, query: &str) -> Result<Statement> {
     }
     if let Some(statement) = inner(&mut statement) {
         let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
+        label_casts(statement);
     }
     Ok(statement)
 }
@@ -144,11 +147,17 @@ impl VisitorMut for StatementRewriter {
             Expr::AtTimeZone { timestamp, time_zone } => {
                 *expr = call(TIMEZONE, vec![take(time_zone), take(timestamp)]);
             }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. }
+                if !matches!(right.as_ref(), Expr::Subquery(_)) =>
+            {
+                make_comparable(left, right);
+            }
             // `^` is power, as in PostgreSQL and DuckDB; `xor(a, b)` as in DuckDB.
             Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
                 *expr = call("power", vec![as_double(take(left)), as_double(take(right))]);
             }
             Expr::Function(function) => {
+                compare_items(function);
                 if let Some(range) = prefix_range(function) {
                     *expr = range;
                 } else if let Some((left, op, right)) = operator_of(function) {
@@ -179,6 +188,35 @@ impl VisitorMut for StatementRewriter {
             value.value = Value::HexStringLiteral(digits);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Makes two expressions comparable, of which one may be a list of items like the other; row "Items of lists" of
+/// `docs/datafusion-workarounds.md`.
+fn make_comparable(left: &mut Expr, right: &mut Expr) {
+    let beside = |value: &Expr, other: &Expr| call(COMPARABLE_WITH, vec![value.clone(), other.clone()]);
+    let (one, two) = (beside(left, right), beside(right, left));
+    (*left, *right) = (one, two);
+}
+
+/// Makes the arguments of a function of a list and an item comparable, as in `array_has([1.5], 2)`.
+fn compare_items(function: &mut Function) {
+    const PREFIXES: [&str; 2] = ["array_", "list_"];
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return };
+    let name = name.value.to_ascii_lowercase();
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(one)), FunctionArg::Unnamed(FunctionArgExpr::Expr(two))] =
+        list.args.as_mut_slice()
+    else {
+        return;
+    };
+    // Lengths, places, separators and conditions are no items.
+    let is_other = match &*two {
+        Expr::Value(value) => !value.to_string().contains('.'),
+        expr => matches!(expr, Expr::Lambda(_)),
+    };
+    if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.contains("agg") && !is_other {
+        make_comparable(one, two);
     }
 }
 
@@ -220,58 +258,9 @@ fn alias_duplicates(items: &mut [SelectItem]) {
     }
 }
 
-/// A normalized column name: DataFusion's names do not show casts or the spelling of functions.
-fn name_of(expr: &Expr) -> String {
-    struct Plain;
-
-    impl VisitorMut for Plain {
-        type Break = ();
-
-        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Cast { expr: inner, .. } | Expr::Nested(inner) => *expr = take(inner),
-                Expr::TypedString(text) => *expr = Expr::Value(text.value.clone()),
-                Expr::Function(function) => {
-                    function.name.0.iter_mut().for_each(|part| {
-                        if let ObjectNamePart::Identifier(name) = part {
-                            name.value.make_ascii_lowercase();
-                        }
-                    });
-                }
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        }
-    }
-
-    let mut expr = expr.clone();
-    let _: ControlFlow<()> = expr.visit(&mut Plain);
-    expr.to_string()
-}
-
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Value(Value::Null.with_empty_span()))
-}
-
 fn as_double(expr: Expr) -> Expr {
     let (kind, data_type) = (CastKind::Cast, ast::DataType::DoublePrecision);
     Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
-}
-
-/// A call of a function.
-pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(args),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
 
 /// The range of byte strings that `starts_with(value, X'..')` stands for: DataFusion's function takes text only, and a range can

@@ -8,6 +8,8 @@ pub(crate) mod floats;
 pub(crate) mod limits;
 pub(crate) mod merge_joins;
 pub(crate) mod preserved_order;
+pub mod property_barriers;
+pub(crate) mod rounded_decimals;
 pub(crate) mod yielding_joins;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// DataFusion's physical rules with the workarounds.
 pub(crate) fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
+    property_barriers::insert(&mut rules);
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);
     yielding_joins::insert(&mut rules);

@@ -3,6 +3,7 @@
 
 mod expressions;
 mod files;
+mod groups;
 mod joins;
 mod limits;
 mod names;

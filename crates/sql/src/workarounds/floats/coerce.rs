@@ -10,10 +10,11 @@ use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit, when};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
-use tidetable_functions::ChainBuilder;
+use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, without_cast_label};
 
 use crate::session::planning::check_abandoned;
 use crate::session::semantics::{as_cast, compared_times, with_own_semantics};
+use crate::workarounds::rounded_decimals::with_literal_places;
 
 /// Operators from which on a chain is coerced as a whole.
 const MIN_CHAIN: usize = 32;
@@ -114,11 +115,14 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         coerce_node(expr, self.schema)?
             .transform_data(|expr| self.coercion.f_up(expr))?
+            .transform_data(|expr| Ok(with_literal_places(expr)))?
             .transform_data(|expr| with_own_semantics(expr, self.schema))
     }
 }
 
 fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (expr, was_labelled) = without_cast_label(expr);
+    let expr = as_comparable(expr, schema)?;
     let Transformed { data: mut expr, transformed: was_other, .. } =
         as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
     let changed = match &mut expr {
@@ -157,7 +161,24 @@ fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
         _ => false,
     };
-    Ok(Transformed::new_transformed(expr, changed | was_other))
+    Ok(Transformed::new_transformed(expr, changed | was_other | was_labelled))
+}
+
+/// Rewrites `comparable_with(value, other)` to `value`, or to a cast of it.
+fn as_comparable(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, mut args }) = expr else { return Ok(expr) };
+    if func.name() != COMPARABLE_WITH || args.len() != 2 {
+        return Ok(Expr::ScalarFunction(ScalarFunction { func, args }));
+    }
+    let types = [args[0].get_type(schema)?, args[1].get_type(schema)?];
+    let kind = comparable_type(&types[0], &types[1]);
+    let mut value = args.swap_remove(0);
+    match kind == types[0] {
+        true => {}
+        false if kind.is_floating() => as_float(&mut value, &kind),
+        false => value = cast(value, kind),
+    }
+    Ok(value)
 }
 
 fn is_comparison(op: Operator) -> bool {

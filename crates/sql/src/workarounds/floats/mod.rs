@@ -71,12 +71,17 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
     let names = NamePreserver::new(&plan);
     let mut coercion = TypeCoercionRewriter::new(&schema);
-    plan.map_expressions(|expr| {
+    let coerced = |expr: Expr| {
         let name = names.save(&expr);
         let refreshed = expr.transform_up(|expr| with_subquery(expr, &schema))?;
         refreshed
             .transform_data(|expr| coerce_expression(expr, &schema))
             .map(|done| done.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // The names are those of the keys.
+        sets @ Expr::GroupingSet(_) => sets.map_children(&coerced),
+        expr => coerced(expr),
     })?
     .transform_data(between_inputs)?
     .map_data(|plan| coercion.coerce_plan(plan))?

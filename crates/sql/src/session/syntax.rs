@@ -1,0 +1,58 @@
+//! Expressions as written: calls, and names as DataFusion gives them.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Value, VisitMut, VisitorMut,
+};
+
+/// A call of a function.
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(args),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// Takes an expression out of its place, in which NULL remains.
+pub(crate) fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Value(Value::Null.with_empty_span()))
+}
+
+/// A normalized column name: DataFusion's names do not show casts or the spelling of functions.
+pub(crate) fn name_of(expr: &Expr) -> String {
+    struct Plain;
+
+    impl VisitorMut for Plain {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Cast { expr: inner, .. } | Expr::Nested(inner) => *expr = take(inner),
+                Expr::TypedString(text) => *expr = Expr::Value(text.value.clone()),
+                Expr::Function(function) => {
+                    function.name.0.iter_mut().for_each(|part| {
+                        if let ObjectNamePart::Identifier(name) = part {
+                            name.value.make_ascii_lowercase();
+                        }
+                    });
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut expr = expr.clone();
+    let _: ControlFlow<()> = expr.visit(&mut Plain);
+    expr.to_string()
+}
