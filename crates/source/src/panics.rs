@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(catch(|| 7), Ok(7));
         let caught = catch(|| -> u8 { panic!("no {}", "way") }).unwrap_err();
         assert_eq!(caught.message, "no way");
-        assert!(caught.to_string().contains("please report it"), "{caught}");
+        assert!(caught.to_string().contains("please report this line"), "{caught}");
         // Also from a thread whose panic is passed on.
         let passed = catch(|| {
             let joined = std::thread::spawn(|| panic!("below")).join();

@@ -318,7 +318,7 @@ fn objects_are_read_as_files_are() {
     assert!(storage.hash(&found[0]).is_err(), "the object has changed");
     assert!(matches!(
         storage.discover(&SourceSpec { files: vec!["ftp://x/y.csv".to_owned()], ..csv }),
-        Err(SourceError::UnsupportedUrl { .. })
+        Err(SourceError::Location(_))
     ));
 }
 
@@ -383,7 +383,7 @@ fn no_damage_of_a_footer_passes_the_boundary() {
     let start = whole.windows(key.len()).rposition(|window| window == key).unwrap();
     let mut panicked = 0;
     for at in start..whole.len() - 8 {
-        for byte in [b'A', b'/', 0xff] {
+        for byte in [b'A', 0xff] {
             let mut damaged = whole.clone();
             damaged[at] = byte;
             if let Err(error) = read_named("a.parquet", &damaged, &spec()) {
