@@ -42,6 +42,7 @@ mod query {
     mod output;
     mod read;
     mod sample;
+    mod screen;
     mod statements;
     mod views;
 }

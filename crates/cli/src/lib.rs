@@ -1,5 +1,6 @@
 //! The `tidetable` command: parses the command line, calls the libraries, prints the results.
 
+mod activity;
 mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]

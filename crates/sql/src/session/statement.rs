@@ -14,13 +14,14 @@ use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
-    ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TableFactor, TimezoneInfo,
+    Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 use tidetable_functions::TIMEZONE;
 use tidetable_layout::KeyRange;
 
 use crate::session::dialect::TidetableDialect;
+use crate::session::file_functions::replace_file_function;
 use crate::session::select_all::{without_empty_projections, without_select_list};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
@@ -107,6 +108,11 @@ impl VisitorMut for StatementRewriter {
                 }
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<()> {
+        replace_file_function(relation);
         ControlFlow::Continue(())
     }
 

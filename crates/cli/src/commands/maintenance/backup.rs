@@ -7,6 +7,7 @@ use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_runner::{UlidIds, open_store};
 use tidetable_store::{Ids, ulid_text};
 
+use crate::activity::Activity;
 use crate::args::{Backup, Global, Output, Restore};
 use crate::commands::{clock, project_of_store, store};
 use crate::diagnostics::print_message;
@@ -27,7 +28,9 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     let store = store(global)?;
     let vault = Vault::make(&args.vault)?;
     let (id, taken) = (ulid_text(UlidIds::default().next()), clock());
+    let activity = Activity::begin(global, "copying files into the backup");
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
+    drop(activity);
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
@@ -57,6 +60,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     };
     let vault = Vault::open(&args.vault)?;
     let (backup, stop) = (vault.find(args.at.as_deref())?, stop_on_signals()?);
+    let activity = Activity::begin(global, "restoring files");
     let restored = match root.to_str().filter(|root| root.contains("://")) {
         Some(url) => {
             // The settings of the project's bucket are for one of the command line, too.
@@ -65,6 +69,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         }
         None => vault.restore(backup, &root, &stop)?,
     };
+    drop(activity);
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));
@@ -124,7 +129,7 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
 
 /// A row for each backup; for a new one, with the amount copied.
 fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> ResultRows {
-    let mut rows = ResultRows::of(objects::BACKUPS);
+    let mut rows = ResultRows::of(objects::BACKUPS).minor(&["copied_bytes", "copied", "files", "tables", "root"]);
     for (backup, copied) in backups {
         rows.push(row![
             backup.id,

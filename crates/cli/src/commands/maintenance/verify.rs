@@ -9,6 +9,7 @@ use tidetable_store::maintenance::{TableReport, VerifyOptions};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
 
+use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
 use crate::commands::{store, table_or_all};
 use crate::error::CliError;
@@ -26,7 +27,9 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     for name in tables {
         let table = store.table(&name);
+        let activity = Activity::begin(global, &format!("verifying {name}"));
         let report = table.verify(options)?;
+        drop(activity);
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
         match global.output {
             Output::Table => tell(&report, &mut out)?,
