@@ -105,6 +105,7 @@ mod schedule {
     mod catch_up;
     mod cron_and_systemd;
     mod hooks;
+    mod monitoring;
 }
 
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.
