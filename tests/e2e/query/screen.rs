@@ -10,14 +10,14 @@ const JOB: &str = readings_job!(
 );
 
 fn project() -> Project {
-    let project = Project::new("a-job-with-a-long-name", &JOB.replace("\"j\"", "\"a-job-with-a-long-name\""));
+    let project = Project::new("meters-by-night", &JOB.replace("\"j\"", "\"meters-by-night\""));
     let mut rows = String::from("meter,ts,kwh\n");
     for day in 1..=9 {
         rows.push_str(&format!("7,2020-01-0{day}T00:00:00Z,1.5\n7,2020-01-0{day}T00:15:00Z,1.5\n"));
     }
     rows.push_str("a meter that is no number and has a long name,2020-01-01T00:00:00Z,1.5\n");
     project.write("in/a.csv", rows);
-    project.ok(&["run", "a-job-with-a-long-name"]);
+    project.ok(&["run", "meters-by-night"]);
     project
 }
 
@@ -32,9 +32,9 @@ fn reports_fit_80_columns_with_whole_headers() {
     project.ok(&["backup", &vault]);
     for (args, whole) in [
         (vec!["history"], vec!["outcome", "started", "rejected"]),
-        (vec!["status"], vec!["last", "failed", "a-job-with-a-long-name"]),
-        (vec!["report", "a-job-with-a-long-name"], vec!["published", "2020-01-09"]),
-        (vec!["rejects", "a-job-with-a-long-name"], vec!["reason: ", "raw: a meter that is no number", "meter"]),
+        (vec!["status"], vec!["last", "failed", "meters-by-night"]),
+        (vec!["report", "meters-by-night"], vec!["published", "2020-01-09"]),
+        (vec!["rejects", "meters-by-night"], vec!["reason: ", "raw: a meter that is no number", "meter"]),
         (vec!["backup", &vault, "--list"], vec!["taken", "bytes"]),
         (vec!["lineage", "T"], vec!["into name", "2020-01-09"]),
         (vec!["tables"], vec!["BY_DAY", "parts"]),
@@ -51,7 +51,7 @@ fn reports_fit_80_columns_with_whole_headers() {
 fn a_short_run_id_finds_its_run() {
     let project = project();
     let shown = on_terminal(&project, 80, &["history"], "");
-    let row = shown.lines().find(|line| line.contains("a-job-with-a-long-name")).unwrap();
+    let row = shown.lines().find(|line| line.contains("meters-by-night")).unwrap();
     let run = row.split(['│', '┆']).nth(1).unwrap().trim();
     let known = json_lines(&project.ok(&["history", "--output", "json"]));
     assert!(run.len() < known[0]["run"].as_str().unwrap().len());
