@@ -13,6 +13,7 @@ pub(crate) mod screen;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod values;
+pub(crate) mod wrap;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 

@@ -9,6 +9,7 @@ use crate::error::CliError;
 use crate::output::columns::{Give, Heading, Layout, Shown};
 use crate::output::screen::Screen;
 use crate::output::values::count;
+use crate::output::wrap::{wrapped, wrapped_lines};
 
 /// Rows buffered to find the widths of columns.
 const SAMPLE: usize = 1_000;
@@ -214,11 +215,6 @@ fn lines_of(text: &str) -> Vec<String> {
     text.split('\n').map(str::to_owned).collect()
 }
 
-/// The lines of a text, each wrapped to a width.
-fn wrapped_lines(text: &str, width: usize) -> Vec<String> {
-    text.split('\n').flat_map(|line| wrapped(line, width)).collect()
-}
-
 /// Truncates a text to a width.
 fn cut(text: &str, width: usize) -> String {
     let mut shown = String::new();
@@ -233,30 +229,6 @@ fn cut(text: &str, width: usize) -> String {
     }
     shown.push(CUT);
     shown
-}
-
-/// Wraps a line to a width, at spaces where possible.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let (mut lines, mut current, mut taken) = (Vec::new(), String::new(), 0);
-    for word in line.split_inclusive(' ') {
-        let wide = word.trim_end().width();
-        if taken > 0 && taken + wide > width && wide <= width {
-            lines.push(std::mem::take(&mut current).trim_end().to_owned());
-            taken = 0;
-        }
-        for c in word.chars() {
-            let wide = c.width().unwrap_or_default();
-            if taken + wide > width && c != ' ' {
-                lines.push(std::mem::take(&mut current).trim_end().to_owned());
-                taken = 0;
-            }
-            current.push(c);
-            taken += wide;
-        }
-    }
-    lines.push(current.trim_end().to_owned());
-    lines
 }
 
 #[cfg(test)]
@@ -354,10 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_kept_together_where_they_fit() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(wrapped("", 4), [""]);
+    fn values_are_cut_with_a_mark() {
         assert_eq!(cut("abcdef", 4), "abc…");
     }
 }

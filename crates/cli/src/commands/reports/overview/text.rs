@@ -9,6 +9,7 @@ use super::stored::{published, seconds};
 use crate::args::Output;
 use crate::error::CliError;
 use crate::output::values::{count, time_to_second};
+use crate::output::wrap::write_sentence;
 use crate::output::{ResultRows, row};
 
 /// Most runs shown.
@@ -42,7 +43,7 @@ pub(super) fn write(
     if output == Output::Csv {
         return days(overview).write(output, out);
     }
-    writeln!(out, "{}", headline(job, overview))?;
+    write_sentence(out, &headline(job, overview))?;
     exports(overview).write(output, out)?;
     runs(overview, states).write(output, out)?;
     if !overview.rules.is_empty() {
