@@ -44,6 +44,7 @@ mod query {
     mod places;
     mod read;
     mod sample;
+    mod screen;
     mod statements;
     mod told;
     mod views;
@@ -108,6 +109,7 @@ mod schedule {
     mod catch_up;
     mod cron_and_systemd;
     mod hooks;
+    mod monitoring;
     mod owed_windows;
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "bigtable")]
 mod allocator;
+mod activity;
 mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]

@@ -6,6 +6,8 @@ use crate::view::{Figure, Unit};
 
 /// Bytes from which a table shows units instead of the exact number.
 const EXACT: u64 = 10_000_000;
+/// Microseconds.
+const MINUTE: i64 = 60_000_000;
 const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /// Groups the digits of a number: `13,925`.
@@ -124,9 +126,22 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
+/// A length of time in its largest whole unit: `15 min`.
+pub(crate) fn length(micros: i64) -> String {
+    let units = [(MINUTE * 60 * 24, "d"), (MINUTE * 60, "h"), (MINUTE, "min"), (MINUTE / 60, "s")];
+    let whole = units.iter().find(|(unit, _)| micros % unit == 0);
+    whole.map_or(format!("{micros} µs"), |(unit, name)| format!("{} {name}", micros / unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_have_whole_units() {
+        assert_eq!([15 * MINUTE, 60 * MINUTE, 48 * 60 * MINUTE].map(length), ["15 min", "1 h", "2 d"]);
+        assert_eq!((length(90_000_000), length(1)), ("90 s".to_owned(), "1 µs".to_owned()));
+    }
 
     #[test]
     fn numbers_are_grouped() {

@@ -11,6 +11,7 @@ mod heat;
 mod layouts;
 mod runs;
 mod table;
+mod time_chart;
 pub mod view;
 
 pub use error::PageError;

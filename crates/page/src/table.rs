@@ -6,6 +6,7 @@ use crate::embed;
 use crate::error::PageError;
 use crate::figures::{bytes, exact_bytes, grouped, time, visible};
 use crate::frame::{Frame, Parts};
+use crate::time_chart::TimeText;
 use crate::view::TablePage;
 
 /// Most columns with a bar; the rest are summed.
@@ -20,6 +21,7 @@ struct Html<'a> {
     page: &'a TablePage,
     keys: Vec<String>,
     columns: Vec<Bar>,
+    by_time: Option<TimeText>,
     windows: Vec<WindowText>,
     older_windows: usize,
     shares_files: bool,
@@ -78,6 +80,7 @@ pub fn table_page(page: &TablePage) -> Result<String, PageError> {
         page,
         keys: page.keys.iter().map(|key| visible(key)).collect(),
         columns: columns(&page.bytes),
+        by_time: page.by_time.as_ref().and_then(TimeText::of),
         windows: windows.collect(),
         older_windows,
         shares_files: page.windows.iter().any(|window| window.shares_files),

@@ -2,6 +2,7 @@
 
 pub(crate) mod exports;
 pub(crate) mod external;
+pub(crate) mod files;
 pub(crate) mod names;
 pub(crate) mod published;
 pub(crate) mod runs;
@@ -14,16 +15,16 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider, UrlTableFactory};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::datasource::TableType;
-use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::SessionContext;
 use tidetable_record::KnownVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 
 use crate::catalog::exports::{ExportLists, ExportsSchema};
-use crate::catalog::external::{ExternalTables, local};
+use crate::catalog::external::ExternalTables;
+use crate::catalog::files::FileTables;
 use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
 use crate::catalog::snapshot_table::SnapshotTable;
@@ -73,8 +74,8 @@ pub(crate) struct Tables {
     /// The versions that other files of the store name.
     named: OnceLock<KnownVersions>,
     published: Arc<ExportLists>,
-    /// Makes tables of paths and URLs. DataFusion's own wrapper of a catalog opens each table that `information_schema` lists.
-    urls: Option<Arc<DynamicListTableFactory>>,
+    /// Makes tables of files, if the session may read them.
+    files: Option<FileTables>,
 }
 
 impl Tables {
@@ -89,9 +90,9 @@ impl Tables {
         files: bool,
     ) -> Result<Self, StoreError> {
         let published = Arc::new(ExportLists::new(store.clone()));
-        let urls = files.then(|| Arc::new(DynamicListTableFactory::new(Default::default())));
+        let files = files.then(FileTables::default);
         let (store, snapshots, named) = (store.clone(), Mutex::default(), OnceLock::new());
-        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, named, published, urls };
+        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, named, published, files };
         if tables.store.blobs().bucket().is_none() {
             tables.names()?;
         }
@@ -110,8 +111,8 @@ impl Tables {
 
     /// Makes tables of paths and URLs with the settings of `context`, if the session may read files.
     pub(crate) fn read_files_with(&self, context: &SessionContext) {
-        if let Some(urls) = &self.urls {
-            urls.session_store().with_state(context.state_weak_ref());
+        if let Some(files) = &self.files {
+            files.read_with(context);
         }
     }
 
@@ -249,8 +250,8 @@ impl SchemaProvider for TablesSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         if !self.tables.has(name) {
-            return match (self.external().map(|external| external.get(name)), &self.tables.urls) {
-                (Some(None), Some(urls)) => urls.try_new(&local(name).map_err(external)?).await,
+            return match (self.external().map(|external| external.get(name)), &self.tables.files) {
+                (Some(None), Some(files)) => files.table(name).await,
                 (external, _) => Ok(external.flatten()),
             };
         }

@@ -2,6 +2,7 @@
 
 use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
+use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::error::DataFusionError;
 use tidetable_layout::error::{DecodeError, ShapeError};
 use tidetable_source::LocationError;
@@ -171,6 +172,24 @@ pub enum SqlError {
     ExternalMissing {
         /// As written.
         location: String,
+    },
+    /// A file whose name tells no form.
+    #[error(
+        "the name of {path} tells no form: it ends in .csv, .json, .parquet or .arrow, or a function reads it: read_csv('{path}'), read_json or read_parquet"
+    )]
+    UnknownForm {
+        /// As written.
+        path: String,
+    },
+    /// An argument that a function of files does not take.
+    #[error("{function} takes paths in quotes, one or a list{options}, not {found}")]
+    FileArgument {
+        /// The function.
+        function: String,
+        /// As written.
+        found: String,
+        /// Its options, in words.
+        options: &'static str,
     },
     /// A published file is missing.
     #[error(
@@ -367,8 +386,21 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
         DataFusionError::Diagnostic(_, inner) => plain(inner),
         DataFusionError::Shared(inner) => plain(inner),
         DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
-        other => without_setting(other.strip_backtrace()),
+        other => without_far_suggestion(without_setting(other.strip_backtrace())),
     }
+}
+
+/// A message about an unknown function, with DataFusion's suggestion only if that is near: it names the nearest of all,
+/// however far.
+fn without_far_suggestion(said: String) -> String {
+    let Some((first, rest)) = said.split_once(".\nDid you mean '") else { return said };
+    let (Some((_, unknown)), Some((suggested, _))) = (first.split_once("Invalid function '"), rest.split_once('\''))
+    else {
+        return said;
+    };
+    let unknown = unknown.trim_end_matches('\'');
+    let is_near = levenshtein(unknown, suggested) <= (unknown.chars().count() / 3).max(1);
+    if is_near { said } else { first.to_owned() }
 }
 
 /// A message without DataFusion's advice on names in other case, which names a setting that users cannot change.
@@ -414,6 +446,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn functions_are_suggested_only_where_one_is_near() {
+        let said = |unknown: &str, suggested: &str| {
+            let text = format!("Invalid function '{unknown}'.\nDid you mean '{suggested}'?");
+            plain(&DataFusionError::Plan(text))
+        };
+        assert!(said("cuont", "count").contains("Did you mean 'count'"));
+        assert!(said("percentile_approx", "percent_rank").ends_with("Invalid function 'percentile_approx'"));
+    }
 
     #[test]
     fn errors_do_not_name_rules_of_datafusion() {

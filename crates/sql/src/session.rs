@@ -5,6 +5,8 @@ pub(crate) mod declared;
 pub(crate) mod depth;
 pub(crate) mod dialect;
 pub(crate) mod execution;
+pub(crate) mod file_functions;
+pub(crate) mod headings;
 pub(crate) mod parameters;
 pub(crate) mod planning;
 pub(crate) mod script;
@@ -51,6 +53,7 @@ use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::pushdown::value_sets::ALL_TIMES;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
+use crate::session::headings::with_written_names;
 use crate::session::parameters::replace_parameters;
 use crate::session::planning::{
     physical, plan_frame, plan_on_thread, stoppable_analyzer, stoppable_logical, stoppable_physical, with_deep_stack,
@@ -87,6 +90,9 @@ pub struct SessionOptions {
     pub external: Option<ExternalTables>,
     /// Disables pushdown: slower, same results.
     pub without_push_down: bool,
+    /// Whether columns without a name are named as the query writes them: `sum(kwh)`, not `sum(SENSOR.kwh)`. Exports
+    /// keep the names that DataFusion gives.
+    pub written_names: bool,
 }
 
 /// Queries over a store. Each table is read in one version: the one that the options name, or else the newest one at
@@ -98,6 +104,7 @@ pub struct Session {
     /// Event times of the records in `records.T`, microseconds, half-open.
     time: Range<i64>,
     push_down: bool,
+    written_names: bool,
     external: Option<ExternalTables>,
 }
 
@@ -159,7 +166,8 @@ impl Session {
             Some(bucket) => context.register_object_store(&bucket_url()?, bucket.client),
             None => context.register_object_store(&files_url()?, Arc::clone(tables.published().files()) as _),
         };
-        Ok(Self { context, tables, time: ALL_TIMES, push_down, external: options.external.clone() })
+        let (written_names, external) = (options.written_names, options.external.clone());
+        Ok(Self { context, tables, time: ALL_TIMES, push_down, written_names, external })
     }
 
     /// A session in which `records.T`, for each table `T`, has only the records with an event time in `time`
@@ -220,7 +228,8 @@ impl Session {
     /// As [`Session::sql`], on the stack of this thread.
     async fn sql_here(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
-        convert_to_utc(self.context.execute_logical_plan(plan).await?)
+        let frame = convert_to_utc(self.context.execute_logical_plan(plan).await?)?;
+        Ok(if self.written_names { with_written_names(frame, query)? } else { frame })
     }
 
     /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session

@@ -36,6 +36,7 @@ pages! {
     sql: "docs/guide/sql.md",
     exports: "docs/guide/exports.md",
     operations: "docs/guide/operations.md",
+    alerts: "docs/guide/alerts.md",
     maintenance: "docs/guide/maintenance.md",
     backups: "docs/guide/backups.md",
     recipes: "docs/guide/recipes.md",

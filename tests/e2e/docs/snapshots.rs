@@ -127,7 +127,9 @@ fn hide(lines: &mut Vec<String>, changing: &[&str]) {
         let mut rows: Vec<Vec<String>> = table.iter().filter(|line| line.starts_with('│')).map(split).collect();
         let header = rows[0].clone();
         let mut hidden = false;
-        for row in rows.iter_mut().skip(1) {
+        // Text below a row has no columns.
+        let is_row = |row: &Vec<String>| row.len() == header.len();
+        for row in rows.iter_mut().skip(1).filter(|row| is_row(row)) {
             let name = row[0].trim().to_owned();
             for (column, cell) in row.iter_mut().enumerate() {
                 let by_row = header[0].trim() == "what" && column > 0 && changing.contains(&name.as_str());
@@ -139,7 +141,9 @@ fn hide(lines: &mut Vec<String>, changing: &[&str]) {
         }
         if hidden {
             let widths: Vec<usize> = (0..header.len())
-                .map(|at| rows.iter().map(|row| row[at].trim().chars().count()).max().unwrap())
+                .map(|at| {
+                    rows.iter().filter(|row| is_row(row)).map(|row| row[at].trim().chars().count()).max().unwrap()
+                })
                 .collect();
             let laid = rows.iter().map(|row| {
                 let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", cell.trim()));

@@ -132,3 +132,30 @@ fn unsupported_declarations_are_errors() {
     project.write("jobs/smart-meters/job.toml", job);
     project.fails(2, &["check", "smart-meters"]);
 }
+
+#[test]
+fn functions_read_files_as_in_duckdb() {
+    let project = project();
+    project.write("semicolons.txt", "7;Ghent\n42;Lyon\n");
+    project.write("meters.json", "{\"meter\":7,\"town\":\"Ghent\"}\n{\"meter\":42,\"town\":\"Lyon\"}\n");
+    for relation in [
+        "read_csv('meters.csv')",
+        "READ_CSV_AUTO('meter*.csv')",
+        "read_csv('semicolons.txt', delim = ';', header = false) as t(meter, town)",
+        "read_parquet('folder/*.parquet')",
+        "read_parquet(['meters.parquet'])",
+        "read_json('meters.json')",
+    ] {
+        let found = project.json(&["sql", "-c", &format!("select meter, town from {relation} order by meter")]);
+        let wanted = [json!({ "meter": 7, "town": "Ghent" }), json!({ "meter": 42, "town": "Lyon" })];
+        assert_eq!(found, wanted, "{relation}");
+    }
+    for (wrong, part) in [
+        ("read_csv('none.csv')", "there is no file or directory none.csv"),
+        ("read_csv('meters.csv', skip = 1)", "takes paths in quotes"),
+        ("read_parquet(7)", "takes paths in quotes"),
+    ] {
+        let said = project.fails(2, &["sql", "-c", &format!("select * from {wrong}")]);
+        assert!(said.contains(part), "{wrong}: {said}");
+    }
+}

@@ -14,6 +14,7 @@ use tidetable_runner::workload::Workload;
 use tidetable_runner::{Job, Project, runtime};
 
 use super::project;
+use crate::activity::Activity;
 use crate::args::{Deny, Global, Lint, Output};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
@@ -27,8 +28,10 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
     let Some(name) = args.job.as_ref().filter(|_| !args.rules) else { return rules(global) };
     let project = project(global)?;
     let job = Job::load(&project, name)?;
+    let activity = Activity::begin(global, &format!("measuring the data of {name}"));
     let data = if args.data { Some(data_of(&project, &job, args.queries.as_deref())?) } else { None };
     let prices = Prices::load(args.prices.as_deref())?;
+    drop(activity);
     let report = find(&job, data.as_ref(), &prices);
     let path = job.shown_path.display().to_string();
     let mut out = stdout();

@@ -10,6 +10,7 @@ use tidetable_source::Storage;
 use super::advisor::advise::advise;
 use super::project;
 use super::run::summary::quoted;
+use crate::activity::Activity;
 use crate::args::{Advise, Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
@@ -27,6 +28,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         Some(proposal) => proposal,
         None => {
             let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
+            let _reading = Activity::begin(global, &format!("reading {}", args.from));
             propose(&project, &storage, &args.job, &args.from, args.timezone)?
         }
     };

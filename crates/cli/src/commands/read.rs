@@ -12,7 +12,7 @@ use super::store;
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
 use crate::output::values::time;
-use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
+use crate::output::{Give, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
 /// Rows held in memory at a time for `--reverse`.
 const HELD: usize = 256;
@@ -43,9 +43,9 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
         return Ok(());
     }
     let names: &[&str] = if args.keys_only { &["key"] } else { &["key", "column", "timestamp", "value"] };
-    let headings = names.iter().map(|name| Heading { name: (*name).to_owned(), right: false }).collect();
+    let headings = names.iter().map(|name| read_heading(name)).collect();
     let screen = Screen::of_stdout(args.max_rows);
-    let mut writer = RowWriter::start(&mut out, global.output, headings, screen, Fit::Cut)?;
+    let mut writer = RowWriter::start(&mut out, global.output, headings, screen)?;
     let text = |bytes: &[u8]| {
         let mut text = Vec::new();
         write_bytes(bytes, screen.length, &mut text);
@@ -67,6 +67,12 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     writer.finish(&mut out)?;
     out.flush()?;
     Ok(())
+}
+
+/// A column of cells: keys and timestamps are never cut.
+fn read_heading(name: &str) -> Heading {
+    let give = if matches!(name, "key" | "timestamp") { Give::Nothing } else { Give::Cut };
+    Heading { name: name.to_owned(), right: false, give, rank: usize::from(name != "key") }
 }
 
 /// Whether a row is shown only if it has matching cells.

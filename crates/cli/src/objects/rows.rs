@@ -127,7 +127,16 @@ const REPORT_STEP: &[Key] = &[
     key("rejected", Integer, "rows rejected"),
 ];
 
-/// `history`. Tables leave out the last.
+/// `sql "SHOW TABLES"`.
+pub const SHOWN_TABLES: &[Key] = &[
+    key("schema", Text, "its schema: `records`, `exports` or `runs`"),
+    key("name", Text, "its name"),
+    key("kind", Text, "`table`, `files` of an external table, `export` or `run records`"),
+    key("parts", OrNull(&Integer), "of an export, the number of its parts"),
+    key("also", OrNull(&Text), "other names: of a table its cells and rows, of an export its parts"),
+];
+
+/// `history`.
 pub const HISTORY: &[Key] = &[
     key("run", Text, "name of the run"),
     key("job", Text, "the job"),

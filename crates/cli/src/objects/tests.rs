@@ -31,6 +31,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["lineage"], LINKS),
     (&["rejects"], REJECTS),
     (&["sql \"SUMMARIZE ..\""], SUMMARY),
+    (&["sql \"SHOW TABLES\""], SHOWN_TABLES),
     (&["read"], READ),
     (&["read --keys-only"], READ_KEYS),
     (&["export"], WRITTEN),

@@ -6,6 +6,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::cell::ColumnText;
 
+use crate::output::intervals::IntervalColumn;
 use crate::output::values::count;
 
 /// Longest binary value that is shown whole.
@@ -23,6 +24,7 @@ pub enum CellText<'a> {
     Map(&'a MapArray, Box<[CellText<'a>; 2]>),
     Struct(&'a dyn Array, Vec<(&'a str, CellText<'a>)>),
     Plain(&'a dyn Array, ColumnText<'a>),
+    Interval(&'a dyn Array, IntervalColumn<'a>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
@@ -62,9 +64,12 @@ impl<'a> CellText<'a> {
                 };
                 Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
             }
-            _ => match ColumnText::new(column) {
-                Some(text) => Self::Plain(column, text),
-                None => Self::Other(column, ArrayFormatter::try_new(column, &format_options(column.data_type()))?),
+            _ => match (ColumnText::new(column), IntervalColumn::new(column)) {
+                (Some(text), _) => Self::Plain(column, text),
+                (None, Some(intervals)) => Self::Interval(column, intervals),
+                (None, None) => {
+                    Self::Other(column, ArrayFormatter::try_new(column, &format_options(column.data_type()))?)
+                }
             },
         })
     }
@@ -95,7 +100,10 @@ impl<'a> CellText<'a> {
             Self::ViewBytes(array, _) => array.is_null(row),
             Self::List(array, _) => array.is_null(row),
             Self::Map(array, _) => array.is_null(row),
-            Self::Struct(array, _) | Self::Plain(array, _) | Self::Other(array, _) => is_null(*array, row),
+            Self::Struct(array, _)
+            | Self::Plain(array, _)
+            | Self::Interval(array, _)
+            | Self::Other(array, _) => is_null(*array, row),
         }
     }
 
@@ -138,6 +146,7 @@ impl<'a> CellText<'a> {
                 out.push(b'}');
             }
             Self::Plain(_, text) => text.write(row, out),
+            Self::Interval(_, intervals) => out.extend_from_slice(intervals.text(row).as_bytes()),
             Self::Other(_, formatter) => out.extend_from_slice(formatter.value(row).to_string().as_bytes()),
         }
     }

@@ -12,6 +12,7 @@ use tidetable_layout::cell::ColumnText;
 
 use crate::error::CliError;
 use crate::output::cell_text::{CellText, Length, format_options, is_null};
+use crate::output::intervals::IntervalColumn;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;
@@ -123,7 +124,10 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
         DataType::Float32 => json(out, &float(f64::from(array.as_primitive::<Float32Type>().value(row)))),
         DataType::Float64 => json(out, &float(array.as_primitive::<Float64Type>().value(row))),
         kind => {
-            let text = ArrayFormatter::try_new(array, &format_options(kind))?.value(row).to_string();
+            let text = match IntervalColumn::new(array) {
+                Some(intervals) => intervals.text(row),
+                None => ArrayFormatter::try_new(array, &format_options(kind))?.value(row).to_string(),
+            };
             let bare = kind.is_integer() || kind.is_decimal() || *kind == DataType::Boolean;
             if bare {
                 out.write_all(text.as_bytes())?;

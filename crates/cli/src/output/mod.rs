@@ -1,9 +1,11 @@
 //! Output of results: tables, JSON lines, CSV and others, on standard output or in a file.
 
 pub(crate) mod cell_text;
+pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod destination;
 pub(crate) mod format;
+pub(crate) mod intervals;
 pub(crate) mod json;
 pub(crate) mod page;
 pub(crate) mod rows;
@@ -11,6 +13,7 @@ pub(crate) mod screen;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod values;
+pub(crate) mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
@@ -24,14 +27,14 @@ use crate::objects::key::Key;
 use crate::printable::Printed;
 use cell_text::{CellText, is_null};
 pub use cell_text::{Length, write_bytes};
+pub use columns::{Give, Heading};
 use csv::write_csv;
 pub use destination::Destination;
 pub use format::{EXPORT_FILE_EXTENSIONS, OutputFormat, ROW_FILE_EXTENSIONS, format_from_extension};
 pub use json::bytes_value;
 use json::write_json;
 pub use rows::RowWriter;
-pub use screen::Screen;
-pub use table::{Fit, Heading};
+pub use screen::{HintStyle, Screen};
 
 /// Standard output, buffered, and printable on a terminal.
 pub fn stdout() -> BufWriter<Printed<StdoutLock<'static>>> {
@@ -40,22 +43,46 @@ pub fn stdout() -> BufWriter<Printed<StdoutLock<'static>>> {
     BufWriter::new(Printed::new(out, is_terminal))
 }
 
+/// Longest word that a narrow table does not break.
+const UNBROKEN: usize = 30;
+
 /// A small result: named columns and rows of JSON values.
 #[derive(Debug)]
 pub struct ResultRows {
     columns: Vec<&'static str>,
     rows: Vec<Vec<Value>>,
+    /// Columns that a narrow table leaves out, the first first.
+    minor: &'static [&'static str],
+    /// Columns that a narrow table shows below their rows.
+    below: &'static [&'static str],
+    /// Columns of ids, of which a narrow table shows the first characters.
+    ids: &'static [&'static str],
 }
 
 impl ResultRows {
     /// An empty result.
     pub fn new(columns: &[&'static str]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        Self { columns: columns.to_vec(), rows: Vec::new(), minor: &[], below: &[], ids: &[] }
     }
 
     /// An empty result with the names of these keys as columns.
     pub fn of(keys: &[Key]) -> Self {
         Self::new(&keys.iter().map(|key| key.name).collect::<Vec<_>>())
+    }
+
+    /// Names the columns that a table leaves out where the terminal is too narrow, the least important first.
+    pub fn minor(self, columns: &'static [&'static str]) -> Self {
+        Self { minor: columns, ..self }
+    }
+
+    /// Names the columns of long text, which a table shows below each row where the terminal is too narrow.
+    pub fn below(self, columns: &'static [&'static str]) -> Self {
+        Self { below: columns, ..self }
+    }
+
+    /// Names the columns of ids, of which a table shows as much as a command needs to find them.
+    pub fn ids(self, columns: &'static [&'static str]) -> Self {
+        Self { ids: columns, ..self }
     }
 
     /// Adds a row with a value for each column.
@@ -91,16 +118,37 @@ impl ResultRows {
             }
             return Ok(());
         }
-        let is_number = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(Value::is_number));
-        let name = |name: &str| if output == Output::Csv { key_of(name) } else { name.replace('_', " ") };
-        let heading = |(at, column): (usize, &&str)| Heading { name: name(column), right: is_number(at) };
-        let headings = self.columns.iter().enumerate().map(heading).collect();
+        let headings = (0..self.columns.len()).map(|index| self.heading(index, output)).collect();
         let screen = Screen { rows: None, ..Screen::of_stdout(None) };
-        let mut writer = RowWriter::start(out, output, headings, screen, Fit::Wrap)?;
+        let mut writer = RowWriter::start(out, output, headings, screen)?;
         for row in &self.rows {
             writer.push(out, row.iter().map(text_of).collect())?;
         }
         writer.finish(out).map(drop)
+    }
+
+    fn heading(&self, index: usize, output: Output) -> Heading {
+        let column = self.columns[index];
+        let name = if output == Output::Csv { key_of(column) } else { column.replace('_', " ") };
+        let values = || self.rows.iter().filter_map(|row| row.get(index));
+        let is_word = |value: &Value| {
+            let text = text_of(value);
+            text.len() <= UNBROKEN && !text.contains(' ')
+        };
+
+        let give = if self.below.contains(&column) {
+            Give::Below
+        } else if self.ids.contains(&column) {
+            Give::Prefix
+        } else if values().all(is_word) {
+            Give::Nothing
+        } else {
+            Give::Wrap
+        };
+        let rank = self.minor.iter().position(|minor| *minor == column).map_or(0, |place| self.minor.len() - place);
+        let is_number = |value: &Value| value.is_number() || value.is_null();
+        let right = values().any(Value::is_number) && values().all(is_number);
+        Heading { name, right, give, rank }
     }
 }
 
@@ -189,12 +237,8 @@ impl<W: Write> BatchWriter<W> {
         if self.output == Output::Json || self.writer.is_some() {
             return Ok(());
         }
-        let heading = |field: &arrow::datatypes::FieldRef| Heading {
-            name: field.name().clone(),
-            right: field.data_type().is_numeric(),
-        };
-        let headings = schema.fields().iter().map(heading).collect();
-        self.writer = Some(RowWriter::start(&mut self.out, self.output, headings, self.screen, Fit::Cut)?);
+        let headings = query_headings(schema);
+        self.writer = Some(RowWriter::start(&mut self.out, self.output, headings, self.screen)?);
         Ok(())
     }
 
@@ -210,4 +254,19 @@ impl<W: Write> BatchWriter<W> {
         self.out.flush()?;
         Ok((self.out, rows))
     }
+}
+
+/// The columns of a query's result. In a narrow table those in the middle are left out first, row keys last.
+pub fn query_headings(schema: &arrow::datatypes::Schema) -> Vec<Heading> {
+    let last = schema.fields().len().saturating_sub(1);
+    let heading = |(index, field): (usize, &arrow::datatypes::FieldRef)| {
+        let is_key = matches!(field.name().as_str(), "_key" | "row_key");
+        let kind = field.data_type();
+        let is_text = kind.is_string() || kind.is_binary() || kind.is_nested();
+        let give = if is_key || !is_text { Give::Nothing } else { Give::Cut };
+        let from_end = last - index;
+        let rank = if is_key { 1 } else { 2 + 2 * index.min(from_end) + usize::from(index > from_end) };
+        Heading { name: field.name().clone(), right: kind.is_numeric(), give, rank }
+    };
+    schema.fields().iter().enumerate().map(heading).collect()
 }

@@ -6,9 +6,10 @@ use std::io::Write;
 use super::{FILES_OF_SQL, SARIF_OF_LINT};
 use crate::args::Output;
 use crate::error::CliError;
+use crate::output::columns::Heading;
 use crate::output::csv::write_csv_line;
-use crate::output::screen::Screen;
-use crate::output::table::{Fit, Heading, TableWriter};
+use crate::output::screen::{HintStyle, Screen};
+use crate::output::table::TableWriter;
 use crate::output::text::{lines, markdown_header, markdown_row};
 use crate::output::values::count;
 use crate::printable::printable;
@@ -22,6 +23,7 @@ pub struct RowWriter {
     most: Option<u64>,
     rows: u64,
     more: bool,
+    words: HintStyle,
 }
 
 #[derive(Debug)]
@@ -42,14 +44,13 @@ impl RowWriter {
         output: Output,
         headings: Vec<Heading>,
         screen: Screen,
-        fit: Fit,
     ) -> Result<Self, CliError> {
         let mut headings = headings;
         if output != Output::Csv {
             headings.iter_mut().for_each(|heading| make_printable(&mut heading.name));
         }
         let form = match output {
-            Output::Table => Form::Table(TableWriter::new(headings.clone(), screen, fit)),
+            Output::Table => Form::Table(TableWriter::new(headings.clone(), screen)),
             Output::Markdown => {
                 markdown_header(out, &headings)?;
                 Form::Markdown
@@ -64,7 +65,7 @@ impl RowWriter {
         };
         // CSV is for programs, and has no limit.
         let most = screen.rows.filter(|_| output != Output::Csv);
-        Ok(Self { form, headings, most, rows: 0, more: false })
+        Ok(Self { form, headings, most, rows: 0, more: false, words: screen.words })
     }
 
     /// Writes a row. Returns `false` if the limit is reached and the row was left out.
@@ -105,7 +106,8 @@ impl RowWriter {
         match self.form {
             Form::Table(table) => table.finish(out)?,
             _ if self.more => {
-                writeln!(out, "the first {}, and there are more: --max-rows 0 shows all", count(self.rows, "row"))?;
+                let all = self.words.all_rows();
+                writeln!(out, "the first {}, and there are more: {all} shows all", count(self.rows, "row"))?;
             }
             _ => {}
         }

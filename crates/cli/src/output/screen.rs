@@ -16,6 +16,36 @@ pub struct Screen {
     pub rows: Option<u64>,
     /// How much is shown of binary values.
     pub length: Length,
+    /// How notes below a table name what shows the rest.
+    pub words: HintStyle,
+}
+
+/// The words of notes: those of the command line, or of the prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HintStyle {
+    /// Options of the command.
+    #[default]
+    Options,
+    /// Commands at the prompt.
+    Prompt,
+}
+
+impl HintStyle {
+    /// What shows all rows.
+    pub fn all_rows(self) -> &'static str {
+        match self {
+            Self::Options => "--max-rows 0",
+            Self::Prompt => "\\rows 0",
+        }
+    }
+
+    /// What shows all columns.
+    pub fn all_columns(self) -> &'static str {
+        match self {
+            Self::Options => "--output line",
+            Self::Prompt => "\\x",
+        }
+    }
 }
 
 impl Screen {
@@ -28,7 +58,7 @@ impl Screen {
         let width = size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0);
         let default = is_terminal.then_some(ROWS);
         let length = if is_terminal { Length::Short } else { Length::Whole };
-        Self { width, rows: rows.or(default).filter(|rows| *rows > 0), length }
+        Self { width, rows: rows.or(default).filter(|rows| *rows > 0), length, words: HintStyle::Options }
     }
 
     /// The limits of a file: only the given ones.

@@ -6,42 +6,25 @@ use std::io::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::error::CliError;
+use crate::output::columns::{Give, Heading, Layout, Shown};
 use crate::output::screen::Screen;
 use crate::output::values::count;
+use crate::output::wrap::{wrapped, wrapped_lines};
 
 /// Rows buffered to find the widths of columns.
 const SAMPLE: usize = 1_000;
 /// Most bytes of those rows.
 const SAMPLE_BYTES: usize = 4 << 20;
-/// Columns are left out before any becomes narrower than this.
-const NARROW: usize = 8;
-/// The mark of truncated values.
+/// The mark of truncated values and of columns left out.
 const CUT: char = '…';
-
-/// How values that are too wide are treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// Wrapped: messages of commands must be readable in full.
-    Wrap,
-    /// Truncated, and columns in the middle are left out: a row is one line.
-    Cut,
-}
-
-/// A column.
-#[derive(Debug, Clone)]
-pub struct Heading {
-    /// Its name.
-    pub name: String,
-    /// Whether its values are right-aligned.
-    pub right: bool,
-}
+/// Indent of text below its row.
+const BELOW: usize = 2;
 
 /// A table in progress.
 #[derive(Debug)]
 pub struct TableWriter {
     headings: Vec<Heading>,
     screen: Screen,
-    fit: Fit,
     held: Vec<Vec<String>>,
     held_bytes: usize,
     rows: u64,
@@ -50,20 +33,10 @@ pub struct TableWriter {
     layout: Option<Layout>,
 }
 
-/// Which columns are shown, and how wide.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Layout {
-    /// Columns with their width; `None` for left-out columns.
-    shown: Vec<Option<(usize, usize)>>,
-    /// Whether values are limited to the width; otherwise a wide one makes its line longer.
-    bounded: bool,
-}
-
 impl TableWriter {
     /// An empty table.
-    pub fn new(headings: Vec<Heading>, screen: Screen, fit: Fit) -> Self {
-        let (held, rows) = (Vec::new(), 0);
-        Self { headings, screen, fit, held, held_bytes: 0, rows, more: false, layout: None }
+    pub fn new(headings: Vec<Heading>, screen: Screen) -> Self {
+        Self { headings, screen, held: Vec::new(), held_bytes: 0, rows: 0, more: false, layout: None }
     }
 
     /// Adds a row. Returns `false` if the limit is reached.
@@ -77,7 +50,7 @@ impl TableWriter {
         }
         self.rows += 1;
         if let Some(layout) = &self.layout {
-            line(out, layout, &self.headings, &row, self.fit)?;
+            write_row(out, layout, &self.headings, &row)?;
             return Ok(true);
         }
         self.held_bytes += row.iter().map(String::len).sum::<usize>();
@@ -95,18 +68,24 @@ impl TableWriter {
     pub fn finish(mut self, out: &mut impl Write) -> Result<(), CliError> {
         self.begin(out)?;
         let Some(layout) = &self.layout else { return Ok(()) };
-        rule(out, layout, ['└', '─', '┴', '┘'])?;
+        write_rule(out, layout, ['└', '─', '┴', '┘'])?;
+
         let mut notes = Vec::new();
         if self.more {
-            notes.push(format!("the first {}, and there are more: --max-rows 0 shows all", count(self.rows, "row")));
+            notes.push(format!(
+                "the first {}, and there are more: {} shows all",
+                count(self.rows, "row"),
+                self.screen.words.all_rows()
+            ));
         }
-        let shown = layout.shown.iter().flatten().count();
-        if shown < self.headings.len() {
+        if layout.left_out > 0 {
+            let shown = self.headings.len() - layout.left_out;
             let all = count(self.headings.len() as u64, "column");
-            notes.push(format!("{shown} of {all}: --output line shows all"));
+            notes.push(format!("{shown} of {all}: {} shows all", self.screen.words.all_columns()));
         }
         if !notes.is_empty() {
-            writeln!(out, "{}", notes.join("; "))?;
+            let width = self.screen.width.unwrap_or(usize::MAX);
+            wrapped(&notes.join("; "), width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         Ok(())
     }
@@ -116,112 +95,111 @@ impl TableWriter {
         if self.layout.is_some() {
             return Ok(());
         }
-        let layout = self.decide();
-        rule(out, &layout, ['┌', '─', '┬', '┐'])?;
-        let names: Vec<String> = self.headings.iter().map(|heading| heading.name.clone()).collect();
-        let plain: Vec<Heading> = names.iter().map(|name| Heading { name: name.clone(), right: false }).collect();
-        line(out, &layout, &plain, &names, self.fit)?;
-        rule(out, &layout, ['╞', '═', '╪', '╡'])?;
+        let layout = Layout::of(&self.headings, &self.held, self.screen.width);
+        write_rule(out, &layout, ['┌', '─', '┬', '┐'])?;
+        write_header(out, &layout, &self.headings)?;
+        write_rule(out, &layout, ['╞', '═', '╪', '╡'])?;
         for row in std::mem::take(&mut self.held) {
-            line(out, &layout, &self.headings, &row, self.fit)?;
+            write_row(out, &layout, &self.headings, &row)?;
         }
         self.layout = Some(layout);
         Ok(())
     }
-
-    fn decide(&self) -> Layout {
-        let mut widths: Vec<usize> = self.headings.iter().map(|heading| widest(&heading.name)).collect();
-        for row in &self.held {
-            widths.iter_mut().zip(row).for_each(|(width, cell)| *width = (*width).max(widest(cell)));
-        }
-        let whole = |widths: &[usize]| Layout {
-            shown: widths.iter().copied().enumerate().map(Some).collect(),
-            bounded: self.screen.width.is_some(),
-        };
-        let Some(room) = self.screen.width else { return whole(&widths) };
-        // A border and two spaces per column, and the last border.
-        let frame = |columns: usize| 3 * columns + 1;
-        let inner = room.saturating_sub(frame(widths.len()));
-        let least =
-            if self.fit == Fit::Wrap { 1 } else { NARROW.min(widths.iter().copied().max().unwrap_or_default()) };
-        if let Some(most) = common_width(&widths, inner).filter(|most| *most >= least) {
-            let fitted: Vec<usize> = widths.iter().map(|width| (*width).min(most.max(1))).collect();
-            return whole(&fitted);
-        }
-        if self.fit == Fit::Wrap {
-            return Layout { bounded: false, ..whole(&widths) };
-        }
-        // First and last columns in turn, while there is room, and a mark for left-out ones.
-        let order = (0..widths.len().div_ceil(2)).flat_map(|at| [at, widths.len() - 1 - at]);
-        let mut left = room.saturating_sub(frame(1) + 1);
-        let mut kept = Vec::new();
-        for at in order {
-            let width = widths.get(at).copied().unwrap_or_default().min(2 * NARROW);
-            if kept.contains(&(at, width)) || width + 3 > left {
-                break;
-            }
-            left -= width + 3;
-            kept.push((at, width));
-        }
-        if kept.is_empty() {
-            // Too narrow for any: the first column takes all.
-            kept.extend(widths.first().map(|width| (0, (*width).min(room.saturating_sub(frame(2) + 1).max(1)))));
-        }
-        kept.sort_unstable();
-        let gap = kept.iter().enumerate().position(|(place, (at, _))| place != *at).unwrap_or(kept.len());
-        let mut shown: Vec<Option<(usize, usize)>> = kept.into_iter().map(Some).collect();
-        shown.insert(gap, None);
-        Layout { shown, bounded: true }
-    }
 }
 
-/// The largest common limit of widths with which all columns fit into `room`.
-fn common_width(widths: &[usize], room: usize) -> Option<usize> {
-    let fits = |most: usize| widths.iter().map(|width| (*width).min(most)).sum::<usize>() <= room;
-    let widest = widths.iter().copied().max().unwrap_or_default();
-    let (mut low, mut high) = (0, widest);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(middle) { low = middle } else { high = middle - 1 }
-    }
-    (low > 0 || widest == 0).then_some(low)
-}
-
-/// The width of the widest line of a text.
-fn widest(text: &str) -> usize {
-    text.split('\n').map(UnicodeWidthStr::width).max().unwrap_or_default()
-}
-
-fn rule(out: &mut impl Write, layout: &Layout, [left, dash, cross, right]: [char; 4]) -> Result<(), CliError> {
+fn write_rule(out: &mut impl Write, layout: &Layout, [left, dash, cross, right]: [char; 4]) -> Result<(), CliError> {
     let mut text = String::from(left);
-    for (at, column) in layout.shown.iter().enumerate() {
-        if at > 0 {
+    for (place, column) in layout.shown.iter().enumerate() {
+        if place > 0 {
             text.push(cross);
         }
-        text.extend(std::iter::repeat_n(dash, column.map_or(1, |(_, width)| width) + 2));
+        text.extend(std::iter::repeat_n(dash, column.width() + 2));
     }
     text.push(right);
     writeln!(out, "{text}")?;
     Ok(())
 }
 
-/// Writes a row, on as many lines as its values take.
-fn line(out: &mut impl Write, layout: &Layout, headings: &[Heading], row: &[String], fit: Fit) -> Result<(), CliError> {
-    let cells: Vec<Vec<String>> =
-        layout.shown.iter().map(|column| lines_of(column, row, layout.bounded, fit)).collect();
-    let height = cells.iter().map(Vec::len).max().unwrap_or(1).max(1);
+/// Writes the names of the columns, wrapped where they are wider than the values.
+fn write_header(out: &mut impl Write, layout: &Layout, headings: &[Heading]) -> Result<(), CliError> {
+    let cells = layout.shown.iter().map(|column| match column {
+        Shown::Gap => gap(),
+        Shown::Column { index, width } => {
+            let name = headings.get(*index).map_or("", |heading| heading.name.as_str());
+            let lines = if layout.bounded { wrapped_lines(name, *width) } else { lines_of(name) };
+            Cell { lines, width: *width, right: false }
+        }
+    });
+    let cells: Vec<Cell> = cells.collect();
+    write_cells(out, &cells)
+}
+
+/// Writes a row on as many lines as its values take, and the long text that stands below it.
+fn write_row(out: &mut impl Write, layout: &Layout, headings: &[Heading], row: &[String]) -> Result<(), CliError> {
+    let cells = layout.shown.iter().map(|column| match column {
+        Shown::Gap => gap(),
+        Shown::Column { index, width } => value_cell(headings.get(*index), row.get(*index), *width, layout.bounded),
+    });
+    let cells: Vec<Cell> = cells.collect();
+    write_cells(out, &cells)?;
+
+    let width = layout.inner_width().saturating_sub(BELOW + 2).max(1);
+    for index in &layout.below {
+        let (Some(heading), Some(text)) = (headings.get(*index), row.get(*index)) else { continue };
+        if text.is_empty() {
+            continue;
+        }
+        for line in wrapped_lines(&format!("{}: {text}", heading.name), width) {
+            let pad = " ".repeat(width.saturating_sub(line.width()));
+            writeln!(out, "│ {}{line}{pad} │", " ".repeat(BELOW))?;
+        }
+    }
+    Ok(())
+}
+
+/// A value as shown: its lines, in a width.
+#[derive(Debug)]
+struct Cell {
+    lines: Vec<String>,
+    width: usize,
+    right: bool,
+}
+
+/// The mark of columns that are left out.
+fn gap() -> Cell {
+    Cell { lines: vec![CUT.to_string()], width: 1, right: false }
+}
+
+fn value_cell(heading: Option<&Heading>, text: Option<&String>, width: usize, bounded: bool) -> Cell {
+    let right = heading.is_some_and(|heading| heading.right);
+    let text = text.map_or("", String::as_str);
+    let has_lines = text.contains('\n');
+    let lines = if !bounded || (!has_lines && text.width() <= width) {
+        lines_of(text)
+    } else if heading.is_some_and(|heading| heading.give == Give::Cut) && !has_lines {
+        vec![cut(text, width)]
+    } else if heading.is_some_and(|heading| heading.give == Give::Prefix) {
+        vec![text.chars().take(width).collect()]
+    } else {
+        // Values with line breaks, such as query plans, are text; a number that is wider than those of the first rows
+        // goes on in the next line.
+        wrapped_lines(text, width)
+    };
+    Cell { lines, width, right }
+}
+
+fn write_cells(out: &mut impl Write, cells: &[Cell]) -> Result<(), CliError> {
+    let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(1).max(1);
     let mut text = String::new();
     for at in 0..height {
         text.push('│');
-        for (place, (column, lines)) in layout.shown.iter().zip(&cells).enumerate() {
+        for (place, cell) in cells.iter().enumerate() {
             if place > 0 {
                 text.push('┆');
             }
-            let shown = lines.get(at).map_or("", String::as_str);
-            let (number, width) = column.unwrap_or((usize::MAX, 1));
-            let pad = width.saturating_sub(shown.width());
-            let right = headings.get(number).is_some_and(|heading| heading.right);
-            let (before, after) = if right { (pad, 0) } else { (0, pad) };
+            let shown = cell.lines.get(at).map_or("", String::as_str);
+            let pad = cell.width.saturating_sub(shown.width());
+            let (before, after) = if cell.right { (pad, 0) } else { (0, pad) };
             text.push(' ');
             text.extend(std::iter::repeat_n(' ', before));
             text.push_str(shown);
@@ -233,19 +211,8 @@ fn line(out: &mut impl Write, layout: &Layout, headings: &[Heading], row: &[Stri
     Ok(())
 }
 
-/// The lines of one value of a row.
-fn lines_of(column: &Option<(usize, usize)>, row: &[String], bounded: bool, fit: Fit) -> Vec<String> {
-    let Some((at, width)) = *column else { return vec![CUT.to_string()] };
-    let Some(text) = row.get(at) else { return Vec::new() };
-    let has_lines = text.contains('\n');
-    if !bounded || (!has_lines && text.width() <= width) {
-        return text.split('\n').map(str::to_owned).collect();
-    }
-    // Values with line breaks, such as query plans, are text.
-    if fit == Fit::Wrap || has_lines {
-        return text.split('\n').flat_map(|line| wrapped(line, width)).collect();
-    }
-    vec![cut(text, width)]
+fn lines_of(text: &str) -> Vec<String> {
+    text.split('\n').map(str::to_owned).collect()
 }
 
 /// Truncates a text to a width.
@@ -264,37 +231,20 @@ fn cut(text: &str, width: usize) -> String {
     shown
 }
 
-/// Wraps a line to a width, at spaces where possible.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let (mut lines, mut current, mut taken) = (Vec::new(), String::new(), 0);
-    for word in line.split_inclusive(' ') {
-        let wide = word.trim_end().width();
-        if taken > 0 && taken + wide > width && wide <= width {
-            lines.push(std::mem::take(&mut current).trim_end().to_owned());
-            taken = 0;
-        }
-        for c in word.chars() {
-            let wide = c.width().unwrap_or_default();
-            if taken + wide > width && c != ' ' {
-                lines.push(std::mem::take(&mut current).trim_end().to_owned());
-                taken = 0;
-            }
-            current.push(c);
-            taken += wide;
-        }
-    }
-    lines.push(current.trim_end().to_owned());
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(screen: Screen, fit: Fit, names: &[&str], rows: &[Vec<String>]) -> String {
-        let headings = names.iter().map(|name| Heading { name: (*name).to_owned(), right: *name == "n" }).collect();
-        let mut table = TableWriter::new(headings, screen, fit);
+    /// A table of text, but for the numbers in `n`, as a query or a command shows it.
+    fn shown(screen: Screen, give: Give, names: &[&str], rows: &[Vec<String>]) -> String {
+        let last = names.len() - 1;
+        let heading = |(at, name): (usize, &&str)| Heading {
+            give,
+            right: *name == "n",
+            rank: if give == Give::Cut { 1 + at.min(last - at) } else { 0 },
+            ..Heading::text(name)
+        };
+        let mut table = TableWriter::new(names.iter().enumerate().map(heading).collect(), screen);
         let mut out = Vec::new();
         for row in rows {
             if !table.push(&mut out, row.clone()).unwrap() {
@@ -312,7 +262,7 @@ mod tests {
     #[test]
     fn a_small_table_is_laid_out_as_a_whole() {
         let rows = [row(&["7", "x"]), row(&["1234", "two\nlines"])];
-        let text = shown(Screen::default(), Fit::Cut, &["n", "text"], &rows);
+        let text = shown(Screen::default(), Give::Cut, &["n", "text"], &rows);
         assert_eq!(
             text,
             "┌──────┬───────┐\n│ n    ┆ text  │\n╞══════╪═══════╡\n│    7 ┆ x     │\n│ 1234 ┆ two   │\n│      ┆ lines │\n\
@@ -322,8 +272,8 @@ mod tests {
 
     #[test]
     fn a_long_table_is_written_as_it_comes() {
-        let headings = vec![Heading { name: "n".to_owned(), right: true }];
-        let mut table = TableWriter::new(headings, Screen::default(), Fit::Cut);
+        let headings = vec![Heading { right: true, ..Heading::text("n") }];
+        let mut table = TableWriter::new(headings, Screen::default());
         let mut out = Vec::new();
         for n in 0..100_000_u64 {
             assert!(table.push(&mut out, vec![n.to_string()]).unwrap());
@@ -340,12 +290,12 @@ mod tests {
     fn a_table_ends_at_its_cap_and_says_so() {
         let rows: Vec<Vec<String>> = (0..5).map(|n| vec![n.to_string()]).collect();
         let screen = Screen { rows: Some(3), ..Screen::default() };
-        let text = shown(screen, Fit::Cut, &["n"], &rows);
+        let text = shown(screen, Give::Cut, &["n"], &rows);
         assert!(
             text.ends_with("│ 2 │\n└───┘\nthe first 3 rows, and there are more: --max-rows 0 shows all\n"),
             "{text}"
         );
-        assert!(shown(screen, Fit::Cut, &["n"], &rows[..3]).ends_with("└───┘\n"));
+        assert!(shown(screen, Give::Cut, &["n"], &rows[..3]).ends_with("└───┘\n"));
     }
 
     #[test]
@@ -356,11 +306,11 @@ mod tests {
             for width in [20, 40, 79, 80, 200] {
                 let screen = Screen { width: Some(width), ..Screen::default() };
                 let rows = [vec!["é日本 ".repeat(20); columns], vec!["x".to_owned(); columns]];
-                for fit in [Fit::Cut, Fit::Wrap] {
-                    let text = shown(screen, fit, &names[..columns], &rows);
+                for give in [Give::Cut, Give::Wrap] {
+                    let text = shown(screen, give, &names[..columns], &rows);
                     let fits = text.lines().filter(|line| line.contains(['│', '─'])).all(|line| line.width() <= width);
                     // Columns of commands are never left out, however narrow they become.
-                    assert!(fits || (fit == Fit::Wrap && columns * 6 >= width), "{columns} in {width}:\n{text}");
+                    assert!(fits || (give == Give::Wrap && columns * 6 >= width), "{columns} in {width}:\n{text}");
                 }
             }
         }
@@ -368,18 +318,15 @@ mod tests {
         for names in [&["n"][..], &["a", "b", "n"]] {
             let row = [vec!["7".to_owned(); names.len()]];
             let screen = Screen { width: Some(4 * names.len() + 1), ..Screen::default() };
-            assert_eq!(shown(screen, Fit::Cut, names, &row), shown(Screen::default(), Fit::Cut, names, &row));
+            assert_eq!(shown(screen, Give::Cut, names, &row), shown(Screen::default(), Give::Cut, names, &row));
         }
         let screen = Screen { width: Some(40), ..Screen::default() };
-        let text = shown(screen, Fit::Cut, &names, &[vec!["1".to_owned(); 40]]);
-        assert!(text.ends_with("3 of 40 columns: --output line shows all\n"), "{text}");
+        let text = shown(screen, Give::Cut, &names, &[vec!["1".to_owned(); 40]]);
+        assert!(text.ends_with("4 of 40 columns: --output line shows all\n"), "{text}");
     }
 
     #[test]
-    fn words_are_kept_together_where_they_fit() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(wrapped("", 4), [""]);
+    fn values_are_cut_with_a_mark() {
         assert_eq!(cut("abcdef", 4), "abc…");
     }
 }

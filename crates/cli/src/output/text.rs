@@ -5,7 +5,7 @@ use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 use crate::error::CliError;
-use crate::output::table::Heading;
+use crate::output::columns::Heading;
 
 /// The header of a Markdown table.
 pub fn markdown_header(out: &mut impl Write, headings: &[Heading]) -> Result<(), CliError> {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     fn headings() -> Vec<Heading> {
-        [("name", false), ("n", true)].map(|(name, right)| Heading { name: name.to_owned(), right }).to_vec()
+        vec![Heading::text("name"), Heading { right: true, ..Heading::text("n") }]
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub fn bytes(number: u64) -> String {
     indicatif::HumanBytes(number).to_string()
 }
 
+/// A length of time in its largest whole unit: `15 min`.
+pub fn length(seconds: i64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
+    let whole = units.into_iter().find(|(unit, _)| seconds != 0 && seconds % unit == 0);
+    whole.map_or_else(|| format!("{seconds} s"), |(unit, name)| format!("{} {name}", seconds / unit))
+}
+
 /// A UTC day, given in days since the epoch.
 pub fn day(days: i32) -> Option<String> {
     NaiveDate::from_epoch_days(days).map(|day| day.to_string())
@@ -31,6 +38,11 @@ pub fn day(days: i32) -> Option<String> {
 pub fn time(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros);
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+}
+
+/// A time in RFC 3339 without its fraction of a second, for tables that a person reads.
+pub fn time_to_second(micros: i64) -> Option<String> {
+    time(micros - micros.rem_euclid(1_000_000))
 }
 
 /// A time in a zone, with the offset.

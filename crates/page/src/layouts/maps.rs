@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::embed;
 use crate::error::PageError;
-use crate::figures::{decimals, grouped, time};
+use crate::figures::{decimals, grouped, length, time};
 use crate::heat::coarse::{CoarseTable, coarse};
 use crate::heat::colours::{Scale, palette};
 use crate::heat::map::{EncodedMap, encode};
@@ -13,7 +13,6 @@ use crate::view::{Heatmap, Matrix};
 
 /// Least height of a picture, pixels.
 const LEAST_HEIGHT: usize = 256;
-const MINUTE: i64 = 60_000_000;
 /// Where a drawn scale begins, and its width.
 const LEFT: f64 = 24.0;
 const WIDTH: f64 = 310.0;
@@ -171,22 +170,9 @@ fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// A length of time in its largest whole unit: `15 min`.
-fn length(micros: i64) -> String {
-    let units = [(MINUTE * 60 * 24, "d"), (MINUTE * 60, "h"), (MINUTE, "min"), (MINUTE / 60, "s")];
-    let whole = units.iter().find(|(unit, _)| micros % unit == 0);
-    whole.map_or(format!("{micros} µs"), |(unit, name)| format!("{} {name}", micros / unit))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_have_whole_units() {
-        assert_eq!([15 * MINUTE, 60 * MINUTE, 48 * 60 * MINUTE].map(length), ["15 min", "1 h", "2 d"]);
-        assert_eq!((length(90_000_000), length(1)), ("90 s".to_owned(), "1 µs".to_owned()));
-    }
 
     #[test]
     fn a_scale_has_round_values_with_room_between() {

@@ -5,6 +5,8 @@ use crate::view::{CheckSeries, RunBar};
 
 /// Most runs drawn, the newest.
 const MOST_RUNS: usize = 120;
+/// Most runs whose bars have their values above them.
+const LABELLED: usize = 8;
 /// Most values of a check drawn, the newest.
 const MOST_POINTS: usize = 120;
 const WIDTH: f64 = 1000.0;
@@ -29,6 +31,8 @@ pub(super) struct RunChart {
     /// The largest value, the height of the chart.
     pub(super) most: String,
     pub(super) bars: Vec<Bar>,
+    /// Whether each bar has its value above it: there are few.
+    pub(super) with_values: bool,
 }
 
 /// A bar.
@@ -38,6 +42,7 @@ pub(super) struct Bar {
     pub(super) y: f64,
     pub(super) height: f64,
     pub(super) class: &'static str,
+    pub(super) value: String,
     pub(super) says: String,
 }
 
@@ -65,6 +70,7 @@ impl RunCharts {
             name,
             most: text(shown.iter().map(of).fold(0.0, f64::max)),
             bars: bars(shown, of, text),
+            with_values: shown.len() <= LABELLED,
         };
         Self {
             charts: vec![
@@ -110,6 +116,7 @@ fn bars(runs: &[RunBar], of: fn(&RunBar) -> f64, text: fn(f64) -> String) -> Vec
             y: rounded(HEIGHT - height),
             height: rounded(height),
             class: class(run),
+            value: text(of(run)).trim_end_matches(" rows").to_owned(),
             says: format!("{}: {}, {}", time(whole_seconds(run.began)), text(of(run)), run.outcome),
         }
     };

@@ -15,4 +15,4 @@ pub use layouts::{
 };
 pub use queries::{Answer, Query, QueryMatrix, QueryRow, Seen, Shape};
 pub use runs::{Calendar, CalendarDay, CheckPoint, CheckSeries, DayState, Flow, FlowNode, RunBar, RunsPage};
-pub use table::{FamilyText, TablePage, VersionText, WindowBar};
+pub use table::{FamilyText, TablePage, TimeChart, TimeSlice, VersionText, WindowBar};

@@ -22,12 +22,37 @@ pub struct TablePage {
     pub fields: Vec<(String, String)>,
     /// Bytes in files by column, largest first.
     pub bytes: Vec<(String, u64)>,
+    /// Records by event time; `None` if the layout keeps no time, or the table is empty.
+    #[serde(default)]
+    pub by_time: Option<TimeChart>,
     /// Windows with their files, oldest first.
     pub windows: Vec<WindowBar>,
     /// Versions that are kept, oldest first.
     pub versions: Vec<VersionText>,
     /// What `--output json` prints.
     pub data: Value,
+}
+
+/// The records of a table by event time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeChart {
+    /// Length of every slice, seconds.
+    pub slice: i64,
+    /// A column of numbers whose mean is drawn; may be empty.
+    pub measure: String,
+    /// Slices with records, oldest first.
+    pub slices: Vec<TimeSlice>,
+}
+
+/// A slice of time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSlice {
+    /// Its start, microseconds since the epoch.
+    pub start: i64,
+    /// Records in it.
+    pub records: u64,
+    /// The mean of the measure.
+    pub mean: Option<f64>,
 }
 
 /// A family.

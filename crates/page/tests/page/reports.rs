@@ -98,6 +98,18 @@ pub fn table() -> TablePage {
         }],
         fields: vec![("meter".to_owned(), "Int64".to_owned()), (NAME.to_owned(), "Utf8".to_owned())],
         bytes: vec![("METER:{ts:%H%M}".to_owned(), 31_204), ("row keys".to_owned(), 4_112), (NAME.to_owned(), 12)],
+        by_time: Some(TimeChart {
+            slice: 3_600,
+            measure: NAME.to_owned(),
+            slices: (0..150)
+                .filter(|hour| hour % 40 != 7)
+                .map(|hour| TimeSlice {
+                    start: 1_514_764_800_000_000 + hour * 3_600_000_000,
+                    records: 100 + hour.unsigned_abs(),
+                    mean: Some(hour as f64 / 7.0),
+                })
+                .collect(),
+        }),
         windows: (1..15)
             .map(|day| WindowBar {
                 window: format!("2018-01-{day:02}"),

@@ -33,7 +33,8 @@ impl PartialEq for ExternalTables {
 impl Eq for ExternalTables {}
 
 impl ExternalTables {
-    pub(crate) fn names(&self) -> Vec<String> {
+    /// Their names, ascending.
+    pub fn names(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 

@@ -76,27 +76,31 @@ fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
     Ok((found, complete))
 }
 
-/// Converts lines and columns to byte offsets, in ascending order.
-struct LineOffsets<'a> {
+/// Offsets of locations, which come in ascending order: the text is read once.
+pub(crate) struct LineOffsets<'a> {
     text: &'a str,
     line: u64,
-    start: usize,
+    column: u64,
+    /// Offset of that line and column.
+    offset: usize,
 }
 
 impl<'a> LineOffsets<'a> {
-    fn new(text: &'a str) -> Self {
-        Self { text, line: 1, start: 0 }
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, line: 1, column: 1, offset: 0 }
     }
 
-    fn offset(&mut self, at: Location) -> usize {
+    pub(crate) fn offset(&mut self, at: Location) -> usize {
         while self.line < at.line {
-            let rest = self.text.get(self.start..).unwrap_or_default();
+            let rest = self.text.get(self.offset..).unwrap_or_default();
             let Some(end) = rest.find('\n') else { break };
-            (self.start, self.line) = (self.start + end + 1, self.line + 1);
+            (self.offset, self.line, self.column) = (self.offset + end + 1, self.line + 1, 1);
         }
-        let rest = self.text.get(self.start..).unwrap_or_default();
-        let column = usize::try_from(at.column.saturating_sub(1)).unwrap_or_default();
-        rest.char_indices().nth(column).map_or(self.text.len(), |(offset, _)| self.start + offset)
+        let rest = self.text.get(self.offset..).unwrap_or_default();
+        let skipped = rest.chars().take(usize::try_from(at.column.saturating_sub(self.column)).unwrap_or_default());
+        self.offset += skipped.map(char::len_utf8).sum::<usize>();
+        self.column = self.column.max(at.column);
+        self.offset
     }
 }
 

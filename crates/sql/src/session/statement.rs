@@ -14,8 +14,8 @@ use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value, ValueWithSpan, VisitMut,
-    VisitorMut,
+    ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TableFactor, TimezoneInfo, Value, ValueWithSpan,
+    VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -26,6 +26,7 @@ use crate::error::{SqlError, external};
 use crate::session::cast_labels::label_casts;
 use crate::session::depth::{MAX_NESTING, check_depth};
 use crate::session::dialect::TidetableDialect;
+use crate::session::file_functions::replace_file_function;
 use crate::session::planning::with_deep_stack;
 use crate::session::select_all::{without_empty_projections, without_select_list};
 use crate::session::syntax::{call, name_of, take};
@@ -134,6 +135,11 @@ impl VisitorMut for StatementRewriter {
                 }
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<()> {
+        replace_file_function(relation);
         ControlFlow::Continue(())
     }
 

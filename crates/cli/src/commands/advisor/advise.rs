@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use super::report::{advice_page, turns};
 use super::sections::Costed;
 use super::{command_line, rounded};
+use crate::activity::Activity;
 use crate::args::{Advise, Global, Output};
 use crate::commands::project;
 use crate::error::CliError;
@@ -39,6 +40,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
     let prices = Prices::load(args.prices.as_deref())?;
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
+    let activity = Activity::begin(global, &format!("measuring layouts for {}", args.from));
     let is_data = DATA.iter().any(|ending| args.from.to_ascii_lowercase().ends_with(ending));
     let job = if is_data { job_of_file(&project, args, runtime.handle())? } else { Job::load(&project, &args.from)? };
     if let Some(name) = &args.write {
@@ -55,6 +57,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
         with_pairs: args.max_tables > 1,
         stop: &stop,
     })?;
+    drop(activity);
     let objects = objects_of(&advice, &prices);
     let mut shows = true;
     if let Some(file) = &page {

@@ -20,12 +20,14 @@ use super::findings::{linted, page_findings, show_errors};
 use super::report::comparison_page;
 use super::sections::Costed;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
+use crate::activity::Activity;
 use crate::args::{Compare, Global, Output};
 use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
 use crate::output::page::PageFile;
+use crate::output::values::length;
 use crate::output::{ResultRows, stdout};
 use crate::signals::stop_on_signals;
 
@@ -46,10 +48,12 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let stop = stop_on_signals()?;
     let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
     let options = TrialOptions { sample: args.sample, draws: specs.clone(), stop, ..TrialOptions::default() };
+    let activity = Activity::begin(global, &format!("measuring layouts of {}", job.name));
     let trial = Trial::load(&job, &storage, &candidates, &options)?;
     let comparison = compare_trial(&trial, args.slice, true)?;
     let economy =
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
+    drop(activity);
     let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()));
     let reports = lint_apart(&job, (&declared.measured(&comparison), &declared.text), Some(&facts), &prices);
     let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
@@ -209,7 +213,7 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
 /// What the columns are.
 fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> Result<(), CliError> {
     let axis = comparison.axis;
-    let width = width_text(axis.width);
+    let width = length(axis.width);
     writeln!(
         out,
         "packed: zstd..Snappy, in blocks of 64 KiB. cells a row: median/most. largest row: bytes as cells. own bytes: of files here."
@@ -239,11 +243,4 @@ fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> 
         writeln!(out, "{}: {} source rows were rejected, and are in no number.", measured.layout, measured.rejected)?;
     }
     Ok(())
-}
-
-/// `15m`, `1h` or `2d`.
-fn width_text(seconds: i64) -> String {
-    let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
-    let whole = units.into_iter().find(|(unit, _)| seconds % unit == 0);
-    whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
 }

@@ -12,6 +12,7 @@ use tidetable_runner::workload::{Query, Workload};
 use super::raster::{Canvas, draw};
 use super::report::heatmap_page;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
+use crate::activity::Activity;
 use crate::args::{self, Global, HeatmapMetric, Output};
 use crate::commands::store;
 use crate::error::CliError;
@@ -38,8 +39,11 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let query = query(args)?;
     let table = StoredTable::new(store(global)?.snapshot(&args.table)?)?;
+    let activity = Activity::begin(global, &format!("counting cells of {}", args.table));
+    let found = counted(&table, args, query.as_ref())?;
+    drop(activity);
     let mut out = stdout();
-    let Some((map, log, counted)) = counted(&table, args, query.as_ref())? else {
+    let Some((map, log, counted)) = found else {
         if global.output == Output::Table {
             writeln!(out, "table {} is empty: there is nothing to show", args.table)?;
         }

@@ -11,7 +11,7 @@ use tidetable_page::view::{self, LayoutsPage, Matrix, Note, Verdict};
 use super::economy::factor_text;
 use super::sections::{Costed, bytes, cost, figures, name, queries};
 use super::{micros, pattern_names, share_text};
-use crate::output::values::count;
+use crate::output::values::{count, length};
 
 /// The page of a comparison. `data` is what `--output json` prints.
 pub fn comparison_page(
@@ -27,7 +27,7 @@ pub fn comparison_page(
     let part = sample.map(|part| format!(", a sample of {}% of the entities", part * 100.0)).unwrap_or_default();
     LayoutsPage {
         title,
-        subtitle: format!("{most} source rows{part}; slices of {} s", comparison.axis.width),
+        subtitle: format!("{}{part}; slices of {}", count(most, "source row"), length(comparison.axis.width)),
         command,
         verdict: verdict(comparison, costed),
         comparison: Some(figures(comparison, sampled, costed)),
@@ -73,7 +73,7 @@ pub fn heatmap_page(
     let seen = seen(spread, patterns);
     LayoutsPage {
         title: format!("Heatmap of {table}"),
-        subtitle: format!("{metric}: {} rows, slices of {} s", map.keys, map.axis.width),
+        subtitle: format!("{metric}: {}, slices of {}", count(map.keys as u64, "row"), length(map.axis.width)),
         command,
         verdict: Verdict {
             headline: format!("{table}: {}.", pattern_names(patterns).join(", ")),

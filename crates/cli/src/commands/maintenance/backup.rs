@@ -7,6 +7,7 @@ use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
 
+use crate::activity::Activity;
 use crate::args::{Backup, Global, Output, Restore};
 use crate::commands::{clock, project_of_store, store};
 use crate::diagnostics::print_message;
@@ -27,8 +28,10 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     }
     let store = store(global)?;
     let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
+    let activity = Activity::begin(global, "copying files into the backup");
     let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop)?;
+    drop(activity);
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
@@ -62,10 +65,12 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let stop = stop_on_signals()?;
     let vault = Vault::open(storage_at(&args.vault)?, &id(), &stop)?;
     let backup = vault.find(args.at.as_deref())?;
+    let activity = Activity::begin(global, "restoring files");
     let restored = match &root {
         Location::Bucket(_) => vault.restore_into_bucket(backup, storage_at(&root)?.as_ref(), &stop)?,
         Location::Path(root) => vault.restore(backup, root, &stop)?,
     };
+    drop(activity);
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));
@@ -130,7 +135,7 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
 
 /// A row for each backup; for a new one, with the amount copied.
 fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> ResultRows {
-    let mut rows = ResultRows::of(objects::BACKUPS);
+    let mut rows = ResultRows::of(objects::BACKUPS).minor(&["copied_bytes", "copied", "files", "tables", "root"]);
     for (backup, copied) in backups {
         rows.push(row![
             backup.id,

@@ -8,6 +8,7 @@ use tidetable_runner::{Project, UlidIds, open_store};
 use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};
 
+use crate::activity::Activity;
 use crate::args::{Copy, Global, Output};
 use crate::commands::{project_if_any, root};
 use crate::diagnostics::print_message;
@@ -36,7 +37,9 @@ pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
     }
     root::holds_store(&from, true)?;
     let id = ulid_text(UlidIds::default().next());
+    let activity = Activity::begin(global, "copying files");
     let done = copy_store(&open_store(&from)?, &open_store(&to)?, &id, &stop_on_signals()?)?;
+    drop(activity);
     done.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let StoreCopy { tables, exports, copied, copied_bytes, known, damaged } = &done;
     let mut out = stdout();

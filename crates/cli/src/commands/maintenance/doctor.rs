@@ -5,6 +5,7 @@ use std::io::Write;
 use tidetable_runner::UlidIds;
 use tidetable_runner::report::Diagnosis;
 
+use crate::activity::Activity;
 use crate::args::{Doctor, Global, Output};
 use crate::commands::{clock, project_if_any, store};
 use crate::error::CliError;
@@ -16,8 +17,10 @@ use crate::output::{ResultRows, row, stdout};
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let store = store(global)?;
     let now = clock();
+    let activity = Activity::begin(global, "looking at the files of the root");
     let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
     let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
+    drop(activity);
     let mut out = stdout();
     match global.output {
         Output::Table => tell(&found, &mut out)?,
@@ -66,7 +69,8 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
 }
 
 fn rows(found: &Diagnosis) -> ResultRows {
-    let mut rows = ResultRows::of(objects::DAMAGE);
+    let mut rows =
+        ResultRows::of(objects::DAMAGE).below(&["costs", "remedy"]).minor(&["set_aside", "fixed", "fixable"]);
     for finding in &found.findings {
         rows.push(row![
             finding.path,

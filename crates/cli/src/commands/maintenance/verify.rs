@@ -11,6 +11,7 @@ use tidetable_store::maintenance::{TableReport, VerifyOptions};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
 
+use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
 use crate::commands::{store, table_or_all};
 use crate::error::CliError;
@@ -29,7 +30,9 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let named = KnownVersions::of(store.blobs().as_ref(), &tables, usize::MAX)?;
     for name in tables {
         let table = store.table(&name);
+        let activity = Activity::begin(global, &format!("verifying {name}"));
         let mut report = table.verify(options)?;
+        drop(activity);
         // A table that cannot be read is in the report already.
         if let Ok(Some(newest)) = table.latest() {
             report.manifests.extend(named.check(&store, &name, &newest).err());

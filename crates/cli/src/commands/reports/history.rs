@@ -14,7 +14,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::values::time;
+use crate::output::values::{time, time_to_second};
 use crate::output::{ResultRows, row, stdout};
 
 /// Lists runs.
@@ -27,13 +27,17 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         Since::At(time) => time,
         Since::Ago(age) => clock().saturating_sub(age),
     });
-    let keys = match objects::HISTORY.split_last() {
-        // Errors are too long for a table: `status JOB` shows the last one.
-        Some((_, keys)) if global.output == Output::Table => keys,
-        _ => objects::HISTORY,
-    };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (mut rows, mut shown) = (ResultRows::of(keys), 0);
+    let mut rows = ResultRows::of(objects::HISTORY).ids(&["run"]).below(&["error"]).minor(&[
+        "new_attempts",
+        "now",
+        "seconds",
+        "read",
+        "published",
+        "failed",
+        "rejected",
+    ]);
+    let mut shown = 0;
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
@@ -52,9 +56,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         if args.failed && matches!(state, "ok" | "running") {
             continue;
         }
-        let mut row = row(&record, state);
-        row.truncate(keys.len());
-        rows.push(row);
+        rows.push(row(&record, state, global.output));
         shown += 1;
     }
     if let (Some(job), 0) = (&args.job, shown) {
@@ -127,7 +129,8 @@ fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
     Err(CliError::NoJob { job: job.to_owned(), known: known.join(", ") })
 }
 
-fn row(record: &RunRecord, state: &str) -> Vec<serde_json::Value> {
+fn row(record: &RunRecord, state: &str, output: Output) -> Vec<serde_json::Value> {
+    let time = |micros| if output == Output::Table { time_to_second(micros) } else { time(micros) };
     let parts = |states: &[PartState]| record.exports.iter().filter(|part| states.contains(&part.state)).count();
     let seconds = record.finished.map(|finished| (finished - record.started) as f64 / 1e6);
     row![

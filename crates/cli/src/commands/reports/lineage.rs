@@ -30,7 +30,15 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
         known.extend(Published::all(store.blobs().as_ref())?.into_iter().map(|export| export.name));
         return Err(CliError::NoLineage { what, name: name.to_owned(), known });
     };
-    let mut rows = ResultRows::of(objects::LINKS);
+    let mut rows = ResultRows::of(objects::LINKS).ids(&["run", "fingerprint"]).minor(&[
+        "fingerprint",
+        "now",
+        "sequence",
+        "version",
+        "rejected",
+        "rows",
+        "run",
+    ]);
     for link in links {
         rows.push(row![
             link.from.0.name(),

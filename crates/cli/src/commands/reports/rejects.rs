@@ -84,7 +84,7 @@ fn table(
     limit: usize,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let mut shown = ResultRows::new(&["file", "line", "table", "column", "reason", "raw"]);
+    let mut shown = ResultRows::new(&["file", "line", "table", "column", "reason", "raw"]).below(&["reason", "raw"]);
     let limit = if limit == 0 { usize::MAX } else { limit };
     for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
         shown.push(row![file, line, table, column, reason, raw]);

@@ -11,7 +11,7 @@ use tidetable_runner::report::{DaysOf, OwedOf, PushedTable, Status, statuses};
 use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
-use crate::output::values::time;
+use crate::output::values::{time, time_to_second};
 use crate::output::{ResultRows, row, stdout};
 use crate::{args, objects};
 
@@ -70,9 +70,10 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "sealed",
         "owed",
         "rejected",
-    ]);
+    ])
+    .minor(&["began", "sealed", "good run", "newest day", "rejected"]);
     for status in jobs {
-        let began = status.last.as_ref().and_then(|last| time(last.started / SECOND * SECOND));
+        let began = status.last.as_ref().and_then(|last| time_to_second(last.started));
         let newest = newest(status);
         rows.push(row![
             status.job,

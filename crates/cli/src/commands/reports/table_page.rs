@@ -6,9 +6,11 @@ use serde_json::Value;
 use tidetable_layout::spec::PackedSpec;
 use tidetable_layout::time::window_name;
 use tidetable_page::view::{FamilyText, TablePage, VersionText, WindowBar};
+use tidetable_runner::runtime;
 use tidetable_store::maintenance::leave_out;
 use tidetable_store::{Snapshot, Sst, Store, Version};
 
+use super::data_by_time::by_time;
 use super::inspect::column_name;
 use crate::error::CliError;
 use crate::output::values::{bytes, count};
@@ -41,6 +43,7 @@ pub(super) fn of(store: &Store, snapshot: &Snapshot, data: Value) -> Result<Tabl
         families: families(version),
         fields: fields.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect(),
         bytes: bytes_by_column(snapshot)?,
+        by_time: runtime()?.block_on(by_time(store, snapshot))?,
         windows: windows(version),
         versions: versions(store, &spec.name)?,
         data,

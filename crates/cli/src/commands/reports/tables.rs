@@ -12,7 +12,7 @@ use crate::output::{ResultRows, row};
 /// Lists tables and exports.
 pub fn tables(global: &Global) -> Result<(), CliError> {
     let store = store(global)?;
-    let mut rows = ResultRows::of(objects::TABLES);
+    let mut rows = ResultRows::of(objects::TABLES).minor(&["version", "cells", "parts", "bytes", "job"]);
     for name in store.tables()? {
         let snapshot = match store.snapshot(&name) {
             Ok(snapshot) => snapshot,

@@ -1,6 +1,7 @@
 //! `tidetable sql`: runs statements and writes their rows.
 
 pub(crate) mod complete;
+pub(crate) mod listing;
 pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod summarize;
@@ -18,6 +19,7 @@ use super::root::RootCheck;
 use super::{note_if_nothing_ran, project_of_store};
 use crate::args::{Global, Sql};
 use crate::error::CliError;
+use crate::output::HintStyle;
 use run::{OutputOptions, StatementRunner};
 
 /// The root where there is neither a project nor `--root`.
@@ -38,6 +40,7 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         max_rows: args.max_rows,
         timing: args.timing,
         print_row_count: false,
+        words: HintStyle::Options,
     };
     let runner = StatementRunner {
         store: &store,

@@ -16,7 +16,7 @@ use crate::commands::sql::run::{OutputOptions, StatementRunner, output_format};
 use crate::commands::sql::words::{HELP, Word, word};
 use crate::error::CliError;
 use crate::log::write_text;
-use crate::output::{Destination, ROW_FILE_EXTENSIONS, format_from_extension};
+use crate::output::{Destination, HintStyle, ROW_FILE_EXTENSIONS, format_from_extension};
 
 const PROMPT: &str = "tidetable> ";
 /// Prompt of continuation lines.
@@ -32,7 +32,8 @@ pub(crate) fn prompt(runner: &StatementRunner<'_>) -> Result<(), CliError> {
         // There is no history before the first time.
         let _ = editor.load_history(path);
     }
-    let mut options = OutputOptions { print_row_count: true, ..runner.output_options.clone() };
+    let mut options =
+        OutputOptions { print_row_count: true, words: HintStyle::Prompt, ..runner.output_options.clone() };
     let mut stderr = std::io::stderr();
     let _ = writeln!(stderr, "tidetable {}: \\? for help", env!("CARGO_PKG_VERSION"));
     loop {
@@ -84,7 +85,7 @@ fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -
     let said = match asked {
         Word::Quit => return Ok(()),
         Word::Help => HELP.trim_end().to_owned(),
-        Word::Tables(None) => return run(runner, &to_screen(options), TABLES),
+        Word::Tables(None) => return run(runner, &to_screen(options), "SHOW TABLES"),
         Word::Tables(Some(table)) => return run(runner, &to_screen(options), &describe(&table)),
         Word::Timing(state) => {
             options.timing = state.unwrap_or(!options.timing);
@@ -143,9 +144,6 @@ fn to_screen(options: &OutputOptions) -> OutputOptions {
 fn mode(output: Output) -> String {
     clap::ValueEnum::to_possible_value(&output).map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
-
-const TABLES: &str = "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables \
-                      WHERE table_schema <> 'information_schema' ORDER BY schema, name";
 
 /// The query for the columns of a table.
 fn describe(table: &str) -> String {

@@ -17,11 +17,14 @@ use super::versions::versions;
 use crate::args::{Global, Output, Sql};
 use crate::commands::cluster::Queries;
 use crate::commands::root::{RootCheck, is_there};
-use crate::commands::sql::summarize;
+use crate::commands::sql::{listing, summarize};
 use crate::commands::{note_if_nothing_ran, project_of_store};
 use crate::error::CliError;
 use crate::output::values::count;
-use crate::output::{BatchWriter, Destination, OutputFormat, ROW_FILE_EXTENSIONS, Screen, format_from_extension};
+use crate::output::{
+    BatchWriter, Destination, FILES_OF_SQL, HintStyle, OutputFormat, ROW_FILE_EXTENSIONS, ResultRows, Screen,
+    format_from_extension,
+};
 
 /// Runs statements one by one. Each sees the current state of the store.
 #[derive(Clone)]
@@ -54,6 +57,8 @@ pub(crate) struct OutputOptions {
     pub(crate) timing: bool,
     /// Whether to print the number of rows of each statement: at the prompt.
     pub(crate) print_row_count: bool,
+    /// How notes name what shows the rest of a table.
+    pub(crate) words: HintStyle,
 }
 
 impl StatementRunner<'_> {
@@ -97,6 +102,7 @@ impl StatementRunner<'_> {
             files: true,
             memory: self.args.memory,
             external: Some(self.external.clone()),
+            written_names: true,
             ..SessionOptions::default()
         };
         // In a bucket the session reads what it listed when it was opened: a list less.
@@ -125,6 +131,10 @@ impl StatementRunner<'_> {
                 return Err(CliError::Usage("SUMMARIZE runs in this process: leave out --on"));
             }
             return self.summarize(of).map(Some);
+        }
+        if listing::is_asked(query) && matches!(self.destination()?.1, OutputFormat::Text(_)) {
+            self.root_is_there()?;
+            return self.show(&listing::tables(self.store, self.external)?).map(Some);
         }
         let session = self.session(query)?;
         // `CREATE EXTERNAL TABLE` returns no rows; later statements see the table.
@@ -166,19 +176,24 @@ impl StatementRunner<'_> {
 
     fn screen(&self, to: &Destination) -> Screen {
         let limits = if to.is_stdout() { Screen::of_stdout } else { Screen::of_file };
-        limits(self.output_options.max_rows)
+        Screen { words: self.output_options.words, ..limits(self.output_options.max_rows) }
     }
 
     /// Writes statistics of a table or query, one row for each of its columns. Returns the number of rows.
     fn summarize(&self, of: &str) -> Result<u64, CliError> {
-        let (to, format) = self.destination()?;
-        let OutputFormat::Text(output) = format else {
+        if !matches!(self.destination()?.1, OutputFormat::Text(_)) {
             return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));
-        };
+        }
         let source = summarize::source(of);
         let session = self.session(&source)?;
         self.root_is_there_for(&session, &source)?;
-        let rows = self.cancellable(summarize::summary(&session, of))?;
+        self.show(&self.cancellable(summarize::summary(&session, of))?)
+    }
+
+    /// Writes a small result as text. Returns the number of its rows.
+    fn show(&self, rows: &ResultRows) -> Result<u64, CliError> {
+        let (to, format) = self.destination()?;
+        let OutputFormat::Text(output) = format else { return Err(CliError::Usage(FILES_OF_SQL)) };
         let done = to.open().and_then(|mut out| {
             rows.write(output, &mut out)?;
             Ok(out.finish()?)

@@ -8,7 +8,8 @@ use tidetable_runner::report::{DayState, Overview};
 use super::stored::{published, seconds};
 use crate::args::Output;
 use crate::error::CliError;
-use crate::output::values::{count, time};
+use crate::output::values::{count, time_to_second};
+use crate::output::wrap::write_sentence;
 use crate::output::{ResultRows, row};
 
 /// Most runs shown.
@@ -42,7 +43,7 @@ pub(super) fn write(
     if output == Output::Csv {
         return days(overview).write(output, out);
     }
-    writeln!(out, "{}", headline(job, overview))?;
+    write_sentence(out, &headline(job, overview))?;
     exports(overview).write(output, out)?;
     runs(overview, states).write(output, out)?;
     if !overview.rules.is_empty() {
@@ -62,7 +63,8 @@ fn exports(overview: &Overview) -> ResultRows {
         "missing",
         "failed",
         "rejected rows",
-    ]);
+    ])
+    .minor(&["rejected rows", "sealed", "first day", "last day"]);
     let names: BTreeSet<&str> = overview.days.iter().map(|day| day.of.as_str()).collect();
     for name in names {
         let days = || overview.days.iter().filter(|day| day.of == name);
@@ -83,7 +85,7 @@ fn exports(overview: &Overview) -> ResultRows {
 }
 
 fn days(overview: &Overview) -> ResultRows {
-    let mut rows = ResultRows::new(&["of", "day", "state", "rows", "rejected", "run"]);
+    let mut rows = ResultRows::new(&["of", "day", "state", "rows", "rejected", "run"]).ids(&["run"]);
     for day in &overview.days {
         rows.push(row![day.of, day.day.to_string(), day.state.name(), day.rows, day.rejected, day.run]);
     }
@@ -91,10 +93,20 @@ fn days(overview: &Overview) -> ResultRows {
 }
 
 fn runs(overview: &Overview, states: &[&str]) -> ResultRows {
-    let mut rows = ResultRows::new(&["run", "outcome", "began", "seconds", "read", "rejected", "published"]);
+    let mut rows = ResultRows::new(&["run", "outcome", "began", "seconds", "read", "rejected", "published"])
+        .ids(&["run"])
+        .minor(&["seconds", "read", "published"]);
     for (record, state) in overview.runs.iter().zip(states).rev().take(RUNS) {
         let (read, rejected) = (record.totals().rows_read, record.all_rejected());
-        rows.push(row![record.run, *state, time(record.started), seconds(record), read, rejected, published(record)]);
+        rows.push(row![
+            record.run,
+            *state,
+            time_to_second(record.started),
+            seconds(record),
+            read,
+            rejected,
+            published(record)
+        ]);
     }
     rows
 }
@@ -110,7 +122,8 @@ fn checks(overview: &Overview) -> ResultRows {
 }
 
 fn steps(overview: &Overview) -> ResultRows {
-    let mut rows = ResultRows::new(&["from", "name", "into", "into name", "items", "rows", "rejected"]);
+    let mut rows = ResultRows::new(&["from", "name", "into", "into name", "items", "rows", "rejected"])
+        .minor(&["rejected", "items", "rows"]);
     for step in &overview.steps {
         let (from, into) = (&step.from, &step.into);
         rows.push(row![from.kind.name(), from.name, into.kind.name(), into.name, step.items, step.rows, step.rejected]);
