@@ -12,6 +12,7 @@ use std::io::{IsTerminal, Read};
 
 use tidetable_runner::job::ProjectError;
 use tidetable_runner::{Project, open_store, runtime};
+use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, statements};
 
 use super::cluster::{Queries, elsewhere};
@@ -92,7 +93,9 @@ fn check_of_root(global: &Global, project: &Project) -> Result<RootCheck, CliErr
 /// The project; outside of one, a root that is never there, for statements that read files or nothing.
 fn project_or_files_alone(global: &Global) -> Result<Project, CliError> {
     match project_of_store(global) {
-        Err(CliError::Project(ProjectError::NotFound { start })) => Ok(Project::of_store(&start, NO_STORE)),
+        Err(CliError::Project(ProjectError::NotFound { start })) => {
+            Ok(Project::of_store(&start, &Location::Path(NO_STORE.into())))
+        }
         project => project,
     }
 }
