@@ -66,7 +66,7 @@ fn statements_that_cannot_be_planned_exit_with_2_and_those_that_fail_with_1() {
         project.fails(1, &["sql", "-c", statement]);
         project.fails(1, &["sql", "-c", statement, "-O", "x.parquet"]);
     }
-    project.write("damaged.parquet", "PAR1 nothing PAR1");
+    project.write("damaged.parquet", "text, which is no Parquet");
     project.fails(1, &["sql", "-c", "select * from 'damaged.parquet'"]);
 }
 
