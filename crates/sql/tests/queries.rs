@@ -1,5 +1,6 @@
 //! Queries over small tables, compared with arithmetic and with the same query without pushdown.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod long;
 mod nulls;

@@ -69,6 +69,7 @@ fn block(mark: &str) -> String {
 }
 
 /// Runs a program of another package; `None`, with the reason printed, where it is missing.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn ran(project: &Project, program: &str, args: &[&str]) -> Option<(bool, String)> {
     match Command::new(program).args(args).current_dir(project.path("")).output() {
         Ok(output) => {

@@ -82,7 +82,7 @@ impl RowWriter {
         }
         self.rows += 1;
         if !matches!(self.form, Form::Csv) {
-            cells.iter_mut().for_each(|cell| make_printable(cell));
+            cells.iter_mut().for_each(make_printable);
         }
         match &mut self.form {
             Form::Table(table) => return table.push(out, cells),

@@ -77,8 +77,7 @@ impl FileTables {
 
     fn state(&self) -> Option<SessionState> {
         let session = self.urls.session_store().get_session().upgrade()?;
-        let state = session.read().as_any().downcast_ref::<SessionState>().cloned();
-        state
+        session.read().as_any().downcast_ref::<SessionState>().cloned()
     }
 }
 

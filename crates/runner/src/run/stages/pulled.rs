@@ -117,7 +117,7 @@ pub(crate) fn save(origins: Origins, store: &Store) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_layout::FamilySpec;
+    use tidetable_layout::spec::FamilySpec;
     use tidetable_source::{PULL_FORMAT, PullList};
 
     use super::*;
