@@ -2,18 +2,20 @@
 //! sketches.
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
-//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and
-//! [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans.
+//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`],
+//! [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans.
 
 mod argument_types;
 mod bytes;
 mod checked;
 mod codes;
 mod conversion;
+mod decimal_floats;
 mod hll;
 mod map_get;
 mod maps;
 mod overridden;
+mod passing;
 mod rounded;
 mod scan_cast;
 mod times;
@@ -29,6 +31,9 @@ pub use argument_types::is_text;
 use bytes::BytesFunction;
 pub use checked::checked_arithmetic;
 pub use codes::{code_of_function, function_of_code};
+pub use decimal_floats::exact_float_cast;
+pub use passing::one_row::one_row;
+pub use passing::opaque::opaque;
 pub use rounded::rounding_cast;
 pub use scan_cast::ScanCast;
 pub use times::time_counts::counting_times;
@@ -44,12 +49,13 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
-    let functions: [Arc<ScalarUDF>; 12] = [
+    let functions: [Arc<ScalarUDF>; 13] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
+        passing::nullif::function(),
         unpack::function(),
         hll::function(),
         times::zones::at_time_zone(),

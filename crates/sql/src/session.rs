@@ -2,6 +2,7 @@
 
 pub(crate) mod declared;
 pub(crate) mod dialect;
+pub(crate) mod float_values;
 pub(crate) mod parameters;
 pub(crate) mod script;
 pub(crate) mod select_all;
@@ -48,7 +49,6 @@ use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
 use crate::workarounds;
-use crate::workarounds::floats;
 
 /// Smallest batch size under a memory limit, rows.
 const MIN_BATCH_ROWS: usize = 128;
@@ -122,7 +122,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
-            .with_analyzer_rules(floats::analyzer_rules())
+            .with_analyzer_rules(workarounds::analyzer_rules())
             .with_optimizer_rules(if push_down { logical_rules() } else { workarounds::logical_rules() })
             .with_physical_optimizer_rules(physical_rules(options.memory, push_down))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));

@@ -5,6 +5,7 @@ mod pass;
 mod precedence;
 mod same;
 mod slt;
+mod subqueries;
 mod totals;
 mod views;
 mod workarounds;

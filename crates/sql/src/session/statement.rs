@@ -13,7 +13,7 @@ use datafusion::logical_expr::{self, LogicalPlan};
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    self, AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
     ValueWithSpan, VisitMut, VisitorMut,
 };
@@ -21,6 +21,7 @@ use tidetable_functions::TIMEZONE;
 use tidetable_layout::KeyRange;
 
 use crate::session::dialect::TidetableDialect;
+use crate::session::float_values::{FloatValues, as_double, take};
 use crate::session::select_all::{without_empty_projections, without_select_list};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
@@ -35,6 +36,7 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
     }
     if let Some(statement) = inner(&mut statement) {
         let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
+        let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
     }
     Ok(statement)
 }
@@ -223,15 +225,6 @@ fn name_of(expr: &Expr) -> String {
     let mut expr = expr.clone();
     let _: ControlFlow<()> = expr.visit(&mut Plain);
     expr.to_string()
-}
-
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Value(Value::Null.with_empty_span()))
-}
-
-fn as_double(expr: Expr) -> Expr {
-    let (kind, data_type) = (CastKind::Cast, ast::DataType::DoublePrecision);
-    Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
 /// A call of a function.

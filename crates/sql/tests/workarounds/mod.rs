@@ -8,6 +8,7 @@ mod limits;
 mod names;
 mod parser;
 mod register;
+mod subqueries;
 
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
