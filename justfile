@@ -207,6 +207,10 @@ fuzz TARGET SECONDS="60":
     mkdir -p "fuzz/corpus/$1"
     features="$([ "$1" != request ] || echo bigtable)" && CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none --features "$features" "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20 -rss_limit_mb=1024
 
+# Compare 10,000 random subqueries with nested loops and DuckDB: `just subqueries`, `just subqueries 500 7` for another number and seed.
+subqueries count="10000" seed="1":
+    TIDETABLE_SUBQUERIES={{ count }} TIDETABLE_SUBQUERIES_SEED={{ seed }} cargo test -p tidetable-sql --no-default-features --test queries -- --nocapture subqueries_equal
+
 # Prove what the store promises: `just prove model`, `just prove power --seeds 50 --size 20`; alone it lists the proofs.
 prove *ARGS:
     cargo run --quiet --package tidetable-proof --bin prove -- "$@"

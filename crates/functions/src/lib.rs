@@ -2,9 +2,9 @@
 //! sketches.
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
-//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`parse_time_casts`] and
-//! [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps functions such as
-//! `repeat` within a memory limit.
+//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`],
+//! [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps
+//! functions such as `repeat` within a memory limit.
 
 mod argument_types;
 mod bytes;
@@ -12,11 +12,13 @@ mod chain;
 mod checked;
 mod codes;
 mod conversion;
+mod decimal_floats;
 mod hll;
 mod map_get;
 mod maps;
 mod markers;
 mod overridden;
+mod passing;
 mod rounded;
 mod scan_cast;
 mod sized;
@@ -36,6 +38,9 @@ pub use checked::checked_arithmetic;
 pub use codes::{code_of_function, function_of_code};
 pub use markers::cast_label::{CAST_LABEL, without_cast_label};
 pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
+pub use decimal_floats::exact_float_cast;
+pub use passing::one_row::one_row;
+pub use passing::opaque::opaque;
 pub use rounded::rounding_cast;
 pub use scan_cast::ScanCast;
 pub use sized::bound_sizes;
@@ -53,7 +58,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
-    let functions: [Arc<ScalarUDF>; 14] = [
+    let functions: [Arc<ScalarUDF>; 15] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
@@ -61,6 +66,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         maps::map_empty(),
         markers::cast_label::function(),
         markers::comparable::function(),
+        passing::nullif::function(),
         unpack::function(),
         hll::function(),
         times::zones::at_time_zone(),

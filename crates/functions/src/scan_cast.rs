@@ -1,18 +1,21 @@
-//! Casts that scans evaluate faster than arrow: dates of UTC times in integer arithmetic, floats of decimals in 64 bits.
+//! Casts that scans evaluate faster than arrow: dates of UTC times in integer arithmetic, floats of decimals in 64 bits, rounded once.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, PrimitiveArray, RecordBatch};
-use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Schema, TimeUnit, TimestampMicrosecondType};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
+use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Schema, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::time::DAY;
 
+use crate::conversion::Conversion;
+use crate::decimal_floats::{NearestFloat, nearest_floats};
 use crate::times::micros::by_unit;
 use crate::times::zones::is_utc;
 
@@ -60,9 +63,17 @@ impl ScanCast {
         to: &DataType,
         is_from: impl Fn(&DataType) -> bool,
     ) -> Result<Option<Self>> {
-        let Some(cast) = expr.downcast_ref::<CastExpr>().filter(|cast| cast.cast_type() == to) else { return Ok(None) };
-        let is_known = is_from(&cast.expr().data_type(schema)?);
-        Ok(is_known.then(|| Self { input: Arc::clone(cast.expr()), to: to.clone() }))
+        let input = match (expr.downcast_ref::<CastExpr>(), expr.downcast_ref::<ScalarFunctionExpr>()) {
+            (Some(cast), _) if cast.cast_type() == to => cast.expr(),
+            // The function in place of a cast of many digits.
+            (_, Some(cast)) if cast.name() == NearestFloat::NAME && cast.return_type() == to => match cast.args() {
+                [input] => input,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let is_known = is_from(&input.data_type(schema)?);
+        Ok(is_known.then(|| Self { input: Arc::clone(input), to: to.clone() }))
     }
 
     fn cast(&self, values: &ArrayRef) -> Option<ArrayRef> {
@@ -73,13 +84,8 @@ impl ScanCast {
                 let dates: PrimitiveArray<Date32Type> = by_unit::<_, DAY>(times, |day| day as i32);
                 Some(Arc::new(dates))
             }
-            (DataType::Float64, DataType::Decimal128(_, scale)) => {
-                let (decimals, divisor) =
-                    (values.as_primitive_opt::<Decimal128Type>()?, 10_f64.powi(i32::from(*scale)));
-                // Both conversions round to the nearest float; that of 128 bits is a call.
-                let float = |decimal: i128| i64::try_from(decimal).map_or(decimal as f64, |decimal| decimal as f64);
-                let floats: Float64Array = decimals.unary::<_, Float64Type>(|decimal| float(decimal) / divisor);
-                Some(Arc::new(floats))
+            (DataType::Float64, DataType::Decimal128(..)) => {
+                Some(Arc::new(nearest_floats(values.as_primitive_opt::<Decimal128Type>()?)))
             }
             _ => None,
         }
@@ -125,15 +131,14 @@ impl PhysicalExpr for ScanCast {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Decimal128Array;
-    use arrow::compute::cast;
+    use arrow::array::{Decimal128Array, Float64Array};
     use arrow::datatypes::Field;
     use datafusion::physical_expr::expressions::Column;
 
     use super::*;
 
     #[test]
-    fn floats_of_decimals_equal_those_of_arrow() {
+    fn floats_of_decimals_are_the_nearest() {
         let big = 10_i128.pow(37);
         let decimals = vec![Some(0), None, Some(-1), Some(i128::from(i64::MAX)), Some(i128::from(i64::MIN) - 1)];
         let more = (1..60).map(|n| Some(big / n * 7 / 3)).chain((1..60).map(|n| Some(-1_234_567_891_i128 * n * n)));
@@ -147,7 +152,8 @@ mod tests {
             let fast = ScanCast::float(&expr, &schema).unwrap().unwrap();
             let batch = RecordBatch::try_new(schema, vec![Arc::clone(&values)]).unwrap();
             let found = fast.evaluate(&batch).unwrap().into_array(batch.num_rows()).unwrap();
-            assert_eq!(&found, &cast(&values, &DataType::Float64).unwrap(), "scale {scale}");
+            let nearest = decimals.iter().map(|units| units.map(|units| format!("{units}e-{scale}").parse().unwrap()));
+            assert_eq!(found.as_primitive(), &nearest.collect::<Float64Array>(), "scale {scale}");
         }
     }
 }

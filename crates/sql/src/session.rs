@@ -6,6 +6,7 @@ pub(crate) mod depth;
 pub(crate) mod dialect;
 pub(crate) mod execution;
 pub(crate) mod file_functions;
+pub(crate) mod float_values;
 pub(crate) mod headings;
 pub(crate) mod parameters;
 pub(crate) mod planning;
@@ -63,7 +64,6 @@ use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
 use crate::workarounds;
-use crate::workarounds::floats;
 
 /// Smallest batch size under a memory limit, rows.
 const MIN_BATCH_ROWS: usize = 128;
@@ -147,7 +147,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
-            .with_analyzer_rules(stoppable_analyzer(floats::analyzer_rules()))
+            .with_analyzer_rules(stoppable_analyzer(workarounds::analyzer_rules()))
             .with_optimizer_rules(stoppable_logical(if push_down {
                 logical_rules()
             } else {

@@ -10,6 +10,7 @@ mod republished;
 mod same;
 mod sizes;
 mod slt;
+mod subqueries;
 mod totals;
 mod views;
 mod workarounds;

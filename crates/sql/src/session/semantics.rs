@@ -1,6 +1,6 @@
 //! Rewrites typed expressions whose meaning in DataFusion 55.2 differs from PostgreSQL and DuckDB: text is parsed as a
-//! time in more forms, times of several units are compared without overflow, casts of fractions to integers round, and
-//! integer overflow is an error.
+//! time in more forms, times of several units are compared without overflow, casts of fractions to integers round, casts
+//! of decimals give the nearest float, and integer overflow is an error.
 
 use std::str::FromStr;
 
@@ -9,7 +9,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
-use tidetable_functions::{as_nanos, checked_arithmetic, is_text, local_to_instant, parse_time_casts, rounding_cast};
+use tidetable_functions::{
+    as_nanos, checked_arithmetic, exact_float_cast, is_text, local_to_instant, parse_time_casts, rounding_cast,
+};
 
 /// Replaces parts of `expr`, which DataFusion has coerced, by the functions of `tidetable_functions`.
 ///
@@ -31,7 +33,7 @@ pub(crate) fn with_own_semantics(expr: Expr, schema: &DFSchema) -> Result<Transf
 fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(_) | Expr::TryCast(_) => {
-            let expr = local_to_instant(parse_time_casts(expr, schema)?, schema);
+            let expr = exact_float_cast(local_to_instant(parse_time_casts(expr, schema)?, schema), schema);
             let changed = matches!(expr, Expr::ScalarFunction(_));
             Ok(Transformed::new_transformed(expr, changed))
         }

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{self, LogicalPlan};
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    self, AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TableFactor, TimezoneInfo, Value, ValueWithSpan,
     VisitMut, VisitorMut,
 };
@@ -27,6 +27,7 @@ use crate::session::cast_labels::label_casts;
 use crate::session::depth::{MAX_NESTING, check_depth};
 use crate::session::dialect::TidetableDialect;
 use crate::session::file_functions::replace_file_function;
+use crate::session::float_values::{FloatValues, as_double};
 use crate::session::planning::with_deep_stack;
 use crate::session::select_all::{without_empty_projections, without_select_list};
 use crate::session::syntax::{call, name_of, take};
@@ -48,6 +49,7 @@ fn parse_here(state: &SessionState, query: &str) -> Result<Statement> {
     }
     if let Some(statement) = inner(&mut statement) {
         let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
+        let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
         label_casts(statement);
     }
     Ok(statement)
@@ -264,9 +266,6 @@ fn alias_duplicates(items: &mut [SelectItem]) {
     }
 }
 
-fn as_double(expr: Expr) -> Expr {
-    let (kind, data_type) = (CastKind::Cast, ast::DataType::DoublePrecision);
-    Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
 /// The range of byte strings that `starts_with(value, X'..')` stands for: DataFusion's function takes text only, and a range can

@@ -42,6 +42,28 @@ async fn still_broken_zeroes_in_lists_differ() {
 }
 
 #[tokio::test]
+async fn still_broken_nullif_tells_zeroes_apart() {
+    let context = plain();
+    run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
+    let remove = "crates/functions/src/passing/nullif.rs";
+    still_broken(&rows(&context, "SELECT nullif(x, 0) IS NULL FROM t").await, &["false"], &["true"], remove);
+}
+
+#[tokio::test]
+async fn still_broken_values_of_floats_and_decimals_are_decimals() {
+    let query = "SELECT arrow_typeof(column1) FROM (VALUES (CAST('1e-20' AS DOUBLE)), (0.5)) LIMIT 1";
+    let remove = "crates/sql/src/session/float_values.rs";
+    still_broken(&rows(&with_decimals(), query).await, &["Decimal128(30, 15)"], &["Float64"], remove);
+}
+
+#[tokio::test]
+async fn still_broken_casts_of_decimals_round_twice() {
+    let query = "SELECT CAST(column1 AS DOUBLE) FROM (VALUES (999999999999999.99999999))";
+    let remove = "crates/functions/src/decimal_floats.rs";
+    still_broken(&rows(&with_decimals(), query).await, &["999999999999999.9"], &["1000000000000000.0"], remove);
+}
+
+#[tokio::test]
 async fn still_broken_large_exponents_are_no_decimals() {
     let error = "Decimal scale -300 exceeds the minimum supported scale";
     let remove = "the exponents in post_visit_expr of crates/sql/src/session/statement.rs";

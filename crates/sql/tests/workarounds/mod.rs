@@ -10,6 +10,7 @@ mod names;
 mod parser;
 mod register;
 mod sizes;
+mod subqueries;
 
 use arrow::array::RecordBatch;
 use datafusion::error::Result;

@@ -148,8 +148,13 @@ fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let given = coerce_same_type(&mut given, schema);
             match case.expr.as_deref_mut() {
                 Some(base) => {
+                    let is_float = base.get_type(schema).is_ok_and(|kind| kind == DataType::Float64);
                     tests.push(base);
-                    coerce_compared(&mut tests, schema) | given
+                    let compared = coerce_compared(&mut tests, schema);
+                    if is_float {
+                        tests.into_iter().for_each(with_one_zero);
+                    }
+                    compared | given | is_float
                 }
                 None => given,
             }
@@ -269,6 +274,11 @@ fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> boo
     }
     list.extend([lit(0.0_f64), lit(-0.0_f64)]);
     true
+}
+
+/// Adds zero to an operand of CASE, which compares bits: `-0.0 + 0.0` is `0.0`.
+fn with_one_zero(expr: &mut Expr) {
+    *expr = std::mem::take(expr) + lit(0.0_f64);
 }
 
 fn is_zero(expr: &Expr) -> bool {

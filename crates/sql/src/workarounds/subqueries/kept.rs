@@ -1,0 +1,185 @@
+//! The subqueries that DataFusion answers rightly.
+
+use arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, JoinType, LogicalPlan, Operator, Subquery};
+
+use super::expressions::{has_subquery, is_subquery};
+
+/// Whether `expr` can stay in a filter over `rows`: `EXISTS`, `NOT EXISTS`, `IN` and an uncorrelated `NOT IN` become semi
+/// and anti joins.
+pub(super) fn condition(expr: &Expr, rows: &DFSchema) -> bool {
+    match expr {
+        Expr::Not(inner) => match inner.as_ref() {
+            Expr::Exists(exists) => {
+                condition(&Expr::Exists(Exists { negated: !exists.negated, ..exists.clone() }), rows)
+            }
+            Expr::InSubquery(inside) => {
+                condition(&Expr::InSubquery(InSubquery { negated: !inside.negated, ..inside.clone() }), rows)
+            }
+            _ => value(expr, rows),
+        },
+        Expr::Exists(exists) => is_filtered(&exists.subquery, rows),
+        Expr::InSubquery(inside) => {
+            let is_uncorrelated = outer_references(&inside.subquery.subquery) == 0;
+            let is_column = inside.expr.any_column_refs() && value(&inside.expr, rows);
+            is_column && is_filtered(&inside.subquery, rows) && (is_uncorrelated || !inside.negated)
+        }
+        expr => value(expr, rows),
+    }
+}
+
+/// Whether all subqueries of `expr` can stay in a filter or a projection over `rows`: those that give one value are either
+/// uncorrelated or aggregate rows that are filtered by equality.
+pub(super) fn value(expr: &Expr, rows: &DFSchema) -> bool {
+    let is_other = |expr: &Expr| match expr {
+        Expr::ScalarSubquery(subquery) if outer_references(&subquery.subquery) == 0 => is_wrongly_not_null(subquery),
+        Expr::ScalarSubquery(subquery) => {
+            !(uses_only(&subquery.subquery, rows) && is_aggregate_of_equal(&subquery.subquery))
+        }
+        expr => is_subquery(expr),
+    };
+    expr.exists(|expr| Ok(is_other(expr))).is_ok_and(|found| !found)
+}
+
+/// Whether DataFusion takes the value of an uncorrelated subquery for never null, though the subquery may have no row.
+pub(super) fn is_wrongly_not_null(subquery: &Subquery) -> bool {
+    let is_nullable = subquery.subquery.schema().fields().iter().any(|field| field.is_nullable());
+    !is_nullable && !has_a_row(&subquery.subquery)
+}
+
+/// Whether `plan` has a row in any case.
+fn has_a_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Values(values) => !values.values.is_empty(),
+        LogicalPlan::Projection(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Window(_)
+        | LogicalPlan::Distinct(_) => plan.inputs().into_iter().all(has_a_row),
+        _ => false,
+    }
+}
+
+/// Whether the right side of a lateral join over `rows` can stay.
+pub(super) fn lateral(right: &LogicalPlan, rows: &DFSchema) -> bool {
+    match right {
+        LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input, rows),
+        LogicalPlan::Subquery(subquery) => is_filtered(subquery, rows) || is_aggregate_of_equal(&subquery.subquery),
+        _ => true,
+    }
+}
+
+/// Whether only filters below projections and inner joins use outer values, and those of `rows` alone.
+fn is_filtered(subquery: &Subquery, rows: &DFSchema) -> bool {
+    uses_only(&subquery.subquery, rows) && pulls_up(&subquery.subquery, |_, _| true)
+}
+
+fn uses_only(plan: &LogicalPlan, rows: &DFSchema) -> bool {
+    plan.all_out_ref_exprs().iter().all(|expr| match expr {
+        Expr::OuterReferenceColumn(_, column) => rows.has_column(column),
+        _ => false,
+    })
+}
+
+fn outer_references(plan: &LogicalPlan) -> usize {
+    plan.all_out_ref_exprs().len()
+}
+
+/// Whether the correlated filters of `plan` can be moved to a join above it, and `is_fit` for each of their conditions.
+fn pulls_up(plan: &LogicalPlan, is_fit: fn(&Expr, &DFSchema) -> bool) -> bool {
+    if outer_references(plan) == 0 {
+        return true;
+    }
+    match plan {
+        LogicalPlan::Filter(filter) => {
+            let mut conditions = split_conjunction(&filter.predicate).into_iter().filter(|expr| expr.contains_outer());
+            // DataFusion drops a comparison of a value with itself, which is null for null.
+            let is_known = |expr: &Expr| {
+                !has_subquery(expr)
+                    && expr.any_column_refs()
+                    && !matches!(expr, Expr::BinaryExpr(BinaryExpr { left, right, .. }) if left == right)
+            };
+            conditions.all(|expr| is_known(expr) && is_fit(expr, filter.input.schema()))
+                && pulls_up(&filter.input, is_fit)
+        }
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Distinct(Distinct::All(_)) => {
+            !own_outer_references(plan) && plan.inputs().into_iter().all(|input| pulls_up(input, is_fit))
+        }
+        LogicalPlan::Join(join) => {
+            join.join_type == JoinType::Inner
+                && !own_outer_references(plan)
+                && pulls_up(&join.left, is_fit)
+                && pulls_up(&join.right, is_fit)
+        }
+        _ => false,
+    }
+}
+
+/// Whether expressions of the node itself use outer values.
+fn own_outer_references(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let looked = plan.apply_expressions(|expr| {
+        found |= expr.contains_outer();
+        Ok(TreeNodeRecursion::Continue)
+    });
+    looked.is_err() || found
+}
+
+/// Whether `plan` aggregates, without groups, rows that are filtered by columns that equal outer values.
+fn is_aggregate_of_equal(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            !own_outer_references(plan)
+                && projection.expr.iter().all(|expr| expr.any_column_refs())
+                && is_aggregate_of_equal(&projection.input)
+        }
+        LogicalPlan::SubqueryAlias(alias) => is_aggregate_of_equal(&alias.input),
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.is_empty()
+                && !own_outer_references(plan)
+                && pulls_up(&aggregate.input, is_column_equal_to_outer)
+                && !has_distinct(&aggregate.input)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a node below removes duplicates, which more columns would change.
+fn has_distinct(plan: &LogicalPlan) -> bool {
+    outer_references(plan) > 0
+        && (matches!(plan, LogicalPlan::Distinct(_)) || plan.inputs().into_iter().any(has_distinct))
+}
+
+/// Whether `expr` compares a column of `rows`, or a cast that keeps its values apart, with an expression of outer values.
+fn is_column_equal_to_outer(expr: &Expr, rows: &DFSchema) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else { return false };
+    (is_injective(left, rows) && !right.any_column_refs()) || (is_injective(right, rows) && !left.any_column_refs())
+}
+
+fn is_injective(expr: &Expr, rows: &DFSchema) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Column(_)) => {
+            cast.expr.get_type(rows).is_ok_and(|from| widens(&from, cast.field.data_type()))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a cast gives different values for different values.
+fn widens(from: &DataType, to: &DataType) -> bool {
+    let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    match (from, to) {
+        (from, to) if is_text(from) => is_text(to),
+        (from, to) if from.is_integer() && to.is_integer() => from.primitive_width() < to.primitive_width(),
+        (DataType::Float32, DataType::Float64) | (DataType::Date32, DataType::Timestamp(..)) => true,
+        (DataType::Timestamp(from, one), DataType::Timestamp(to, other)) => from <= to && one == other,
+        _ => false,
+    }
+}

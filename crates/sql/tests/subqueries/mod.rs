@@ -1,0 +1,314 @@
+//! Random correlated and quantified subqueries, compared with an evaluation by nested loops in three-valued logic, and
+//! with DuckDB where `TIDETABLE_PYTHON` has it.
+//!
+//! `TIDETABLE_SUBQUERIES` is the number of queries, `TIDETABLE_SUBQUERIES_SEED` the first seed, and
+//! `TIDETABLE_SUBQUERIES_SHOWN` the number of failures that are shown. `just subqueries` asks 10,000.
+
+mod evaluate;
+mod generate;
+mod query;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Field, Schema, TimestampMicrosecondType};
+use datafusion::catalog::{MemTable, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider};
+use tidetable_sql::{Session, SessionOptions, SqlError};
+
+use super::same::texts;
+use super::world::World;
+use evaluate::{Table, Tables};
+use generate::{COLUMNS, Generator, Random};
+use query::{Kind, Query, Value, literal, type_name};
+
+/// Planning is most of the time of a query: a debug build takes a tenth of a second.
+const QUERIES: u64 = 150;
+const SEED: u64 = 20_261_125;
+/// Queries over the same rows.
+const PER_TABLES: u64 = 50;
+const THREADS: u64 = 4;
+const CATALOG: &str = "subqueries";
+/// 2024-01-01, microseconds.
+const START_2024: i64 = 1_704_067_200_000_000;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Small tables: with nulls, without, with few values, empty.
+fn tables(random: &mut Random) -> Tables {
+    let mut tables = Tables::new();
+    for name in ["a", "b", "c"] {
+        let rows = [0, 1, 3, 5, 5, 6][random.below(6)];
+        let nulls = [0, 3, 3, 5][random.below(4)];
+        let most = 2 + random.below(3);
+        let mut of = |kind: Kind, may_be_null: bool| {
+            if may_be_null && nulls > 0 && random.below(nulls) == 0 {
+                return Value::Null;
+            }
+            let int = random.below(most) as i64;
+            match kind {
+                Kind::Int => Value::Int(int),
+                Kind::Text => Value::Text(int.to_string()),
+                Kind::Date => Value::Date(int),
+                Kind::Time => Value::Time(int * 13),
+            }
+        };
+        let row = |id: i64| {
+            let values = COLUMNS.iter().map(|(column, kind)| match *column {
+                "id" => Value::Int(id),
+                "n" => of(*kind, false),
+                _ => of(*kind, true),
+            });
+            values.collect()
+        };
+        let rows = (1..=rows).map(row).collect();
+        tables.insert(name, Table { columns: COLUMNS.map(|(name, _)| name).to_vec(), rows });
+    }
+    tables
+}
+
+/// A table of a session.
+fn registered(table: &Table) -> MemTable {
+    let columns = COLUMNS.iter().enumerate().map(|(at, (name, kind))| {
+        let values = || table.rows.iter().map(|row| &row[at]);
+        let ints = || {
+            let int = |value: &Value| match value {
+                Value::Int(int) => Some(*int),
+                Value::Date(day) => Some(*day),
+                Value::Time(hour) => Some(START_2024 + hour * 3_600_000_000),
+                _ => None,
+            };
+            values().map(int).collect::<Int64Array>()
+        };
+        let array: ArrayRef = match kind {
+            Kind::Int => Arc::new(ints()),
+            Kind::Text => {
+                let text = |value: &Value| (*value != Value::Null).then(|| value.to_string());
+                Arc::new(values().map(text).collect::<StringArray>())
+            }
+            Kind::Date => panic!("no column is a date"),
+            Kind::Time => Arc::new(ints().reinterpret_cast::<TimestampMicrosecondType>()),
+        };
+        (*name, array)
+    });
+    let columns: Vec<_> = columns.collect();
+    let fields =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), array.null_count() > 0));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).unwrap();
+    MemTable::try_new(schema, vec![vec![batch]]).unwrap()
+}
+
+/// Statements that create the tables in DuckDB.
+fn created(schema: &str, tables: &Tables) -> Vec<String> {
+    let mut statements = vec![format!("CREATE SCHEMA {schema}")];
+    for (name, table) in tables {
+        let columns: Vec<_> = COLUMNS.iter().map(|(name, kind)| format!("{name} {}", type_name(*kind))).collect();
+        statements.push(format!("CREATE TABLE {schema}.{name} ({})", columns.join(", ")));
+        for row in &table.rows {
+            let cells: Vec<_> = row.iter().map(literal).collect();
+            statements.push(format!("INSERT INTO {schema}.{name} VALUES ({})", cells.join(", ")));
+        }
+    }
+    statements
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    answered: u64,
+    refused: Vec<String>,
+    wrong: Vec<String>,
+    /// Lines for DuckDB.
+    told: String,
+}
+
+async fn answer(session: &Session, sql: &str) -> Result<Vec<String>, SqlError> {
+    let mut rows = texts(&session.sql(sql).await?.collect().await?);
+    rows.sort();
+    Ok(rows)
+}
+
+async fn ask(session: &Session, query: &Query, tables: &Tables, outcome: &mut Outcome) {
+    let sql = query.to_string();
+    let row = |row: Vec<Value>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
+    let mut expected: Vec<String> = evaluate::rows(query, tables).into_iter().map(row).collect();
+    expected.sort();
+    match answer(session, &sql).await {
+        Ok(found) if found == expected => outcome.answered += 1,
+        Ok(found) => outcome.wrong.push(format!("{sql}\n  found    {found:?}\n  expected {expected:?}")),
+        Err(error) => outcome.refused.push(format!("{sql}\n  {error}")),
+    }
+    // DuckDB drops the row of an aggregate over no rows in a correlated set operation.
+    if query.has_inner_set() {
+        return;
+    }
+    let quoted = |text: &String| format!("{text:?}");
+    let rows = expected.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    outcome.told.push_str(&format!("{{\"query\": {}, \"rows\": [{rows}]}}\n", quoted(&sql)));
+}
+
+/// Asks the queries of every `THREADS`th set of tables.
+fn ask_some(sessions: &[Session], thread: u64, queries: u64) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut outcome = Outcome::default();
+    let seed = setting("TIDETABLE_SUBQUERIES_SEED", SEED);
+    for set in (0..queries.div_ceil(PER_TABLES)).filter(|set| set % THREADS == thread) {
+        let schema = format!("{CATALOG}.s{set}");
+        let mut random = Random(seed + set * 7_919);
+        let tables = tables(&mut random);
+        let session = &sessions[(set / THREADS) as usize % sessions.len()];
+        let provider = MemorySchemaProvider::new();
+        for (name, table) in &tables {
+            provider.register_table((*name).to_owned(), Arc::new(registered(table))).unwrap();
+        }
+        session.context().catalog(CATALOG).unwrap().register_schema(&format!("s{set}"), Arc::new(provider)).unwrap();
+        let statements: Vec<_> = created(&schema, &tables).iter().map(|text| format!("{text:?}")).collect();
+        outcome.told.push_str(&format!("{{\"setup\": [{}]}}\n", statements.join(", ")));
+        let mut generator = Generator::new(random, &schema);
+        for _ in 0..PER_TABLES.min(queries - set * PER_TABLES) {
+            let query = generator.query();
+            runtime.block_on(ask(session, &query, &tables, &mut outcome));
+        }
+    }
+    outcome
+}
+
+/// Tables of the forms below: `o` has the values 1, 2 and null; `n` has 1 in group 1 and null in group 2.
+const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, x) AS (VALUES (1, 1), (2, NULL)), \
+     d(day) AS (VALUES (DATE '2024-01-01'), (DATE '2024-01-02')), \
+     t(ts) AS (VALUES (TIMESTAMP '2024-01-01 01:00:00'), (TIMESTAMP '2024-01-01 02:00:00'), (TIMESTAMP '2024-01-02 01:00:00')), \
+     a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
+     l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
+
+const FORMS: [(&str, &[&str]); 24] = [
+    (
+        "SELECT day, (SELECT count(*) FROM t WHERE CAST(t.ts AS DATE) = d.day) FROM d",
+        &["2024-01-01 | 2", "2024-01-02 | 1"],
+    ),
+    (
+        "SELECT day, n FROM d, LATERAL (SELECT count(*) AS n FROM t WHERE CAST(t.ts AS DATE) = d.day) AS s",
+        &["2024-01-01 | 2", "2024-01-02 | 1"],
+    ),
+    ("SELECT id FROM o WHERE x NOT IN (SELECT x FROM n) OR id > 100", &[]),
+    ("SELECT id FROM o WHERE 3 NOT IN (SELECT n.x FROM n WHERE n.g = o.id)", &["1", "3"]),
+    ("SELECT id FROM o WHERE id NOT IN (SELECT n.x FROM n WHERE n.g <= o.id)", &[]),
+    ("SELECT id FROM o WHERE EXISTS (SELECT count(*) FROM n WHERE n.g = o.id)", &["1", "2", "3"]),
+    ("SELECT id FROM o WHERE 0 IN (SELECT count(*) FROM n WHERE n.g = o.id)", &["3"]),
+    ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM n WHERE n.g = o.id OFFSET 1)", &[]),
+    ("SELECT id FROM o WHERE x <= ANY (SELECT x FROM o)", &["1", "2"]),
+    ("SELECT id FROM o WHERE x > ANY (SELECT x FROM o)", &["2"]),
+    ("SELECT id, x > ALL (SELECT x FROM o) FROM o", &["1 | false", "2 | false", "3 | NULL"]),
+    ("SELECT id, x IN (SELECT x FROM n) FROM o", &["1 | true", "2 | NULL", "3 | NULL"]),
+    ("SELECT id, (SELECT n.x FROM n WHERE n.g = o.id) FROM o", &["1 | 1", "2 | NULL", "3 | NULL"]),
+    ("SELECT count(*) FROM o WHERE (SELECT count(*) FROM o HAVING count(*) > 100) IS NULL", &["3"]),
+    (
+        "SELECT count(a.k) FROM a LEFT JOIN (SELECT d.k, c.j FROM (SELECT DISTINCT k FROM a) AS d CROSS JOIN c \
+         GROUP BY c.j, d.k) AS g ON a.k = g.k",
+        &["6"],
+    ),
+    ("SELECT x FROM l EXCEPT ALL SELECT x FROM r", &["1", "1"]),
+    ("SELECT x FROM l INTERSECT ALL SELECT x FROM r", &["1", "2"]),
+    ("SELECT nullif(CAST('-0.0' AS DOUBLE), 0), nullif(x, 0) FROM z", &["NULL | NULL"]),
+    ("SELECT nullif(0, x), nullif(x, 1) FROM z", &["NULL | -0.0"]),
+    ("SELECT CASE x WHEN 0 THEN 'zero' END, x IS DISTINCT FROM 0 FROM z", &["zero | false"]),
+    ("SELECT count(DISTINCT x) FROM (SELECT x FROM z UNION ALL SELECT CAST('0.0' AS DOUBLE))", &["1"]),
+    ("SELECT * FROM (VALUES (1e-20), (0.5), (NULL), (-2))", &["-2.0", "0.5", "1e-20", "NULL"]),
+    ("SELECT CAST(999999999999999.99999999 AS DOUBLE), CAST(17.4 AS DOUBLE)", &["1000000000000000.0 | 17.4"]),
+    (
+        "SELECT CAST(x AS DOUBLE), x = 1e15 FROM (VALUES (999999999999999.99999999)) AS v(x)",
+        &["1000000000000000.0 | true"],
+    ),
+];
+
+#[tokio::test]
+async fn forms_that_datafusion_answers_wrongly_are_answered() {
+    let world = World::with_days(1);
+    let options = SessionOptions { target_partitions: Some(2), ..SessionOptions::default() };
+    let session = world.open(&options);
+    let mut wrong = Vec::new();
+    for (query, expected) in FORMS {
+        let found = answer(&session, &format!("{TABLES} {query}")).await;
+        if found.as_ref().ok().is_none_or(|rows| rows != expected) {
+            wrong.push(format!("{query}\n  found    {found:?}\n  expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    for (query, words) in [
+        ("SELECT (SELECT n.x FROM n WHERE n.g <= o.id) FROM o", "has more than one row"),
+        ("SELECT id FROM o WHERE 1 = ANY (SELECT g, x FROM n WHERE n.g = o.id)", "one column"),
+        (
+            "SELECT id, EXISTS (SELECT 1 FROM n WHERE n.g = p.id) FROM (SELECT id, random() AS r FROM o) AS p",
+            "has another value each time",
+        ),
+    ] {
+        let told = answer(&session, &format!("{TABLES} {query}")).await.unwrap_err().to_string();
+        assert!(told.contains(words), "{query}: {told}");
+    }
+}
+
+/// Compares the answers with those of DuckDB; returns what was compared.
+fn compare_with_duckdb(told: &str) -> String {
+    let python = std::env::var_os("TIDETABLE_PYTHON");
+    let has_duckdb = |python: &std::ffi::OsString| {
+        Command::new(python).args(["-c", "import duckdb"]).output().is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = python.filter(has_duckdb) else {
+        return "skipped: TIDETABLE_PYTHON names no Python that has DuckDB".to_owned();
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/subqueries/check.py");
+    let mut asked = Command::new(python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    asked.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+    let output = asked.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said.into_owned()
+}
+
+#[test]
+fn subqueries_equal_nested_loops_and_duckdb() {
+    let world = World::with_days(1);
+    let options = SessionOptions { target_partitions: Some(2), ..SessionOptions::default() };
+    let limited = SessionOptions { memory: Some(64 << 20), ..SessionOptions::default() };
+    let session = world.open(&options);
+    let sessions = [session.sequential(), session, world.open(&limited)];
+    for session in &sessions {
+        session.context().register_catalog(CATALOG, Arc::new(MemoryCatalogProvider::new()));
+    }
+    let queries = setting("TIDETABLE_SUBQUERIES", QUERIES);
+    let mut total = Outcome::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn({
+                    let sessions = &sessions;
+                    move || ask_some(sessions, thread, queries)
+                })
+            })
+            .collect();
+        for thread in threads {
+            let outcome = thread.join().unwrap();
+            total.answered += outcome.answered;
+            total.refused.extend(outcome.refused);
+            total.wrong.extend(outcome.wrong);
+            total.told.push_str(&outcome.told);
+        }
+    });
+    let (wrong, refused) = (total.wrong.len() as u64, total.refused.len() as u64);
+    let shown = setting("TIDETABLE_SUBQUERIES_SHOWN", 5) as usize;
+    let some = |all: &[String]| all.iter().take(shown).cloned().collect::<Vec<_>>().join("\n");
+    eprintln!("{} right, {wrong} wrong, {refused} refused\n{}", total.answered, some(&total.refused));
+    assert!(wrong == 0, "{wrong} of {queries} are wrong:\n{}", some(&total.wrong));
+    assert!(refused * 50 <= queries, "{refused} of {queries} are refused:\n{}", some(&total.refused));
+    eprintln!("{}", compare_with_duckdb(&total.told));
+}
