@@ -1,8 +1,8 @@
 //! The `tidetable` command: parses the command line, calls the libraries, prints the results.
 
+mod activity;
 #[cfg(feature = "bigtable")]
 mod allocator;
-mod activity;
 mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]

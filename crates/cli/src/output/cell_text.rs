@@ -100,10 +100,9 @@ impl<'a> CellText<'a> {
             Self::ViewBytes(array, _) => array.is_null(row),
             Self::List(array, _) => array.is_null(row),
             Self::Map(array, _) => array.is_null(row),
-            Self::Struct(array, _)
-            | Self::Plain(array, _)
-            | Self::Interval(array, _)
-            | Self::Other(array, _) => is_null(*array, row),
+            Self::Struct(array, _) | Self::Plain(array, _) | Self::Interval(array, _) | Self::Other(array, _) => {
+                is_null(*array, row)
+            }
         }
     }
 

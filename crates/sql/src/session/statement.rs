@@ -266,8 +266,6 @@ fn alias_duplicates(items: &mut [SelectItem]) {
     }
 }
 
-}
-
 /// The range of byte strings that `starts_with(value, X'..')` stands for: DataFusion's function takes text only, and a range can
 /// select row keys.
 pub(crate) fn prefix_range(function: &Function) -> Option<Expr> {

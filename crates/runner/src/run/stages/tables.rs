@@ -265,7 +265,9 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>, options: &RunO
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
-    for input in inputs.filter(|input| note(input, options).is_some() && seen.insert((input.state, input.path.as_str()))) {
+    for input in
+        inputs.filter(|input| note(input, options).is_some() && seen.insert((input.state, input.path.as_str())))
+    {
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
             Some((_, of_state)) => of_state.push(input),
             None => by_state.push((input.state, vec![input])),
