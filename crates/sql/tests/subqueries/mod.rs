@@ -24,7 +24,7 @@ use generate::{COLUMNS, Generator, Random};
 use query::{Kind, Query, Value, literal, type_name};
 
 /// Planning is most of the time of a query: a debug build takes a tenth of a second.
-const QUERIES: u64 = 150;
+const QUERIES: u64 = 1_000;
 const SEED: u64 = 20_261_125;
 /// Queries over the same rows.
 const PER_TABLES: u64 = 50;
@@ -184,7 +184,7 @@ const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, 
      a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
      l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
 
-const FORMS: [(&str, &[&str]); 24] = [
+const FORMS: [(&str, &[&str]); 25] = [
     (
         "SELECT day, (SELECT count(*) FROM t WHERE CAST(t.ts AS DATE) = d.day) FROM d",
         &["2024-01-01 | 2", "2024-01-02 | 1"],
@@ -202,6 +202,7 @@ const FORMS: [(&str, &[&str]); 24] = [
     ("SELECT id FROM o WHERE x <= ANY (SELECT x FROM o)", &["1", "2"]),
     ("SELECT id FROM o WHERE x > ANY (SELECT x FROM o)", &["2"]),
     ("SELECT id, x > ALL (SELECT x FROM o) FROM o", &["1 | false", "2 | false", "3 | NULL"]),
+    ("SELECT id, NULL IN (SELECT x FROM o) FROM o", &["1 | NULL", "2 | NULL", "3 | NULL"]),
     ("SELECT id, x IN (SELECT x FROM n) FROM o", &["1 | true", "2 | NULL", "3 | NULL"]),
     ("SELECT id, (SELECT n.x FROM n WHERE n.g = o.id) FROM o", &["1 | 1", "2 | NULL", "3 | NULL"]),
     ("SELECT count(*) FROM o WHERE (SELECT count(*) FROM o HAVING count(*) > 100) IS NULL", &["3"]),

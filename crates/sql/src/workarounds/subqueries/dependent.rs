@@ -171,7 +171,7 @@ impl PushDown<'_> {
         let Domain { plan: domain, keys: all_keys } = self.domain()?;
         let on = all_keys.iter().cloned().zip(keys.iter().cloned());
         let on = on.map(|(all, some)| (Expr::Column(all), Expr::Column(some))).collect();
-        let joined = left_join(domain, marked, on, None)?;
+        let joined = left_join(domain, marked, on)?;
 
         let results = columns.into_iter().skip(groups).zip(empty_values).map(|(result, empty)| {
             if empty.is_null() {

@@ -66,15 +66,6 @@ fn has_a_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the right side of a lateral join over `rows` can stay.
-pub(super) fn lateral(right: &LogicalPlan, rows: &DFSchema) -> bool {
-    match right {
-        LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input, rows),
-        LogicalPlan::Subquery(subquery) => is_filtered(subquery, rows) || is_aggregate_of_equal(&subquery.subquery),
-        _ => true,
-    }
-}
-
 /// Whether only filters below projections and inner joins use outer values, and those of `rows` alone.
 fn is_filtered(subquery: &Subquery, rows: &DFSchema) -> bool {
     uses_only(&subquery.subquery, rows) && pulls_up(&subquery.subquery, |_, _| true)

@@ -41,7 +41,7 @@ impl AnalyzerRule for Subqueries {
         if !has_subqueries(&plan)? {
             return Ok(plan);
         }
-        Unnesting::default().plan(plan, 0)
+        Unnesting::default().plan(plan)
     }
 }
 
@@ -73,16 +73,16 @@ impl Unnesting {
         self.names
     }
 
-    /// Rewrites `plan` bottom-up; `depth` is the number of queries around it.
-    fn plan(&mut self, plan: LogicalPlan, depth: usize) -> Result<LogicalPlan> {
-        let plan = plan.map_children(|child| self.plan(child, depth).map(Transformed::yes))?.data;
+    /// Rewrites `plan` bottom-up.
+    fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let plan = plan.map_children(|child| self.plan(child).map(Transformed::yes))?.data;
         let plan = match node_has_subqueries(&plan)? {
-            true => plan.map_expressions(|expr| expr.transform_up(|expr| self.inside(expr, depth)))?.data,
+            true => plan.map_expressions(|expr| expr.transform_up(|expr| self.inside(expr)))?.data,
             false => plan,
         };
         let plan = plan.recompute_schema()?;
         match plan {
-            LogicalPlan::Join(join) => self.join(join, depth),
+            LogicalPlan::Join(join) => self.join(join),
             plan if !node_has_subqueries(&plan)? => Ok(plan),
             LogicalPlan::Filter(filter) => self.filter(filter),
             LogicalPlan::Projection(projection) => {
@@ -97,9 +97,9 @@ impl Unnesting {
     }
 
     /// Rewrites the plan of the subquery that `expr` is.
-    fn inside(&mut self, mut expr: Expr, depth: usize) -> Result<Transformed<Expr>> {
+    fn inside(&mut self, mut expr: Expr) -> Result<Transformed<Expr>> {
         let Some(subquery) = subquery_mut(&mut expr) else { return Ok(Transformed::no(expr)) };
-        let plan = self.plan(subquery.subquery.as_ref().clone(), depth + 1)?;
+        let plan = self.plan(subquery.subquery.as_ref().clone())?;
         *subquery = with_plan(subquery, plan);
         Ok(Transformed::yes(expr))
     }
@@ -148,10 +148,10 @@ impl Unnesting {
     }
 
     /// Rewrites the right side of a lateral join, and subqueries in the condition of a join.
-    fn join(&mut self, mut join: Join, depth: usize) -> Result<LogicalPlan> {
+    fn join(&mut self, mut join: Join) -> Result<LogicalPlan> {
         join = self.with_conditions_as_filters(join)?;
         let on_subqueries = join.filter.take_if(|filter| has_subquery(filter));
-        let plan = self.lateral(join, depth)?;
+        let plan = self.lateral(join)?;
         match on_subqueries {
             None => Ok(plan),
             Some(condition) => self.filter(Filter::try_new(condition, Arc::new(plan))?),
@@ -191,13 +191,13 @@ impl Unnesting {
         Join::try_new(left, right, on, filter, join_type, join_constraint, null_equality, null_aware)
     }
 
-    fn lateral(&mut self, join: Join, depth: usize) -> Result<LogicalPlan> {
+    fn lateral(&mut self, join: Join) -> Result<LogicalPlan> {
         let is_lateral = join.right.exists(|plan| Ok(matches!(plan, LogicalPlan::Subquery(_))))?;
         if !is_lateral || !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
             return Ok(LogicalPlan::Join(join));
         }
         let outer = Outer::of(&join.right, join.left.schema())?;
-        if outer.is_empty() || (depth == 0 && kept::lateral(&join.right, join.left.schema())) {
+        if outer.is_empty() {
             return Ok(LogicalPlan::Join(join));
         }
         let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
@@ -228,13 +228,8 @@ fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
 }
 
 /// Joins `right` to each row of `left`, whose columns may be null where none matches.
-fn left_join(
-    left: LogicalPlan,
-    right: LogicalPlan,
-    on: Vec<(Expr, Expr)>,
-    filter: Option<Expr>,
-) -> Result<LogicalPlan> {
-    let filter = filter.or_else(|| on.is_empty().then(|| lit(true)));
+fn left_join(left: LogicalPlan, right: LogicalPlan, on: Vec<(Expr, Expr)>) -> Result<LogicalPlan> {
+    let filter = on.is_empty().then(|| lit(true));
     let (left, right) = (Arc::new(left), Arc::new(right));
     let (constraint, nulls) = (JoinConstraint::On, NullEquality::NullEqualsNull);
     Join::try_new(left, right, on, filter, JoinType::Left, constraint, nulls, false).map(LogicalPlan::Join)

@@ -86,33 +86,38 @@ impl Unnesting {
             return Ok(column("n", table).gt(lit(0_i64)));
         }
         let plan = given.keyed(vec![])?;
-        self.found_row(distinct(plan), given.outer, Vec::new(), rows)
+        self.found_row(distinct(plan), given.outer, None, rows)
     }
 
     /// Whether `expr` is a value of the subquery; false where three-valued logic has no answer.
     fn found(&mut self, expr: &Expr, given: &Given, rows: &mut OuterRows) -> Result<Expr> {
         let kind = expr.get_type(rows.joined.schema())?;
         let value = one_zero(given.value.clone(), &kind);
-        let plan = LogicalPlanBuilder::from(given.plan.clone()).filter(given.value.clone().is_not_null())?.build()?;
+        let is_constant = !expr.any_column_refs();
+        let wanted = match is_constant {
+            true => given.value.clone().eq(expr.clone()),
+            false => given.value.clone().is_not_null(),
+        };
+        let plan = LogicalPlanBuilder::from(given.plan.clone()).filter(wanted)?.build()?;
         let plan = Given { plan, ..given.clone() }.keyed(vec![value.alias("value")])?;
-        let pair = (one_zero(expr.clone(), &kind), "value");
-        self.found_row(distinct(plan), given.outer.clone(), vec![pair], rows)
+        let pair = (!is_constant).then(|| (one_zero(expr.clone(), &kind), "value"));
+        self.found_row(distinct(plan), given.outer.clone(), pair, rows)
     }
 
-    /// Whether a row of `plan` has the outer values and the values of `pairs`.
+    /// Whether a row of `plan` has the outer values and the value of `pair`.
     fn found_row(
         &mut self,
         plan: LogicalPlan,
         outer: Outer,
-        pairs: Vec<(Expr, &str)>,
+        pair: Option<(Expr, &str)>,
         rows: &mut OuterRows,
     ) -> Result<Expr> {
         let mut columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
         columns.push(lit(true).alias("found"));
         let marked = Projection::try_new(columns, Arc::new(plan))?;
         let (plan, table) = self.alias(LogicalPlan::Projection(marked))?;
-        let pairs = pairs.into_iter().map(|(expr, name)| (expr, column(name, &table)));
-        rows.join(plan, &outer, &table, pairs.collect())?;
+        let pair = pair.map(|(expr, name)| (expr, column(name, &table)));
+        rows.join(plan, &outer, &table, pair)?;
         Ok(column("found", table).is_not_null())
     }
 
@@ -138,7 +143,7 @@ impl Unnesting {
         let (plan, table) = self.alias(LogicalPlan::Aggregate(plan))?;
         match given.keys.is_empty() {
             true => rows.join_row(plan)?,
-            false => rows.join(plan, &given.outer, &table, Vec::new())?,
+            false => rows.join(plan, &given.outer, &table, None)?,
         }
         Ok(table)
     }
@@ -188,7 +193,7 @@ impl Unnesting {
         if has_one_row(&subquery.subquery) {
             let plan = given.keyed(vec![given.value.clone().alias("value")])?;
             let (plan, table) = self.alias(plan)?;
-            rows.join(plan, &given.outer, &table, Vec::new())?;
+            rows.join(plan, &given.outer, &table, None)?;
             return Ok(column("value", table));
         }
         let some = first_value(given.value.clone(), Vec::new()).alias("value");
@@ -219,15 +224,12 @@ impl Given {
 }
 
 impl OuterRows {
-    /// Joins the row of `plan`, which has at most one for each outer value and each value of `pairs`.
-    fn join(&mut self, plan: LogicalPlan, outer: &Outer, table: &str, pairs: Vec<(Expr, Expr)>) -> Result<()> {
+    /// Joins the row of `plan`, which has at most one for each outer value and each value of `pair`.
+    fn join(&mut self, plan: LogicalPlan, outer: &Outer, table: &str, pair: Option<(Expr, Expr)>) -> Result<()> {
         let keys = (0..outer.len()).map(|at| Column::new(Some(table), key_name(at))).collect();
         let mut on = outer.on(keys)?;
-        // A join key has columns.
-        let (keys, constants): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(expr, _)| expr.any_column_refs());
-        on.extend(keys);
-        let filter = constants.into_iter().map(|(expr, value)| value.eq(expr)).reduce(Expr::and);
-        self.joined = left_join(std::mem::take(&mut self.joined), plan, on, filter)?;
+        on.extend(pair);
+        self.joined = left_join(std::mem::take(&mut self.joined), plan, on)?;
         Ok(())
     }
 
