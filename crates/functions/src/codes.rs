@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
+use crate::casts::{decimal_floats, rounded};
 use crate::passing::one_row::{is_one_row, one_row};
 use crate::passing::opaque::{is_opaque, opaque};
-use crate::{chain, checked, conversion, decimal_floats, map_get, rounded, times};
+use crate::{chain, checked, conversion, map_get, times};
 
 /// The code of a function that only plans hold; `None` for one that is found by its name.
 pub fn code_of_function(function: &ScalarUDF) -> Option<String> {

@@ -1,22 +1,19 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
-pub(crate) mod cast_labels;
 pub(crate) mod declared;
 pub(crate) mod depth;
 pub(crate) mod dialect;
 pub(crate) mod execution;
-pub(crate) mod file_functions;
-pub(crate) mod float_values;
 pub(crate) mod headings;
 pub(crate) mod parameters;
 pub(crate) mod planning;
+pub(crate) mod rewrite;
 pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod semantics;
 pub(crate) mod small_results;
 pub(crate) mod spill;
 pub(crate) mod statement;
-pub(crate) mod syntax;
 pub(crate) mod volatile;
 
 use std::ops::Range;

@@ -14,8 +14,8 @@ use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::time::DAY;
 
+use crate::casts::decimal_floats::{NearestFloat, nearest_floats};
 use crate::conversion::Conversion;
-use crate::decimal_floats::{NearestFloat, nearest_floats};
 use crate::times::micros::by_unit;
 use crate::times::zones::is_utc;
 
