@@ -17,6 +17,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::Log;
+use crate::output::wrap::wrapped;
 use crate::printable::message;
 
 /// The prefix of warnings.
@@ -103,12 +104,25 @@ pub fn print_message(log: Log, quiet: bool, text: &str) {
     }
 }
 
-/// Writes text of one or more lines.
+/// Writes text of one or more lines. On a terminal, sentences are wrapped at words; excerpts, which are indented, are not.
 pub fn write_text(text: &str) {
     let stamp = stamp().prefix();
     let text = message(text, io::stderr().is_terminal());
-    let stamped: String = text.lines().map(|line| format!("{stamp}{line}\n")).collect();
+    let width = screen_width();
+    let is_sentence = |line: &str| stamp.is_empty() && !line.starts_with(' ');
+    let lines = text.lines().flat_map(|line| match width {
+        Some(width) if is_sentence(line) => wrapped(line, width),
+        _ => vec![line.to_owned()],
+    });
+    let stamped: String = lines.map(|line| format!("{stamp}{line}\n")).collect();
     let _ = io::stderr().lock().write_all(stamped.as_bytes());
+}
+
+/// The width of standard error, if it is a terminal.
+fn screen_width() -> Option<usize> {
+    let stderr = io::stderr();
+    let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
+    size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
 /// Writes an object with the time and the run.

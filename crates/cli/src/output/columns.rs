@@ -166,7 +166,7 @@ fn natural_widths(headings: &[Heading], rows: &[Vec<String>]) -> Vec<usize> {
 /// The width below which a column is not made narrower.
 fn least_width<'a>(heading: &Heading, natural: usize, cells: impl Iterator<Item = &'a String> + Clone) -> usize {
     let longest_word = heading.name.split(' ').map(UnicodeWidthStr::width).max().unwrap_or_default();
-    let named = longest_word.min(NARROW);
+    let named = longest_word.min(2 * NARROW);
     let needed = match heading.give {
         Give::Nothing => cells.map(|cell| widest(cell)).max().unwrap_or_default(),
         Give::Cut => distinct_width(cells).max(NARROW),

@@ -22,11 +22,18 @@ pub fn wrapped_lines(text: &str, width: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped(line, width)).collect()
 }
 
+/// Characters after which a word that is wider than a line goes on in the next: those of paths and names.
+const JOINTS: [char; 4] = ['/', '_', '-', ','];
+
 /// Wraps a line to a width, at spaces where possible.
 pub fn wrapped(line: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut current, mut taken) = (Vec::new(), String::new(), 0);
-    for word in line.split_inclusive(' ') {
+    let words = line.split_inclusive(' ').flat_map(|word| match word.trim_end().width() > width {
+        true => word.split_inclusive(JOINTS).collect(),
+        false => vec![word],
+    });
+    for word in words {
         let wide = word.trim_end().width();
         if taken > 0 && taken + wide > width && wide <= width {
             lines.push(std::mem::take(&mut current).trim_end().to_owned());
@@ -55,5 +62,6 @@ mod tests {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
         assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(wrapped("in data/smart-meters/x.csv", 14), ["in data/smart-", "meters/x.csv"]);
     }
 }

@@ -451,7 +451,6 @@ impl RunError {
             | Self::NotSelected { .. }
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }
-            | Self::Query { .. }
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
@@ -460,6 +459,8 @@ impl RunError {
             | Self::PulledFamily { .. }
             | Self::UnknownKey { .. }
             | Self::DeltaType { .. } => 2,
+            // Damaged files are no mistake of the job.
+            Self::Query { source, .. } if source.is_of_statement() => 2,
             _ => 1,
         }
     }

@@ -90,7 +90,8 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         rows(&[(&restored.backup, None)]).write(global.output, &mut out)?;
     }
     out.flush()?;
-    damaged(restored.damaged.len(), "the rest is restored: `tidetable doctor` says what is missing")
+    let missing = restored.backup.damaged.len() + restored.damaged.len();
+    damaged(missing, "the rest is restored: `tidetable doctor` says what is missing")
 }
 
 /// A new name of a backup, or of a process that uses a place of backups.

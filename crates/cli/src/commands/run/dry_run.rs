@@ -30,7 +30,7 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
 
 /// A row for each table, changed input, part to publish, and table to push.
 fn rows(plan: &Plan, output: Output) -> ResultRows {
-    let mut rows = ResultRows::of(objects::PLAN);
+    let mut rows = ResultRows::of(objects::PLAN).below(&["why"]).minor(&["bytes", "of"]);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
         let size = match output {
             _ if size == 0 => Value::Null,

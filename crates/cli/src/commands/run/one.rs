@@ -63,6 +63,10 @@ pub fn run_one(
             if owed > 0 {
                 missed.push(format!("{} not rebuilt", count(owed as u64, "window")));
             }
+            // The summary names them, which a quiet run does not show.
+            if let (true, Some(why)) = (global.quiet, record.failure()) {
+                print_message(global, &format!("warning: {why}"));
+            }
             Err(CliError::Partial { missed: missed.join(", "), again })
         }
         Outcome::Checks => {

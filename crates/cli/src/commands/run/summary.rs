@@ -98,7 +98,9 @@ const COLUMNS: [Shown; 12] = [
 fn tables(record: &RunRecord) -> ResultRows {
     let any = |of: fn(&LoadRecord) -> Value| record.loads.iter().any(|load| of(load) != json!(0));
     let columns: Vec<&Shown> = COLUMNS.iter().filter(|(_, always, of)| *always || any(*of)).collect();
-    let mut rows = ResultRows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    let mut rows = ResultRows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>())
+        .below(&["inputs"])
+        .minor(&["version", "size", "cells", "written over"]);
     for load in &record.loads {
         rows.push(columns.iter().map(|(.., of)| of(load)).collect());
     }
