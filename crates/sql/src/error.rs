@@ -256,6 +256,9 @@ pub enum SqlError {
     /// The caller of a query no longer waits for its plan.
     #[error("planning was given up")]
     Abandoned,
+    /// Planning panicked: a fault of the program or of a library.
+    #[error("planning failed by a fault of the program, not of the query: please report it with the query")]
+    PlannerPanicked,
     /// A block does not match its schema.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -303,6 +306,7 @@ impl SqlError {
             | Self::PublishedDamaged { .. }
             | Self::PublishedNewer { .. }
             | Self::Abandoned
+            | Self::PlannerPanicked
             | Self::Memory { .. }
             | Self::Shape(_) => false,
             _ => true,
@@ -399,7 +403,8 @@ fn without_far_suggestion(said: String) -> String {
         return said;
     };
     let unknown = unknown.trim_end_matches('\'');
-    let is_near = levenshtein(unknown, suggested) <= (unknown.chars().count() / 3).max(1);
+    // Two letters in the wrong order are two changes.
+    let is_near = levenshtein(unknown, suggested) <= (2 * unknown.chars().count() / 5).max(1);
     if is_near { said } else { first.to_owned() }
 }
 

@@ -93,7 +93,7 @@ fn hooks_learn_why_a_run_is_partial() {
     project.fails(3, &["run", "j"]);
     assert_eq!(error(&project), "check few failed for E of 2020-01-02: rows up to 1: 2");
     // A file where the folder of a part belongs, exit code 4.
-    project.write("in/2.csv", "meter,ts,kwh\n");
+    project.write("in/2.csv", "meter,ts,kwh\n1,2020-01-02T10:00:00Z,1\n");
     project.write("in/3.csv", "meter,ts,kwh\n1,2020-01-03T10:00:00Z,1\n");
     project.write("data/exports/E_20200103", "in the way");
     project.fails(4, &["run", "j"]);

@@ -421,7 +421,6 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        self.check_versions()?;
         let (plan, compared, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
@@ -441,7 +440,7 @@ impl Run<'_> {
 
     /// Refuses tables of the job whose newest manifests were lost: loading upon what is left would hide it. In a bucket, each
     /// export is asked when its list is read.
-    fn check_versions(&self) -> Result<(), RunError> {
+    pub(crate) fn check_versions(&self) -> Result<(), RunError> {
         let blobs = self.store.blobs().as_ref();
         if blobs.bucket().is_some() {
             return Ok(());

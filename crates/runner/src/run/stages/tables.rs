@@ -36,6 +36,7 @@ impl Run<'_> {
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             // Loads that an earlier attempt committed are kept.
             record.loads.retain(|load| load.version != load.before);
+            self.check_versions()?;
             let clock = Instant::now();
             let earlier = self.rejected_earlier(record)?;
             let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
