@@ -87,6 +87,12 @@ fn repair_removes_a_damaged_sst_and_reloads_its_rows() {
     assert!(said.contains("1 damaged SST") && said.contains("in/2020-01-02.csv"), "{said}");
     assert!(said.contains("keys     000#20200102 to 006#20200102"), "{said}");
     assert!(said.contains("times    2020-01-02T00:00:00Z to 2020-01-02T19:00:00Z"), "{said}");
+    // An input that is gone cannot be loaded again: that is said before anything is removed.
+    fs::rename(project.path("in/2020-01-02.csv"), project.path("aside.csv")).unwrap();
+    let warned = project.run(&["repair", "T"]).stderr;
+    assert!(warned.contains("warning: in/2020-01-02.csv is gone"), "{warned}");
+    fs::rename(project.path("aside.csv"), project.path("in/2020-01-02.csv")).unwrap();
+    assert_eq!(project.run(&["repair", "T"]).stderr, "");
     project.fails(1, &["verify", "T"]);
     let id = broken.rsplit('/').next().unwrap().strip_suffix(".sst").unwrap();
     let row = project.json(&["repair", "T", "--drop", id]).remove(0);

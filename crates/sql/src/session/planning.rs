@@ -105,7 +105,6 @@ fn panicked() -> DataFusionError {
     DataFusionError::Internal("the planner panicked".to_owned())
 }
 
-
 /// A caller that waits for a planning thread.
 struct Waiting(Arc<AtomicBool>);
 

@@ -1,13 +1,16 @@
 //! `tidetable repair`: removes damaged SSTs from a table, and reports what is lost with them.
 
 use std::io::Write;
+use std::path::Path;
 
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
+use tidetable_source::Location;
 use tidetable_store::maintenance::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
-use crate::commands::store;
+use crate::commands::{project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count, time};
@@ -19,6 +22,14 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let plan = RepairPlan::new(&store, &args.table, &args.drop)?;
     let acts = args.yes || !args.drop.is_empty();
     let done = if acts && !plan.is_empty() { Some(plan.run(&UlidIds::default())?) } else { None };
+    for path in gone(global, &plan)? {
+        print_message(
+            global,
+            &format!(
+                "warning: {path} is gone: what the SST held of it is lost, unless it is put back or a backup is restored"
+            ),
+        );
+    }
     let mut out = stdout();
     match global.output {
         Output::Table => tell(&args.table, &plan, done.as_ref(), &mut out)?,
@@ -26,6 +37,17 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// The files of this machine that would be loaded again, and are not there.
+fn gone(global: &Global, plan: &RepairPlan) -> Result<Vec<String>, CliError> {
+    let Some(project) = project_if_any(global)? else { return Ok(Vec::new()) };
+    let is_gone = |path: &&str| {
+        let place = Location::parse(path).ok();
+        let is_here = place.is_some_and(|place| matches!(place, Location::Path(_)));
+        is_here && !Path::new(&project.resolve(path)).exists()
+    };
+    Ok(plan.inputs.iter().map(|input| input.path.as_str()).filter(is_gone).map(str::to_owned).collect())
 }
 
 fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut impl Write) -> Result<(), CliError> {
