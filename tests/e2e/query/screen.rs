@@ -114,6 +114,6 @@ fn unknown_files_and_functions_are_told_with_what_is_near() {
     assert!(missing.contains("there is no file or directory none.csv"), "{missing}");
     let far = project.fails(2, &["sql", "-c", "select approx_top_sum(kwh) from T"]);
     assert!(!far.to_lowercase().contains("did you mean"), "{far}");
-    let near = project.fails(2, &["sql", "-c", "select cuont(kwh) from T"]);
-    assert!(near.contains("Did you mean 'count'"), "{near}");
+    let near = project.fails(2, &["sql", "-c", "select approx_distnct(kwh) from T"]);
+    assert!(near.contains("Did you mean 'approx_distinct'"), "{near}");
 }

@@ -31,7 +31,7 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
                 writeln!(out, "0 new rows: everything is as the last run left it.")?;
             }
             if std::io::stdout().is_terminal() {
-                next_steps(project, job, record, &mut out)?;
+                next_steps(global, project, job, record, &mut out)?;
             }
         }
         other => counts(record).write(other, &mut out)?,
@@ -385,9 +385,20 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
-    let just = project.dir.join("justfile").is_file();
+/// Commands that look at what was loaded: by `just` where it built this command, and in the root that was given.
+fn next_steps(
+    global: &Global,
+    project: &Project,
+    job: &Job,
+    record: &RunRecord,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    let is_build = |path: PathBuf| path.parent().is_some_and(|folder| folder.ends_with("debug"));
+    let just = project.dir.join("justfile").is_file() && std::env::current_exe().is_ok_and(is_build);
     let (sql, tidetable) = if just { ("just sql", "just tidetable") } else { ("tidetable sql", "tidetable") };
+    let root = global.root.as_ref().filter(|root| !root.is_empty());
+    let root = root.map(|root| format!(" --root {root}")).unwrap_or_default();
+    let (sql, tidetable) = (format!("{sql}{root}"), format!("{tidetable}{root}"));
     let Some(table) = job.tables.first().map(|table| &table.spec.name) else { return Ok(()) };
     writeln!(out, "\nTry next:")?;
     writeln!(out, "  {sql} -c 'select * from {} limit 5'", quoted(table))?;

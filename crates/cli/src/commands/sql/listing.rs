@@ -1,6 +1,6 @@
 //! `SHOW TABLES`, and `\d` at the prompt: what a query can read, tables first, an export as one line.
 
-use tidetable_sql::ExternalTables;
+use tidetable_sql::{ExternalTables, run_tables};
 use tidetable_store::Store;
 use tidetable_store::maintenance::leave_out;
 use tidetable_store::published::Published;
@@ -8,9 +8,6 @@ use tidetable_store::published::Published;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{ResultRows, row};
-
-/// The tables of run records.
-const RUNS: [&str; 5] = ["runs", "loads", "inputs", "partitions", "checks"];
 
 /// Whether a statement is `SHOW TABLES`.
 pub(crate) fn is_asked(statement: &str) -> bool {
@@ -21,7 +18,7 @@ pub(crate) fn is_asked(statement: &str) -> bool {
 /// Lists tables, external tables, exports with the number of their parts, and the tables of run records. `cells.T` and
 /// `rows.T` are there for each table, and `exports.PART` for each part.
 pub(crate) fn tables(store: &Store, external: &ExternalTables) -> Result<ResultRows, CliError> {
-    let mut rows = ResultRows::of(objects::SHOWN_TABLES);
+    let mut rows = ResultRows::of(objects::SHOWN_TABLES).minor(&["also"]);
     for name in store.tables()? {
         rows.push(row!["records", name, "table", (), format!("cells.{name}, rows.{name}")]);
     }
@@ -34,7 +31,7 @@ pub(crate) fn tables(store: &Store, external: &ExternalTables) -> Result<ResultR
         let parts = part_names(&export);
         rows.push(row!["exports", export.name, "export", export.parts.len(), parts]);
     }
-    for name in RUNS {
+    for name in run_tables() {
         rows.push(row!["runs", name, "run records", (), ()]);
     }
     Ok(rows)

@@ -20,6 +20,11 @@ use crate::error::external;
 use columns::{Row, batch, schema};
 use rows::{RowsOf, RunsTableSpec, TABLES};
 
+/// Names of the tables of run records, in the schema `runs`.
+pub fn run_tables() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|table| table.name)
+}
+
 #[derive(Debug)]
 pub(crate) struct RunsSchema {
     store: Store,
