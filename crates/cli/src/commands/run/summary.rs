@@ -1,6 +1,7 @@
 //! The summary of a finished run.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tidetable_runner::job::Per;
