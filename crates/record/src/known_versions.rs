@@ -59,14 +59,17 @@ impl KnownVersions {
     /// # Errors
     /// If the store cannot be listed.
     pub fn of(blobs: &dyn Blobs, tables: &[String], records: usize) -> Result<Self, StoreError> {
+        let mut known = Self::of_records(blobs, tables, records)?;
+        known.add_lists(blobs)?;
+        Ok(known)
+    }
+
+    /// As [`Self::of`], without the lists of exports: a run reads those of its job anyway, and [adds](Self::add_list) them.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn of_records(blobs: &dyn Blobs, tables: &[String], records: usize) -> Result<Self, StoreError> {
         let mut known = Self::default();
-        let files = blobs.list("exports")?.into_iter().filter(|file| file.ends_with(".json"));
-        let paths: Vec<String> = files.map(|file| format!("exports/{file}")).collect();
-        for (path, bytes) in paths.iter().zip(blobs.read_all(&paths)?) {
-            if let Some(list) = bytes.and_then(|bytes| serde_json::from_slice::<NamingList>(&bytes).ok()) {
-                list.parts.values().for_each(|part| known.add_part(path, &part.sources, &part.run));
-            }
-        }
         for record in Runs::of(blobs).newest_first(None)?.take(records).flatten() {
             known.add_record(&record);
         }
@@ -84,6 +87,17 @@ impl KnownVersions {
             }
         }
         Ok(known)
+    }
+
+    fn add_lists(&mut self, blobs: &dyn Blobs) -> Result<(), StoreError> {
+        let files = blobs.list("exports")?.into_iter().filter(|file| file.ends_with(".json"));
+        let paths: Vec<String> = files.map(|file| format!("exports/{file}")).collect();
+        for (path, bytes) in paths.iter().zip(blobs.read_all(&paths)?) {
+            if let Some(list) = bytes.and_then(|bytes| serde_json::from_slice::<NamingList>(&bytes).ok()) {
+                list.parts.values().for_each(|part| self.add_part(path, &part.sources, &part.run));
+            }
+        }
+        Ok(())
     }
 
     /// Adds what the list of an export names.

@@ -491,7 +491,7 @@ mod tests {
     use futures::TryStreamExt;
     use tempfile::TempDir;
     use tidetable_store::LocalBlobs;
-    use tidetable_store::published::{Part, Published};
+    use tidetable_store::published::{Part, Published, file_checksum};
 
     use super::*;
 
@@ -501,7 +501,8 @@ mod tests {
         let text: String = std::iter::once("n\n".to_owned()).chain((0..rows).map(|row| format!("{row}\n"))).collect();
         blobs.replace("exports/DAY_1/part-0.csv", text.as_bytes()).unwrap();
         let (folder, file) = ("DAY_1".to_owned(), "part-0.csv".to_owned());
-        let part = Part { folder, file, rows, bytes: text.len() as u64, ..Part::default() };
+        let checksum = file_checksum(blobs, "exports/DAY_1/part-0.csv").unwrap();
+        let part = Part { folder, file, rows, bytes: text.len() as u64, checksum, ..Part::default() };
         let columns = vec![("n".to_owned(), "Int64".to_owned())];
         let parts = BTreeMap::from([("1".to_owned(), part)]);
         let mut list = Published { columns, parts, ..Published::load(blobs, "DAY").unwrap() };

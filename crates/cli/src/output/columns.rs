@@ -296,8 +296,10 @@ mod tests {
         let rows = rows(&[&["0123456789", &"word ".repeat(30)]]);
         let layout = Layout::of(&headings, &rows, Some(40));
         assert_eq!((layout.below.as_slice(), layout.left_out), (&[1][..], 0));
-        let layout = Layout::of(&headings, &rows, Some(400));
-        assert!(layout.below.is_empty());
+        // Wherever there is room, short text stays in its column.
+        let rows = self::rows(&[&["0123456789", &"word ".repeat(10)]]);
+        assert!(Layout::of(&headings, &rows, Some(400)).below.is_empty());
+        assert_eq!(Layout::of(&headings, &rows, Some(40)).below, [1]);
     }
 
     #[test]

@@ -322,7 +322,7 @@ mod tests {
         }
         let screen = Screen { width: Some(40), ..Screen::default() };
         let text = shown(screen, Give::Cut, &names, &[vec!["1".to_owned(); 40]]);
-        assert!(text.ends_with("4 of 40 columns: --output line shows all\n"), "{text}");
+        assert!(text.ends_with("3 of 40 columns: --output line shows all\n"), "{text}");
     }
 
     #[test]

@@ -438,15 +438,15 @@ impl Run<'_> {
         Ok(rejected)
     }
 
-    /// Refuses tables of the job whose newest manifests were lost: loading upon what is left would hide it. In a bucket, each
-    /// export is asked when its list is read.
+    /// Refuses tables of the job whose newest manifests were lost: loading upon what is left would hide it. Each export of the job
+    /// is asked when its list is read; in a bucket, it alone.
     pub(crate) fn check_versions(&self) -> Result<(), RunError> {
         let blobs = self.store.blobs().as_ref();
         if blobs.bucket().is_some() {
             return Ok(());
         }
         let tables: Vec<String> = self.job.tables.iter().map(|table| table.spec.name.clone()).collect();
-        let known = KnownVersions::of(blobs, &tables, RECORDS)?;
+        let known = KnownVersions::of_records(blobs, &tables, RECORDS)?;
         for table in &tables {
             if let Some(newest) = self.store.table(table).latest()? {
                 known.check(self.store, table, &newest)?;

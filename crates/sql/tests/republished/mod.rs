@@ -7,7 +7,7 @@ use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use tempfile::TempDir;
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::published::{Part, Published};
+use tidetable_store::published::{Part, Published, file_checksum};
 use tidetable_store::{LocalBlobs, Store};
 
 /// Publishes a day with the numbers below `rows`, in the place of what was there, as a run does.
@@ -16,7 +16,8 @@ fn publish(store: &Store, rows: i64) {
     let text: String = std::iter::once("n\n".to_owned()).chain((0..rows).map(|row| format!("{row}\n"))).collect();
     blobs.replace("exports/DAY_1/part-0.csv", text.as_bytes()).unwrap();
     let (folder, file) = ("DAY_1".to_owned(), "part-0.csv".to_owned());
-    let part = Part { folder, file, rows: rows as u64, bytes: text.len() as u64, ..Part::default() };
+    let checksum = file_checksum(blobs, "exports/DAY_1/part-0.csv").unwrap();
+    let part = Part { folder, file, rows: rows as u64, bytes: text.len() as u64, checksum, ..Part::default() };
     let columns = vec![("n".to_owned(), "Int64".to_owned())];
     let parts = BTreeMap::from([("1".to_owned(), part)]);
     let mut list = Published { columns, parts, ..Published::load(blobs, "DAY").unwrap() };

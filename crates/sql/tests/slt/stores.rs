@@ -12,7 +12,7 @@ use tidetable_record::{
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_store::Blobs;
 use tidetable_store::load::LoadStats;
-use tidetable_store::published::{Part, Published};
+use tidetable_store::published::{Part, Published, file_checksum};
 
 use crate::views;
 use crate::world::{START, World, column};
@@ -43,8 +43,11 @@ fn publish(blobs: &dyn Blobs) {
     let mut parts = BTreeMap::new();
     for (day, rows) in [("2018-01-01", "1,14250\n2,23850\n"), ("2018-01-02", "1,14250\n3,\n")] {
         let (folder, text) = (format!("DAY_{}", day.replace('-', "")), format!("meter,kwh\n{rows}"));
-        blobs.replace(&format!("exports/{folder}/part-0.csv"), text.as_bytes()).unwrap();
-        let part = Part { folder, file: "part-0.csv".to_owned(), rows: 2, bytes: text.len() as u64, ..Part::default() };
+        let path = format!("exports/{folder}/part-0.csv");
+        blobs.replace(&path, text.as_bytes()).unwrap();
+        let checksum = file_checksum(blobs, &path).unwrap();
+        let (file, bytes) = ("part-0.csv".to_owned(), text.len() as u64);
+        let part = Part { folder, file, rows: 2, bytes, checksum, ..Part::default() };
         parts.insert(day.to_owned(), part);
     }
     let columns = [("meter", "UInt64"), ("kwh", "Float64")];

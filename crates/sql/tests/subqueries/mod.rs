@@ -15,6 +15,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema, TimestampMicrosecondType};
 use datafusion::catalog::{MemTable, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider};
+use futures::TryStreamExt;
 use tidetable_sql::{Session, SessionOptions, SqlError};
 
 use super::same::texts;
@@ -127,7 +128,9 @@ struct Outcome {
 }
 
 async fn answer(session: &Session, sql: &str) -> Result<Vec<String>, SqlError> {
-    let mut rows = texts(&session.sql(sql).await?.collect().await?);
+    // Planned on a thread with a large stack, as queries of a user are.
+    let batches: Vec<RecordBatch> = session.stream(sql).await?.try_collect().await.map_err(SqlError::from)?;
+    let mut rows = texts(&batches);
     rows.sort();
     Ok(rows)
 }

@@ -126,7 +126,8 @@ impl InputPlan {
         let entries = compare(version, found, options, &mut hash, &mut plan)?;
         let carriers = carriers(&entries);
         let carrier = |(at, entry): (usize, &Entry<'_>)| {
-            if entry.held.is_some_and(|held| is_empty(held)) {
+            // Files without rows are no copies; of one that is gone, another with its content brings as much.
+            if entry.file.is_some() && entry.held.is_some_and(|held| is_empty(held)) {
                 return None;
             }
             let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
