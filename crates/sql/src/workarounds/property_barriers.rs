@@ -27,7 +27,7 @@ use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
-use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::projection::{ProjectionExec, make_with_child};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
@@ -211,8 +211,12 @@ impl ExecutionPlan for PropertyBarrierExec {
     }
 
     fn try_swapping_with_projection(&self, projection: &ProjectionExec) -> Result<Option<Plan>> {
-        let input = self.input.try_swapping_with_projection(projection)?;
-        Ok(input.map(|input| Self::over(input, self.hidden)))
+        // As nodes of DataFusion that pass batches on: fewer columns pass. The input's own method would answer for a projection
+        // above itself, and may give that back.
+        if projection.expr().len() >= self.input.schema().fields().len() {
+            return Ok(None);
+        }
+        Ok(Some(Self::over(make_with_child(projection, &self.input)?, self.hidden)))
     }
 
     fn gather_filters_for_pushdown(
