@@ -195,6 +195,7 @@ fn commands_print_the_keys_of_the_reference() {
     check("read --keys-only", &["read", "T", "--keys-only"]);
     check("export", &["export", "T", "--to", "x.csv"]);
     check("sql \"SUMMARIZE ..\"", &["sql", "summarize T"]);
+    check("sql \"SHOW TABLES\"", &["sql", "show tables"]);
     check("tables", &["tables"]);
     let queries =
         "[scale]\nrows_per_second = 1e9\n[query.day]\nper_second = 1\nwhere = \"meter = $meter\"\nmust = \"point\"\n";
