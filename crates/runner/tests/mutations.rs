@@ -157,8 +157,11 @@ fn check(project: &Project, name: &str, path: &Path, bytes: &[u8]) -> Result<usi
         Err(error) => return Err(format!("another error: {error}")),
     };
     let text = error.text();
-    if text.as_bytes() != bytes || error.problems().is_empty() {
-        return Err("an error without a mistake, or of another text".to_owned());
+    if error.problems().is_empty() {
+        return Err("an error without a mistake".to_owned());
+    }
+    if !is_masked_copy(text.as_bytes(), bytes) {
+        return Err(format!("an error of another text:\n{text}\n"));
     }
     for problem in error.problems() {
         let at = problem.at();
@@ -175,6 +178,14 @@ fn check(project: &Project, name: &str, path: &Path, bytes: &[u8]) -> Result<usi
         .render_report(&mut shown, error.as_ref())
         .map_err(|error| format!("it cannot be shown: {error}"))?;
     Ok(error.problems().len())
+}
+
+/// Whether `shown` is `bytes` with marks of the same length over some of them: stars over secrets, `?` and a middle dot over
+/// control characters. Line ends stay, so that places are true.
+fn is_masked_copy(shown: &[u8], bytes: &[u8]) -> bool {
+    let is_mark = |byte: u8| matches!(byte, b'*' | b'?') || "\u{b7}".as_bytes().contains(&byte);
+    let alike = |(shown, byte): (&u8, &u8)| shown == byte || is_mark(*shown) && *byte != b'\n';
+    shown.len() == bytes.len() && shown.iter().zip(bytes).all(alike)
 }
 
 #[test]
