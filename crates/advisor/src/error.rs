@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tidetable_blobs::BlobError;
 use tidetable_layout::error::{DecodeError, LayoutError};
 use tidetable_runner::JobError;
 use tidetable_runner::run::Stopped;
@@ -156,6 +157,12 @@ pub enum AdvisorError {
     /// Cells cannot be read back.
     #[error(transparent)]
     Cells(#[from] SqlError),
+}
+
+impl From<BlobError> for AdvisorError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl AdvisorError {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tidetable_blobs::LocalBlobs;
+use tidetable_ingest::Loader;
+use tidetable_ingest::{FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, RejectedRow};
 use tidetable_layout::{Layout, TableSpec, Window};
 use tidetable_source::Storage;
-use tidetable_store::compaction::{Compaction, CompactionPlan};
-use tidetable_store::load::{FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, RejectedRow};
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Ids, Loader, LocalBlobs, Snapshot, Store, Table, Version};
+use tidetable_store::{Ids, Snapshot, Store, Table, Version};
+use tidetable_upkeep::compaction::{Compaction, CompactionPlan};
 
 use crate::{Result, Shape};
 

@@ -7,7 +7,7 @@
 use peak_alloc::PeakAlloc;
 use tidetable_bench::{Bench, Shape, Telemetry};
 use tidetable_layout::Window;
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

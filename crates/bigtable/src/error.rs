@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
+use tidetable_blobs::BlobError;
 use tidetable_layout::error::ShapeError;
 use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
@@ -306,6 +307,12 @@ pub enum BigtableError {
         /// What it broke.
         source: ChunkError,
     },
+}
+
+impl From<BlobError> for BigtableError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl BigtableError {

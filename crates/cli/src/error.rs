@@ -4,9 +4,11 @@ use std::io;
 
 use miette::Diagnostic;
 use tidetable_advisor::AdvisorError;
+use tidetable_blobs::BlobError;
 #[cfg(feature = "cluster")]
 use tidetable_cluster::ClusterError;
 use tidetable_export::ExportError;
+use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
@@ -16,7 +18,6 @@ use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
-use tidetable_store::load::MIN_LOAD_MEMORY;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -462,6 +463,12 @@ pub enum CliError {
     /// Invalid options, or an invalid combination of them.
     #[error("{0}")]
     Usage(&'static str),
+}
+
+impl From<BlobError> for CliError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl CliError {

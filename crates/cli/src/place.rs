@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use tidetable_blobs::Blobs;
 use tidetable_runner::job::ProjectError;
 use tidetable_runner::{Project, open_location};
 use tidetable_source::Location;
-use tidetable_store::Blobs;
 
 use crate::error::CliError;
 

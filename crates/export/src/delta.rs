@@ -13,11 +13,13 @@
 pub(crate) mod log_state;
 
 use std::collections::{BTreeMap, BTreeSet};
+use tidetable_blobs::BlobError;
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use serde_json::json;
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 use tidetable_store::published::{Part, PartFile, Published};
-use tidetable_store::{Blobs, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::delta::log_state::{LogState, entry};
@@ -73,7 +75,7 @@ pub fn log_findings(blobs: &dyn Blobs, published: &Published) -> Result<Vec<LogF
                 None => continue,
             },
             // A file in place of a directory is a finding of its own.
-            Err(ExportError::Store(StoreError::NotADirectory { .. })) => continue,
+            Err(ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. }))) => continue,
             Err(ExportError::Log { path: file, reason }) if file == path => (reason, false),
             Err(ExportError::Log { path: file, reason }) => (format!("{file}: {reason}"), false),
             Err(error) => return Err(error),
@@ -257,7 +259,7 @@ mod tests {
     use arrow::buffer::NullBuffer;
     use arrow::datatypes::{Field, Fields};
     use parquet::arrow::ArrowWriter;
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
+use tidetable_blobs::BlobError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
@@ -92,6 +93,12 @@ pub enum ExportError {
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<BlobError> for ExportError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 /// Result of this crate.

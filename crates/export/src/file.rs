@@ -16,8 +16,8 @@ use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
+use tidetable_blobs::BlobWriter;
 use tidetable_sql::{Session, SqlError};
-use tidetable_store::storage::BlobWriter;
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;

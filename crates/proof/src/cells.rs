@@ -8,7 +8,7 @@ use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
 use tidetable_store::Snapshot;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
 
 use crate::finding::{Finding, Result};
 

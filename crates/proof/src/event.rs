@@ -6,10 +6,10 @@ use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
     TimestampMicrosecondArray, UInt64Array,
 };
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
 use tidetable_store::StoreError;
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
 
 /// The failure of a proof. Store errors are a variant of their own: some proofs expect one.
@@ -39,6 +40,12 @@ impl fmt::Display for Finding {
 }
 
 impl std::error::Error for Finding {}
+
+impl From<BlobError> for Finding {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
+}
 
 impl From<StoreError> for Finding {
     fn from(error: StoreError) -> Self {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use tidetable_layout::KeyRange;
 use tidetable_store::GcRule;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
 
 use crate::cells::{CellKey, Cells, hides};
 use crate::event::{DAY, Event, Inputs, START};

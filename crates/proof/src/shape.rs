@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidetable_layout::schema::{Encoding, Merge, MessageField, ProtoType};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity, MessageSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
 
 use crate::event::{Event, Inputs, START, Spread};
 use crate::finding::Result;

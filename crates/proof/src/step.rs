@@ -1,6 +1,6 @@
 //! Steps of a table, and random scripts of them.
 
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
 
 use crate::event::{Event, HOUR, START, Spread};
 use crate::random::Random;

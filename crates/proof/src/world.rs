@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tidetable_blobs::Blobs;
+use tidetable_ingest::Loader;
+use tidetable_ingest::{InputPlan, InputPlanOptions, LoadTarget, Loaded};
 use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
-use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
-use tidetable_store::load::{InputPlan, InputPlanOptions, LoadTarget, Loaded};
-use tidetable_store::maintenance::{VacuumOptions, VacuumPlan};
-use tidetable_store::tombstone::DeletePlan;
+use tidetable_store::DeletePlan;
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Blobs, GcRule, Ids, Loader, Snapshot, Store, Table, Version, VersionEdit};
+use tidetable_store::{GcRule, Ids, Snapshot, Store, Table, Version, VersionEdit};
+use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan};
+use tidetable_upkeep::{VacuumOptions, VacuumPlan};
 
 use crate::cells::{Cells, cells_in};
 use crate::event::{HOUR, Inputs, Source, source};

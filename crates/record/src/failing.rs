@@ -1,7 +1,8 @@
 //! Sample of rows that broke checks: one JSON object a line in `failing/<run>.jsonl`.
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 
 const FOLDER: &str = "failing";
 const ENDING: &str = ".jsonl";
@@ -64,12 +65,12 @@ pub fn keep_failing_rows(blobs: &dyn Blobs, run: &str, rows: &[FailingRow]) -> R
         text.push_str(&line);
         text.push('\n');
     }
-    blobs.replace(&path, text.as_bytes())
+    Ok(blobs.replace(&path, text.as_bytes())?)
 }
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

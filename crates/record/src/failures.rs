@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 
 use crate::part::{CheckRecord, PartState, Severity};
 use crate::runs::Runs;
@@ -125,7 +126,7 @@ fn path(job: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
     use crate::part::ExportRecord;

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use tidetable_blobs::Blobs;
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, StoreError, Version, ulid_text};
+use tidetable_store::{Store, StoreError, Version, ulid_text};
 
 use crate::push::PushState;
 use crate::run::RunRecord;

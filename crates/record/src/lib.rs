@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use tidetable_record::{RunRecord, Runs};
-//! use tidetable_store::LocalBlobs;
+//! use tidetable_blobs::LocalBlobs;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let root = tempfile::tempdir()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::load::LoadStats;
+use tidetable_ingest::LoadStats;
 
 /// The load of one table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

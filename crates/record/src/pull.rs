@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 
 /// Where the rows of a table come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +41,7 @@ impl PullOrigins {
         let mut bytes = serde_json::to_vec(self)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
-        blobs.replace(&path, &bytes)
+        Ok(blobs.replace(&path, &bytes)?)
     }
 }
 
@@ -50,7 +51,7 @@ fn path(table: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

@@ -3,7 +3,8 @@
 //! A push writes it while it works. After a kill the next one goes on from there; cells that were sent since are sent again.
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::{Blobs, StoreError, hex_bytes};
+use tidetable_blobs::Blobs;
+use tidetable_store::{StoreError, hex_bytes};
 
 const PUSHES: &str = "pushes";
 const ENDING: &str = ".json";
@@ -150,7 +151,7 @@ impl PushState {
         let mut bytes = serde_json::to_vec(self)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
-        blobs.replace(&path, &bytes)
+        Ok(blobs.replace(&path, &bytes)?)
     }
 
     /// All states of a table; unreadable ones are left out.
@@ -172,7 +173,7 @@ fn path(table: &str, id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

@@ -1,9 +1,10 @@
 //! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl` for its sources, and
 //! `rejected/<run>.<table>.jsonl` for the query of a derived table.
 
-use tidetable_store::load::RejectedRow;
-use tidetable_store::maintenance::leave_out;
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_ingest::RejectedRow;
+use tidetable_store::StoreError;
+use tidetable_store::leave_out;
 
 use crate::run::RunRecord;
 
@@ -74,7 +75,7 @@ pub fn rejected_lines<'a>(
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
     use crate::load::LoadRecord;

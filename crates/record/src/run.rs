@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tidetable_store::load::LoadStats;
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_ingest::LoadStats;
+use tidetable_store::StoreError;
 
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
@@ -175,7 +176,7 @@ impl RunRecord {
         let mut bytes =
             written.map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
-        blobs.replace(&path, &bytes)
+        Ok(blobs.replace(&path, &bytes)?)
     }
 
     /// Its path inside the store.
@@ -267,7 +268,7 @@ fn without_defaults(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
     use crate::load::{InputRecord, InputState};

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use tidetable_store::maintenance::{leave_out, unreadable};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
+use tidetable_store::{leave_out, unreadable};
 
 use crate::load::LoadRecord;
 use crate::lock::state::all_unrecorded;
@@ -249,13 +250,18 @@ impl<I: Iterator<Item = String>> Iterator for Loading<'_, I> {
                 (run, bytes)
             }
         };
-        Some(bytes.and_then(|bytes| bytes.map(|bytes| Runs::parse(&run, &bytes)).transpose()))
+        let record = match bytes {
+            Ok(Some(bytes)) => Runs::parse(&run, &bytes).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        Some(record)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

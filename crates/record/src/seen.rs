@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 
 use crate::load::{InputRecord, InputState, LoadRecord};
 
@@ -79,7 +80,7 @@ impl Seen {
         let path = path(job);
         let bytes = serde_json::to_vec(&next)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
-        blobs.replace(&path, &bytes)
+        Ok(blobs.replace(&path, &bytes)?)
     }
 }
 
@@ -89,7 +90,7 @@ fn path(job: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

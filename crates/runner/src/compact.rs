@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tidetable_record::CompactionRecord;
-use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan, Merger, RunMerges};
 use tidetable_store::{Ids, Result, Snapshot, Sst, Store, Version};
+use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan, Merger, RunMerges};
 
 use crate::run::Stop;
 use crate::units::carrier::UnitCarrier;

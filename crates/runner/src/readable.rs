@@ -2,7 +2,7 @@
 //! stored.
 
 use tidetable_sql::Declared;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::{Store, StoreError};
 
 use crate::job::Job;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use tidetable_blobs::{BlobError, Blobs, BucketBlobs, DiskCache, LocalBlobs};
 use tidetable_source::{BucketUrl, Location, Secret};
-use tidetable_store::storage::{BucketBlobs, DiskCache};
-use tidetable_store::{Blobs, LocalBlobs, StoreError};
+
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::project::Project;
@@ -51,8 +51,8 @@ fn open_bucket(project: &Project, url: &BucketUrl, cache: Option<DiskCache>) -> 
     }
     match BucketBlobs::open(url, settings, cache, handle()?) {
         Ok(bucket) => Ok(Arc::new(bucket)),
-        Err(StoreError::Source(source)) if url == project.root => Err(RunError::Root { source: Box::new(source) }),
-        Err(StoreError::Source(source)) => Err(RunError::Place { place: url.to_owned(), source: Box::new(source) }),
+        Err(BlobError::Open(source)) if url == project.root => Err(RunError::Root { source: Box::new(source) }),
+        Err(BlobError::Open(source)) => Err(RunError::Place { place: url.to_owned(), source: Box::new(source) }),
         Err(error) => Err(error.into()),
     }
 }

@@ -17,9 +17,10 @@ use tidetable_runner::record::Outcome;
 use tidetable_runner::run::IfLocked;
 use tidetable_runner::{Job, Project, RunOptions, Stop, UlidIds, compact, open_store, plan_job, run};
 use tidetable_sql::{Session, SessionOptions, first_rows};
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
-use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::DeletePlan;
+use tidetable_store::version::DeleteTarget;
 use tidetable_store::{Ids, ulid_text};
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 /// Default number of histories.
 const USUAL: u64 = 1;

@@ -4,6 +4,7 @@ use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::error::DataFusionError;
+use tidetable_blobs::BlobError;
 use tidetable_layout::error::{DecodeError, ShapeError};
 use tidetable_source::LocationError;
 use tidetable_store::StoreError;
@@ -262,6 +263,12 @@ pub enum SqlError {
     /// A block does not match its schema.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+}
+
+impl From<BlobError> for SqlError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 /// An unknown name in a query.

@@ -17,9 +17,9 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_functions::{counting_times, register};
+use tidetable_ingest::{Prepare, Prepared, UnpreparedRow};
 use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
-use tidetable_store::load::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
 use crate::session::set_planning_options;

@@ -2,9 +2,9 @@
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use tidetable_ingest::{Prepare, Prepared};
 use tidetable_layout::Field;
 use tidetable_layout::pushdown::FieldBound;
-use tidetable_store::load::{Prepare, Prepared};
 
 use crate::expressions::{ExpressionError, ExpressionPlanner, Preparation, schema_of};
 use crate::pushdown::filter::bounds;

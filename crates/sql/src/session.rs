@@ -490,7 +490,7 @@ mod tests {
     use arrow::datatypes::Int64Type;
     use futures::TryStreamExt;
     use tempfile::TempDir;
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
     use tidetable_store::published::{Part, Published, file_checksum};
 
     use super::*;

@@ -4,14 +4,12 @@
 //! commit. So a vacuum first commits its cutoff ([`Version::vacuum_watermark`]), and a later commit is fenced if an SST
 //! of it is gone, or was written before the cutoff.
 
-pub(crate) mod limits;
-
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use crate::commit::limits::check_limits;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
+use crate::limits::check_limits;
 use crate::manifest::put::PutOutcome;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};

@@ -1,7 +1,6 @@
 //! Errors of the store. Each message states what failed and what to do next.
 
-use std::io;
-
+use tidetable_blobs::BlobError;
 use tidetable_layout::error::{DecodeError, EncodeError};
 use tidetable_layout::hll::SketchError;
 use tidetable_source::SourceError;
@@ -11,28 +10,9 @@ use tidetable_sstable::{ReadError, WriteError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Reading or writing a file of the store failed.
-    #[error("cannot {action} {path}: {source}")]
-    Io {
-        /// The action, as a verb.
-        action: &'static str,
-        /// Path inside the store.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A file is where a directory is needed.
-    #[error("{path} is a file where a directory is needed: move it away and run again; nothing was overwritten")]
-    NotADirectory {
-        /// Its path inside the store.
-        path: String,
-    },
-    /// A file to create exists already.
-    #[error("{path} exists already; nothing was overwritten")]
-    Exists {
-        /// Path inside the store.
-        path: String,
-    },
+    /// Files of the store could not be read or written.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
     /// No table of this name.
     #[error("there is no table {name} in {root}; run the job that makes it (tables here: {known})")]
     NoTable {
@@ -155,15 +135,6 @@ pub enum StoreError {
         table: String,
         /// What is wrong.
         reason: String,
-    },
-    /// The lease on a job was lost: another run may have taken it.
-    #[error(
-        "the lease on job {job} was lost: it could not be renewed in time, and another run may have taken it; nothing more was \
-         written, and the next run continues"
-    )]
-    LeaseLost {
-        /// The job.
-        job: String,
     },
     /// Another writer committed a change that this commit cannot follow.
     #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
@@ -385,7 +356,7 @@ impl std::fmt::Display for Moment {
 impl StoreError {
     /// Sets the table name, which merge operators do not know.
     #[must_use]
-    pub(crate) fn of_table(mut self, name: &str) -> Self {
+    pub fn of_table(mut self, name: &str) -> Self {
         if let Self::SumOverflow { table, .. }
         | Self::Sketch { table, .. }
         | Self::RowTooLarge { table, .. }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 /// Directory of the tables of a store.
-pub(crate) const TABLES: &str = "tables";
+pub const TABLES: &str = "tables";
 
 /// A source of unique 128-bit ids; as ULIDs they sort by creation time.
 pub trait Ids: Debug + Send + Sync {

@@ -1,36 +1,42 @@
-//! LSM storage of tables: versions, manifests, loads, compactions and snapshots.
+//! LSM storage of tables: versions, manifests, commits and snapshots.
 //!
 //! A [`Store`] holds [`Table`]s. A table is a sequence of [`Version`]s: immutable lists of inputs and, for each
-//! window of event time, of SSTs. The one with the greatest number is current. A [`Loader`] sorts encoded cells,
-//! writes SSTs and returns a [`VersionEdit`]; [`Table::commit`] publishes the next version. A [`Snapshot`] reads one
-//! version, merging its SSTs row by row.
+//! window of event time, of SSTs. The one with the greatest number is current. [`Table::commit`] applies a [`VersionEdit`] and
+//! publishes the next version. A [`Snapshot`] reads one version, merging its SSTs row by row.
+//!
+//! Two crates write SSTs and make edits: `tidetable-ingest` from inputs, and `tidetable-upkeep` from other SSTs. They build on
+//! [`merge`], [`read`], [`write`] and [`limits`].
 
 mod commit;
-pub mod compaction;
+mod delete;
 mod error;
 mod gc;
+mod hex;
 mod ids;
-pub mod load;
-pub mod maintenance;
-mod manifest;
-mod merge;
+mod left_out;
+pub mod limits;
+pub mod manifest;
+pub mod merge;
 pub mod published;
 pub mod read;
+mod reserve;
+pub mod row_size;
 mod sst_store;
-mod sst_writer;
-pub mod storage;
 mod store;
 mod table;
 pub mod tombstone;
 pub mod version;
+pub mod write;
 
+pub use delete::DeletePlan;
 pub use error::{Result, StoreError};
-pub use gc::{GcError, GcRule};
-pub use ids::{Ids, ulid_text};
-pub use load::Loader;
-pub use manifest::hex::hex_bytes;
+pub use gc::{GcError, GcFilter, GcRule};
+pub use hex::hex_bytes;
+pub use ids::{Ids, TABLES, ulid_text};
+pub use left_out::{leave_out, stated_format, unreadable};
 pub use read::{ScanRange, Snapshot};
-pub use storage::{Blobs, LocalBlobs};
+pub use row_size::LargestRow;
+pub use sst_store::SstStore;
 pub use store::Store;
 pub use table::Table;
 pub use version::{Input, Sst, Version, VersionEdit};
@@ -42,8 +48,7 @@ pub mod fuzzing {
     use crate::manifest::Manifest;
     use crate::manifest::ManifestDelta;
     pub use crate::manifest::{decode, encode};
-    use crate::version::Version;
-    use crate::version::invariants;
+    use crate::version::{Version, invariants};
 
     /// The sequence number of the next SST of a version.
     pub fn next_seqno(version: &Version) -> u64 {

@@ -8,14 +8,15 @@
 //! so of two writers one fails; and files that it lists no more are removed later, for readers of the old list.
 
 use std::collections::BTreeMap;
+use tidetable_blobs::BlobError;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
-use crate::maintenance::left_out::unreadable;
-use crate::storage::at_once::each;
-use crate::storage::blobs::{Blobs, Stamp, Stat, Tag};
+use crate::left_out::unreadable;
+use tidetable_blobs::each;
+use tidetable_blobs::{Blobs, Stamp, Stat, Tag};
 
 const EXPORTS: &str = "exports";
 /// Format of lists whose parts are one file each.
@@ -171,11 +172,9 @@ pub fn file_checksum(blobs: &dyn Blobs, path: &str) -> Result<String> {
     let mut at = 0;
     while at < file.len() {
         let length = READ.min(file.len() - at);
-        let bytes = file.read_at(at, length as usize).map_err(|source| StoreError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = file
+            .read_at(at, length as usize)
+            .map_err(|source| StoreError::Blob(BlobError::Io { action: "read", path: path.to_owned(), source }))?;
         hash.update(&bytes);
         at += length;
     }
@@ -214,7 +213,7 @@ impl Published {
         let mut bytes = serde_json::to_vec_pretty(&list).map_err(broken)?;
         bytes.push(b'\n');
         if blobs.bucket().is_none() {
-            return blobs.replace(&path, &bytes);
+            return Ok(blobs.replace(&path, &bytes)?);
         }
         self.tag = match &self.tag {
             Some(tag) => blobs.replace_if(&path, &bytes, tag)?,

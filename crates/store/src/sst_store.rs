@@ -8,12 +8,12 @@ use tidetable_sstable::{ReadAt, Reader};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{TABLES, ulid_text};
-use crate::storage::blobs::Blobs;
 use crate::version::Sst;
+use tidetable_blobs::Blobs;
 
 /// The SSTs of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct SstStore {
+pub struct SstStore {
     blobs: Arc<dyn Blobs>,
     table: String,
 }
@@ -32,7 +32,8 @@ impl SstStore {
         &self.table
     }
 
-    pub(crate) fn directory(&self) -> String {
+    /// Directory of the SSTs, inside the store.
+    pub fn directory(&self) -> String {
         format!("{TABLES}/{}/sst", self.table)
     }
 
@@ -40,12 +41,13 @@ impl SstStore {
         format!("{}/{id}.sst", self.directory())
     }
 
-    pub(crate) fn quarantine_directory(&self) -> String {
+    /// Directory of SSTs that repair replaced, inside the store.
+    pub fn quarantine_directory(&self) -> String {
         format!("{TABLES}/{}/quarantine", self.table)
     }
 
     /// Path of the quarantined copy of a damaged SST.
-    pub(crate) fn quarantine_path(&self, id: &str) -> String {
+    pub fn quarantine_path(&self, id: &str) -> String {
         format!("{}/{id}.sst", self.quarantine_directory())
     }
 
@@ -74,7 +76,7 @@ impl SstStore {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub(crate) fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
+    pub fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
         self.checked(sst, self.blobs.open_fresh(&self.path(&sst.id), sst.bytes)?)
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
-use crate::maintenance::size::ROW_LIMIT;
 use crate::manifest::newest::VersionCache;
 use crate::read::snapshot::Snapshot;
-use crate::storage::at_once::each;
-use crate::storage::blobs::Blobs;
+use crate::row_size::ROW_LIMIT;
 use crate::table::Table;
+use tidetable_blobs::Blobs;
+use tidetable_blobs::each;
 
 /// All tables under one root.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use crate::error::{Result, StoreError};
 use crate::manifest::newest::VersionCache;
 use crate::manifest::store::ManifestStore;
 use crate::sst_store::SstStore;
-use crate::storage::blobs::Blobs;
 use crate::version::{TableIdentity, Version, VersionEdit};
+use tidetable_blobs::Blobs;
 
 /// One table of a store: its versions, their manifests and SSTs.
 #[derive(Debug, Clone)]
@@ -35,16 +35,18 @@ impl Table {
         self.ssts.blobs()
     }
 
-    pub(crate) fn manifests(&self) -> &ManifestStore {
+    /// Its manifests and checkpoints.
+    pub fn manifests(&self) -> &ManifestStore {
         &self.manifests
     }
 
-    pub(crate) fn ssts(&self) -> &SstStore {
+    /// Its SSTs.
+    pub fn ssts(&self) -> &SstStore {
         &self.ssts
     }
 
     /// Limit on the bytes of a row.
-    pub(crate) fn row_limit(&self) -> u64 {
+    pub fn row_limit(&self) -> u64 {
         self.row_limit
     }
 

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
+use tidetable_blobs::LocalBlobs;
+use tidetable_ingest::Loader;
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece, FileFeed, InputPlan, InputPlanOptions, LoadTarget, Prepare};
 use tidetable_layout::Layout;
 use tidetable_runner::job::{Job, Source};
 use tidetable_runner::{Stop, UlidIds};
 use tidetable_source::{InputFile, Storage};
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece, FileFeed, InputPlan, InputPlanOptions, LoadTarget, Prepare};
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Loader, LocalBlobs, Snapshot, Store, StoreError, Version};
+use tidetable_store::{Snapshot, Store, StoreError, Version};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::candidate::Candidate;

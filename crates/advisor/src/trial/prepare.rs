@@ -8,10 +8,10 @@ use arrow::array::{
 use arrow::compute::{filter_record_batch, max, min};
 use arrow::datatypes::{DataType, Field, Schema, TimestampMicrosecondType};
 use arrow::error::ArrowError;
+use tidetable_ingest::{Prepare, Prepared};
 use tidetable_layout::FieldType;
 use tidetable_layout::cell::ColumnText;
 use tidetable_sql::Preparation;
-use tidetable_store::load::{Prepare, Prepared};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::trial::counter::Counter;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use tidetable_store::load::RejectedRow;
+use tidetable_ingest::RejectedRow;
 
 /// Rows that were rejected for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::ops::AddAssign;
 
+use tidetable_ingest::LoadStats;
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_layout::{Group, Layout};
 use tidetable_sql::CellRef;
 use tidetable_store::Snapshot;
-use tidetable_store::load::LoadStats;
 
 use crate::error::Result;
 use crate::trial::counter::Counter;

@@ -2,7 +2,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use tidetable_store::load::order_events;
+use tidetable_ingest::order_events;
 use tidetable_testkit::Seeded;
 
 const EVENTS: usize = 1 << 20;

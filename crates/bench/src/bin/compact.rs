@@ -20,8 +20,8 @@ use tidetable_bench::{Bench, Result, Shape, Telemetry};
 use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_sstable::{WriteOptions, Writer};
 use tidetable_store::Snapshot;
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
 use tidetable_testkit::Written;
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily] [--seed 1] [--ordered]";
 

@@ -24,9 +24,10 @@ use datafusion::catalog::{CatalogProvider, MemTable, MemoryCatalogProvider, Memo
 use datafusion::prelude::ParquetReadOptions;
 use serde_json::{Value, json};
 use tidetable_bench::Result;
+use tidetable_blobs::LocalBlobs;
 use tidetable_layout::KeyRange;
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{LocalBlobs, Store};
+use tidetable_store::Store;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -1,6 +1,7 @@
 //! Requests that are refused, and the statuses that clients get.
 
 use std::io::ErrorKind;
+use tidetable_blobs::BlobError;
 
 use tidetable_store::StoreError;
 use tonic::Status;
@@ -119,7 +120,9 @@ impl From<BigtableError> for Status {
 /// The status of an error of the store. Clients try again what is unavailable; a file that is missing stays so.
 pub(crate) fn of_store(error: &StoreError) -> Status {
     match error {
-        StoreError::Io { source, .. } if source.kind() != ErrorKind::NotFound => Status::unavailable(error.to_string()),
+        StoreError::Blob(BlobError::Io { source, .. }) if source.kind() != ErrorKind::NotFound => {
+            Status::unavailable(error.to_string())
+        }
         _ => Status::internal(error.to_string()),
     }
 }

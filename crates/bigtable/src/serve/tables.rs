@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_sql::TableVersions;
-use tidetable_store::maintenance::Pins;
 use tidetable_store::{Snapshot, Store};
+use tidetable_upkeep::Pins;
 use tonic::Status;
 
 use crate::error::Result;

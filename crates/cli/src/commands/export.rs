@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use arrow::error::ArrowError;
+use tidetable_blobs::BlobWriter;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, quoted_name};
-use tidetable_store::storage::BlobWriter;
 
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};

@@ -7,10 +7,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobWriter;
+use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_source::Location;
-use tidetable_store::storage::BlobWriter;
-use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::error::CliError;
 use crate::place::storage_at;
@@ -214,9 +215,9 @@ impl Write for Stream {
 }
 
 impl BlobWriter for Stream {
-    fn finish(mut self: Box<Self>) -> tidetable_store::Result<()> {
+    fn finish(mut self: Box<Self>) -> tidetable_blobs::Result<()> {
         let path = self.shown.clone();
-        self.flush().map_err(|source| StoreError::Io { action: "write", path, source })
+        self.flush().map_err(|source| BlobError::Io { action: "write", path, source })
     }
 }
 

@@ -16,7 +16,7 @@ use arrow::datatypes::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use tidetable_store::Blobs;
+use tidetable_blobs::Blobs;
 
 use crate::error::{ExportError, Result};
 

@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
-use tidetable_store::storage::BlobWriter;
+use tidetable_blobs::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;
@@ -132,12 +132,12 @@ fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
 impl WrittenFile {
     /// Publishes the file durably and atomically.
     pub(crate) fn publish(self) -> tidetable_store::Result<()> {
-        self.blob.finish()
+        Ok(self.blob.finish()?)
     }
 
     /// Like [`Self::publish`], under another name.
     pub(crate) fn publish_as(self, path: &str) -> tidetable_store::Result<()> {
-        self.blob.finish_as(path)
+        Ok(self.blob.finish_as(path)?)
     }
 }
 

@@ -1,8 +1,9 @@
 //! A part that is written and that no reader sees yet. It can be settled here, or parked for another process.
 
 use serde::{Deserialize, Serialize};
+use tidetable_blobs::Blobs;
+use tidetable_store::Store;
 use tidetable_store::published::{Part, PartFile};
-use tidetable_store::{Blobs, Store};
 
 use crate::error::Result;
 use crate::file::writer::WrittenFile;

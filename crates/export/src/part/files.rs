@@ -11,8 +11,8 @@
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use tidetable_blobs::{StagingDirectory, TEMPORARY};
 use tidetable_store::published::PartFile;
-use tidetable_store::storage::{StagingDirectory, TEMPORARY};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;

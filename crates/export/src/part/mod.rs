@@ -14,7 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use tidetable_sql::SqlError;
 use tidetable_store::Store;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::published::{MadeFrom, Part, Published};
 use xxhash_rust::xxh3::xxh3_128;
 

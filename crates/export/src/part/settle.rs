@@ -1,7 +1,8 @@
 //! Publishes written files: finds unchanged ones, and replaces the others.
 
+use tidetable_blobs::BlobError;
+use tidetable_store::Store;
 use tidetable_store::published::{FileState, Part, PartFile};
-use tidetable_store::{Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{ExportError, Result};
@@ -88,7 +89,7 @@ pub(crate) fn part_names(store: &Store, folder: &str) -> Result<Vec<String>> {
 /// The names in the directory of a part; empty if it is a file, which writing will report.
 pub(crate) fn names_in(store: &Store, folder: &str) -> Result<Vec<String>> {
     match store.blobs().list(&format!("exports/{folder}")) {
-        Err(StoreError::NotADirectory { .. }) => Ok(Vec::new()),
+        Err(BlobError::NotADirectory { .. }) => Ok(Vec::new()),
         names => Ok(names?),
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
 use tidetable_source::{ContentHash, Growth, InputFile};
 use tidetable_store::StoreError;
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_source::ContentHash;
 use tidetable_store::GcRule;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
 
 use super::Folder;
 use crate::cells::{Cells, hides};

@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidetable_blobs::Blobs;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::Reader;
-use tidetable_store::maintenance::VerifyOptions;
-use tidetable_store::{Blobs, Snapshot, Store};
+use tidetable_store::{Snapshot, Store};
+use tidetable_upkeep::{VerifyOptions, verify};
 
 use super::{Figures, each_seed};
 use crate::finding::{Finding, Result};
@@ -120,7 +121,8 @@ impl Sound {
     fn verifies(&self, path: &str, bytes: Bytes) -> Result<bool> {
         let shelf = self.shape.shelf.copy();
         shelf.put(path, bytes);
-        Ok(Store::new(Arc::new(shelf) as Arc<dyn Blobs>).table("T").verify(VerifyOptions::default())?.is_sound())
+        let store = Store::new(Arc::new(shelf) as Arc<dyn Blobs>);
+        Ok(verify(&store.table("T"), VerifyOptions::default())?.is_sound())
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use tidetable_blobs::BlobError;
 
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, parse_url_opts};
-use tidetable_store::storage::BucketBlobs;
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_blobs::BucketBlobs;
+use tidetable_store::StoreError;
 use tokio::runtime::{Builder, Handle};
 
 use super::replies::{self, retried};
@@ -87,7 +89,7 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
         }
         match writer.finish() {
             Ok(()) => hold(!taken, "an existing file is replaced")?,
-            Err(StoreError::Exists { .. }) => hold(taken, "a free name is refused")?,
+            Err(BlobError::Exists { .. }) => hold(taken, "a free name is refused")?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -134,7 +136,11 @@ pub(super) fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) ->
         let done = loop {
             match world.act(&step, model.inputs(), model.now()) {
                 Ok(done) => break done,
-                Err(Finding::Store(StoreError::Io { .. } | StoreError::Write { .. })) if tries < 100 => tries += 1,
+                Err(Finding::Store(StoreError::Blob(BlobError::Io { .. }) | StoreError::Write { .. }))
+                    if tries < 100 =>
+                {
+                    tries += 1
+                }
                 Err(finding) => return Err(finding.at(format_args!("{} after {tries} errors", step.name()))),
             }
         };

@@ -4,6 +4,7 @@
 //! after it; and once the disk works again, the step can be repeated. A vacuum then removes all leftovers of the
 //! failed try.
 
+use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
 
 use super::kept::{tidy, whole};
@@ -110,7 +111,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
 /// A failed call must give an I/O error, not one of damage or conflict.
 fn typed(error: &StoreError) -> Result<()> {
     let reading = match error {
-        StoreError::Io { .. } => true,
+        StoreError::Blob(BlobError::Io { .. }) => true,
         StoreError::Sst { source, .. } => source.to_string().contains("simulated EIO"),
         StoreError::Write { source, .. } => {
             let cause = std::error::Error::source(source).map(ToString::to_string).unwrap_or_default();

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::DeletePlan;
+use tidetable_store::version::DeleteTarget;
 use tidetable_store::{StoreError, Version, VersionEdit};
 
 use super::kept::{tidy, whole};

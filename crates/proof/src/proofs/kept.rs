@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::maintenance::VerifyOptions;
 use tidetable_store::{Snapshot, Table};
+use tidetable_upkeep::{VerifyOptions, verify};
 
 use crate::cells::{Cells, cells_in, same};
 use crate::finding::{Finding, Result};
@@ -59,7 +59,7 @@ impl Shown {
 /// # Errors
 /// The report of verify.
 pub fn whole(table: &Table, all_versions: bool) -> Result<()> {
-    let report = table.verify(VerifyOptions { all_versions, checksums_only: false })?;
+    let report = verify(table, VerifyOptions { all_versions, checksums_only: false })?;
     if report.is_sound() { Ok(()) } else { Err(Finding::new(format!("verify says: {report:?}"))) }
 }
 

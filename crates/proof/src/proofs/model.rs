@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use tidetable_blobs::Blobs;
 use tidetable_layout::KeyRange;
-use tidetable_store::{Blobs, Snapshot, StoreError};
+use tidetable_store::{Snapshot, StoreError};
 
 use super::kept::{Shown, tidy, whole};
 use super::{Figures, each_seed};

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
 use tidetable_source::ContentHash;
-use tidetable_store::{Blobs, Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};
+use tidetable_store::{Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};
 
 use super::{Figures, each_seed};
 use crate::event::{DAY, START};
@@ -104,7 +106,7 @@ impl Writer {
 pub(super) fn retried<T, E: Into<Finding>>(act: impl Fn() -> std::result::Result<T, E>) -> Result<T> {
     for _ in 0..TRIES {
         match act().map_err(Into::into) {
-            Err(Finding::Store(StoreError::Io { .. })) => {}
+            Err(Finding::Store(StoreError::Blob(BlobError::Io { .. }))) => {}
             done => return done,
         }
     }
@@ -159,7 +161,7 @@ fn commit(table: &Table, base: &Version, edit: &VersionEdit, ids: &Names) -> Res
     for _ in 0..TRIES {
         match table.commit(base.clone(), edit, ids, START) {
             Ok(version) => return Ok((version, errors)),
-            Err(StoreError::Io { .. }) => errors += 1,
+            Err(StoreError::Blob(BlobError::Io { .. })) => errors += 1,
             Err(error) => return Err(Finding::from(error).at(format_args!("after {errors} lost answers"))),
         }
     }

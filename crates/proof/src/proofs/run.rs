@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidetable_store::LocalBlobs;
+use tidetable_blobs::LocalBlobs;
 
 use crate::cells::{Cells, same};
 use crate::event::Inputs;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use tidetable_blobs::{Disk, DiskFile, Stat};
 use tidetable_sstable::ReadAt;
-use tidetable_store::storage::{Disk, DiskFile, Stat};
 
 use super::platter::{Loss, Platter};
 

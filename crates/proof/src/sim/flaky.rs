@@ -4,14 +4,13 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use tidetable_blobs::{BlobError, BlobWriter, Blobs, Stat};
 use tidetable_sstable::ReadAt;
-use tidetable_store::storage::{BlobWriter, Stat};
-use tidetable_store::{Blobs, StoreError};
 
 use super::shelf::Shelf;
 use crate::random::Random;
 
-type Result<T> = std::result::Result<T, StoreError>;
+type Result<T> = std::result::Result<T, BlobError>;
 
 /// Outcome of a `create_new`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Flaky {
 
 impl Blobs for Flaky {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        let lost = || StoreError::Io { action: "write", path: path.to_owned(), source: io::ErrorKind::TimedOut.into() };
+        let lost = || BlobError::Io { action: "write", path: path.to_owned(), source: io::ErrorKind::TimedOut.into() };
         match self.answer() {
             Answer::Right => self.shelf.create_new(path, bytes),
             Answer::LostAfter => self.shelf.create_new(path, bytes).and(Err(lost())),

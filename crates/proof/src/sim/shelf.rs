@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use tidetable_blobs::{BlobError, BlobWriter, Blobs, Stat};
 use tidetable_sstable::ReadAt;
-use tidetable_store::storage::{BlobWriter, Stat};
-use tidetable_store::{Blobs, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
-type Result<T> = std::result::Result<T, StoreError>;
+type Result<T> = std::result::Result<T, BlobError>;
 
 /// Files by path. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +105,7 @@ impl Blobs for Shelf {
         match self.files().get(path) {
             Some(bytes) => Ok(Arc::new(bytes.clone())),
             None => {
-                Err(StoreError::Io { action: "open", path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
+                Err(BlobError::Io { action: "open", path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
             }
         }
     }
@@ -166,7 +165,7 @@ impl BlobWriter for ShelfWriter {
         if self.shelf.create_new(&self.path, &self.bytes)? {
             Ok(())
         } else {
-            Err(StoreError::Exists { path: self.path.clone() })
+            Err(BlobError::Exists { path: self.path.clone() })
         }
     }
 }

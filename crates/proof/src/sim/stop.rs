@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidetable_blobs::{Disk, DiskFile, OsDisk, Stat};
 use tidetable_sstable::ReadAt;
-use tidetable_store::storage::{Disk, DiskFile, OsDisk, Stat};
 
 /// Callback for reached places; it may not return.
 pub trait Stop: std::fmt::Debug + Send + Sync {

@@ -4,8 +4,10 @@
 //! unchanged for as long as it says, by its own clock: no two clocks are compared.
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::storage::Tag;
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::BlobError;
+use tidetable_blobs::Blobs;
+use tidetable_blobs::Tag;
+use tidetable_store::StoreError;
 
 use crate::lock::holder::{Holder, lock_name};
 
@@ -42,10 +44,12 @@ impl Lease {
     /// # Errors
     /// If JSON cannot represent it.
     pub fn encode(&self, job: &str) -> Result<Vec<u8>, StoreError> {
-        let failed = |error: serde_json::Error| StoreError::Io {
-            action: "write",
-            path: lock_name(job),
-            source: std::io::Error::other(error),
+        let failed = |error: serde_json::Error| {
+            StoreError::Blob(BlobError::Io {
+                action: "write",
+                path: lock_name(job),
+                source: std::io::Error::other(error),
+            })
         };
         let mut bytes = serde_json::to_vec(self).map_err(failed)?;
         bytes.push(b'\n');
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn a_lease_reads_back_and_a_damaged_one_is_held() {
         let root = tempfile::tempdir().unwrap();
-        let blobs = tidetable_store::LocalBlobs::new(root.path().to_owned());
+        let blobs = tidetable_blobs::LocalBlobs::new(root.path().to_owned());
         let holder = Holder { run: "01A".to_owned(), process: 7, ..Holder::default() };
         let lease = Lease { holder, seconds: 60, renewal: "01A-1".to_owned(), free: true };
         blobs.replace("locks/j.lock", &lease.encode("j").unwrap()).unwrap();

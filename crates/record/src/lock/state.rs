@@ -2,8 +2,10 @@
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
+use tidetable_blobs::BlobError;
 
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_store::StoreError;
 
 use crate::lock::holder::{Holder, LOCKS, lock_name, lock_path, read_holder};
 use crate::lock::lease::Lease;
@@ -50,7 +52,9 @@ pub fn last_holder(blobs: &dyn Blobs, job: &str) -> Result<Option<Holder>, Store
     match File::open(&path) {
         Ok(mut file) => Ok(read_holder(&mut file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(StoreError::Io { action: "read", path: path.display().to_string(), source }),
+        Err(source) => {
+            Err(StoreError::Blob(BlobError::Io { action: "read", path: path.display().to_string(), source }))
+        }
     }
 }
 
@@ -65,7 +69,7 @@ pub fn holder(blobs: &dyn Blobs, job: &str) -> Result<Option<Holder>, StoreError
         return Ok(lease.filter(|lease| !lease.free).map(|lease| lease.holder));
     };
     let path = lock_path(root, job);
-    let failed = |source| StoreError::Io { action: "lock", path: path.display().to_string(), source };
+    let failed = |source| StoreError::Blob(BlobError::Io { action: "lock", path: path.display().to_string(), source });
     let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -101,7 +105,7 @@ pub fn state_of(blobs: &dyn Blobs, record: &RunRecord, clock: i64) -> Result<&'s
 mod tests {
     use std::io::Write;
 
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

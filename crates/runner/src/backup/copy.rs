@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
 use tidetable_record::Runs;
-use tidetable_store::maintenance::Pins;
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Store, StoreError};
+use tidetable_upkeep::Pins;
 
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
@@ -103,7 +105,7 @@ impl Making<'_> {
             let Some(before) = self.blobs().read(&list_path)? else { return Ok(()) };
             let mut list = match Published::load(self.blobs(), export) {
                 Ok(list) => list,
-                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error.into()),
                 Err(error) => {
                     self.done.backup.damaged.push(error.to_string());
                     return Ok(());
@@ -183,7 +185,7 @@ impl Making<'_> {
             let table = self.store.table(name);
             let version = match table.version(*number) {
                 Ok(version) => version,
-                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error.into()),
                 Err(error) => {
                     self.done.backup.damaged.push(error.to_string());
                     continue;

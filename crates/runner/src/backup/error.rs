@@ -2,6 +2,7 @@
 
 use std::io;
 
+use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
 
 use crate::run::RunError;
@@ -97,6 +98,12 @@ pub enum BackupError {
     /// The request to stop.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl From<BlobError> for BackupError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl BackupError {

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use tidetable_store::{Blobs, LocalBlobs};
+use tidetable_blobs::{Blobs, LocalBlobs};
 
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;

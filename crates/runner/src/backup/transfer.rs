@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
 use tidetable_record::Runs;
-use tidetable_store::maintenance::Pins;
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, StoreError, Table};
+use tidetable_store::{Store, StoreError, Table};
+use tidetable_upkeep::Pins;
 
 use crate::backup::catalog::Held;
 use crate::backup::error::BackupError;
@@ -137,7 +139,7 @@ impl Copying<'_> {
             let Some(before) = from.read(&list_path)? else { return Ok(()) };
             let mut list = match Published::load(from, export) {
                 Ok(list) => list,
-                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error.into()),
                 Err(error) => {
                     self.done.damaged.push(error.to_string());
                     return Ok(());

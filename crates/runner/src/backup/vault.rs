@@ -5,9 +5,11 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
 use tidetable_source::Location;
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::backup::catalog::{Backup, Held};
@@ -224,7 +226,9 @@ pub(crate) fn copy(
     }
     let file = match from.open(path) {
         Ok(file) => file,
-        Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(Copied::Missing),
+        Err(BlobError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Ok(Copied::Missing);
+        }
         Err(error) => return Err(error.into()),
     };
     if file.len() != held.bytes {
@@ -258,7 +262,7 @@ pub(crate) fn copy(
 pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)>, BackupError> {
     let file = match blobs.open(path) {
         Ok(file) => file,
-        Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(BlobError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let mut hash = Xxh3::new();
@@ -320,7 +324,9 @@ fn locked(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<(Arc<dyn Blobs
             Ok((Arc::clone(store.blobs()), Some(VaultLock::Lease { _lease: lock })))
         }
         Ok(None) | Err(RunError::Locked { .. }) => Err(busy()),
-        Err(RunError::Store(StoreError::Io { source, .. })) if source.kind() == ErrorKind::PermissionDenied => {
+        Err(RunError::Store(StoreError::Blob(BlobError::Io { source, .. })))
+            if source.kind() == ErrorKind::PermissionDenied =>
+        {
             Ok((blobs, None))
         }
         Err(error) => Err(error.into()),

@@ -1,7 +1,7 @@
 //! Tries whether a bucket can be the root of a store: it is reached, its conditional writes are conditional, and its clock.
 
+use tidetable_blobs::Blobs;
 use tidetable_layout::time::MINUTE;
-use tidetable_store::Blobs;
 
 use crate::run::RunError;
 
@@ -88,8 +88,8 @@ mod tests {
     use std::sync::Arc;
 
     use object_store::memory::InMemory;
-    use tidetable_store::storage::BucketBlobs;
-    use tidetable_store::{Blobs, LocalBlobs};
+    use tidetable_blobs::BucketBlobs;
+    use tidetable_blobs::{Blobs, LocalBlobs};
 
     use super::*;
 

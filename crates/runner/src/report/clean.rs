@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::OpenOptions;
 use std::path::Path;
 
+use tidetable_blobs::Blobs;
 use tidetable_export::stranded;
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
@@ -130,7 +131,7 @@ impl CleanPlan {
             }
         }
         let settled = options.before.min(options.clock.saturating_sub(MIN_AGE));
-        for left in store.leftovers(settled)? {
+        for left in tidetable_upkeep::leftovers(store, settled)? {
             plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
         }
         plan.parts(store, project, settled)?;

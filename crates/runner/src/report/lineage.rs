@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{InputState, Runs};
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 use tidetable_store::{Input, Store, Version};
 

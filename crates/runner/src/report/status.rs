@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
+use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
+use tidetable_ingest::{LeftWindow, owed_in};
 use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
     Seen, holder, state_of, unrecorded,
 };
-use tidetable_store::load::{LeftWindow, owed_in};
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, Version};
+use tidetable_store::{Store, Version};
 
 use crate::job::{Job, Per};
 use crate::period::Period;
@@ -397,8 +398,8 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 mod tests {
     use super::*;
 
-    fn nowhere() -> tidetable_store::LocalBlobs {
-        tidetable_store::LocalBlobs::new("/nowhere".into())
+    fn nowhere() -> tidetable_blobs::LocalBlobs {
+        tidetable_blobs::LocalBlobs::new("/nowhere".into())
     }
     use tidetable_layout::time::DAY;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece, FileFeed};
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
 use tidetable_store::Result;
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece, FileFeed};
 
 /// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]

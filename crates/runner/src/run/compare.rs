@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_ingest::{Grown, InputPlan};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_of};
 use tidetable_record::{Failures, InputState, KnownVersions};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::Version;
-use tidetable_store::load::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
 use crate::day::{day_bounds, days_touched, utc_day};

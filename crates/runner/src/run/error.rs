@@ -1,6 +1,7 @@
 //! Errors of a run.
 
 use std::path::PathBuf;
+use tidetable_blobs::BlobError;
 
 use tidetable_export::ExportError;
 use tidetable_source::SourceError;
@@ -396,6 +397,12 @@ pub enum RunError {
     },
 }
 
+impl From<BlobError> for RunError {
+    fn from(error: BlobError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
 /// Why a referenced value could not be read. No message shows a value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -438,13 +445,16 @@ impl RunError {
     /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Locked { .. } | Self::Running { .. } | Self::Store(StoreError::LeaseLost { .. }) => 75,
+            Self::Locked { .. } | Self::Running { .. } | Self::Store(StoreError::Blob(BlobError::LeaseLost { .. })) => {
+                75
+            }
             Self::Interrupted { signal } => 128 + signal,
             Self::Secret { .. }
             | Self::RootSecret { .. }
             | Self::Root { .. }
             | Self::Place { .. }
             | Self::Files { .. }
+            | Self::Store(StoreError::Blob(BlobError::Open(SourceError::Location(_) | SourceError::Endpoint { .. })))
             | Self::Store(StoreError::Source(SourceError::Location(_) | SourceError::Endpoint { .. }))
             | Self::Unconditional { .. }
             | Self::HalfRestored { .. }

@@ -26,12 +26,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use tidetable_blobs::Blobs;
+use tidetable_ingest::RejectedRow;
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Failures, KnownVersions, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_source::panics::catch;
-use tidetable_store::load::RejectedRow;
-use tidetable_store::{Blobs, Ids, Store};
+use tidetable_store::{Ids, Store};
 use ulid::Ulid;
 
 pub use checks::checker::check_queries;

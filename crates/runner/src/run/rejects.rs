@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobWriter;
+use tidetable_blobs::Blobs;
+use tidetable_ingest::RejectedRow;
 use tidetable_record::rejects_path;
-use tidetable_store::load::RejectedRow;
-use tidetable_store::storage::BlobWriter;
-use tidetable_store::{Blobs, Result, StoreError};
+use tidetable_store::{Result, StoreError};
 
 /// Writes rejected rows as they come; the first creates the file.
 pub(crate) struct RejectLog<'a> {
@@ -65,7 +67,7 @@ impl<'a> RejectLog<'a> {
         };
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n"));
-        written.map_err(|source| StoreError::Io { action: "write", path: self.path.clone(), source })
+        written.map_err(|source| StoreError::Blob(BlobError::Io { action: "write", path: self.path.clone(), source }))
     }
 
     /// Makes the file durable. Returns a summary if there are rows.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
 use tidetable_source::InputFile;
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece};
 use tidetable_store::{Result as StoreResult, StoreError};
 
 use crate::run::error::RunError;

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use tempfile::TempDir;
+use tidetable_blobs::{BlobWriter, StagingDirectory, Stat};
+use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_sstable::ReadAt;
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
-use tidetable_store::maintenance::VerifyOptions;
-use tidetable_store::storage::{BlobWriter, StagingDirectory, Stat};
-use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
-use tidetable_store::{Blobs, LocalBlobs, Result as StoreResult, StoreError, Version, ulid_text};
+use tidetable_store::DeletePlan;
+use tidetable_store::version::DeleteTarget;
+use tidetable_store::{StoreError, Version, ulid_text};
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
+use tidetable_upkeep::{VerifyOptions, verify};
 
 use super::*;
 use crate::UlidIds;
@@ -154,7 +156,7 @@ fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
         assert_eq!((record.outcome, record.attempts.len()), (Outcome::Ok, 1), "{:?}", record.attempts);
         assert_eq!(record.attempts[0].stage, "load");
         assert_eq!(world.rows(), ["a 1 5", "a 1 7"], "rebuild: {rebuild}");
-        assert!(world.store().table("T").verify(VerifyOptions::default()).unwrap().is_sound());
+        assert!(verify(&world.store().table("T"), VerifyOptions::default()).unwrap().is_sound());
         // A tombstone hides cells of inputs seen before it, and none of later ones.
         world.write_day(1, 6);
         world.write_day(2, 2);
@@ -259,7 +261,7 @@ fn a_stopped_compaction_changes_nothing_and_leaves_nothing() {
         }
         assert_eq!(files(), before, "what was written is removed");
         assert_eq!(world.rows(), rows);
-        assert!(store.table("T").verify(VerifyOptions::default()).unwrap().is_sound());
+        assert!(verify(&store.table("T"), VerifyOptions::default()).unwrap().is_sound());
     }
     assert!(stopped > 0, "it was stopped on its way");
     assert_eq!(world.rows(), rows);
@@ -286,45 +288,45 @@ struct Counted {
 }
 
 impl Blobs for Counted {
-    fn create_new(&self, path: &str, bytes: &[u8]) -> StoreResult<bool> {
+    fn create_new(&self, path: &str, bytes: &[u8]) -> tidetable_blobs::Result<bool> {
         self.blobs.create_new(path, bytes)
     }
 
-    fn replace(&self, path: &str, bytes: &[u8]) -> StoreResult<()> {
+    fn replace(&self, path: &str, bytes: &[u8]) -> tidetable_blobs::Result<()> {
         self.blobs.replace(path, bytes)
     }
 
-    fn writer(&self, path: &str) -> StoreResult<Box<dyn BlobWriter>> {
+    fn writer(&self, path: &str) -> tidetable_blobs::Result<Box<dyn BlobWriter>> {
         self.blobs.writer(path)
     }
 
-    fn overwrite_writer(&self, path: &str) -> StoreResult<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> tidetable_blobs::Result<Box<dyn BlobWriter>> {
         self.blobs.overwrite_writer(path)
     }
 
-    fn staging(&self, folder: &str) -> StoreResult<Option<Box<dyn StagingDirectory>>> {
+    fn staging(&self, folder: &str) -> tidetable_blobs::Result<Option<Box<dyn StagingDirectory>>> {
         self.blobs.staging(folder)
     }
 
-    fn read(&self, path: &str) -> StoreResult<Option<Bytes>> {
+    fn read(&self, path: &str) -> tidetable_blobs::Result<Option<Bytes>> {
         *self.reads.lock().unwrap().entry(path.to_owned()).or_default() += 1;
         self.blobs.read(path)
     }
 
-    fn open(&self, path: &str) -> StoreResult<Arc<dyn ReadAt>> {
+    fn open(&self, path: &str) -> tidetable_blobs::Result<Arc<dyn ReadAt>> {
         self.blobs.open(path)
     }
 
-    fn list(&self, folder: &str) -> StoreResult<Vec<String>> {
+    fn list(&self, folder: &str) -> tidetable_blobs::Result<Vec<String>> {
         self.blobs.list(folder)
     }
 
-    fn stat(&self, path: &str) -> StoreResult<Option<Stat>> {
+    fn stat(&self, path: &str) -> tidetable_blobs::Result<Option<Stat>> {
         *self.reads.lock().unwrap().entry(format!("stat {path}")).or_default() += 1;
         self.blobs.stat(path)
     }
 
-    fn delete(&self, path: &str) -> StoreResult<()> {
+    fn delete(&self, path: &str) -> tidetable_blobs::Result<()> {
         self.blobs.delete(path)
     }
 

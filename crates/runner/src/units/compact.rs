@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidetable_store::compaction::{CompactionPlan, MergeFailed, MergePlan, Merged, Merger, RunMerges};
 use tidetable_store::{Ids, Snapshot, Store, StoreError};
+use tidetable_upkeep::compaction::{CompactionPlan, MergeFailed, MergePlan, Merged, Merger, RunMerges};
 
 use crate::run::error::RunError;
 use crate::run::stop::Stop;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use tidetable_store::load::{LoadUnit, LoadUnitDone, Progress, RejectedRow, RunLoadUnits};
-use tidetable_store::{Blobs, Result as StoreResult, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_ingest::{LoadUnit, LoadUnitDone, Progress, RejectedRow, RunLoadUnits};
+use tidetable_store::{Result as StoreResult, StoreError};
 
 use crate::run::columns::{DifferingFiles, OtherColumns};
 use crate::run::error::RunError;

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
+use tidetable_blobs::BlobError;
 
 use serde::{Deserialize, Serialize};
-use tidetable_store::load::RejectedRow;
-use tidetable_store::storage::{BlobWriter, TEMPORARY};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::Blobs;
+use tidetable_blobs::{BlobWriter, TEMPORARY};
+use tidetable_ingest::RejectedRow;
+use tidetable_store::StoreError;
 
 /// Bytes of rows that go with an answer.
 const INLINE: usize = 64 << 10;
@@ -61,7 +63,7 @@ impl<'a> RejectBuffer<'a> {
         *rows += 1;
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n"));
-        written.map_err(|source| StoreError::Io { action: "write", path, source })
+        written.map_err(|source| StoreError::Blob(BlobError::Io { action: "write", path, source }))
     }
 
     /// The rows for the answer.
@@ -82,7 +84,8 @@ impl CarriedRejects {
         self.rows.iter().for_each(keep);
         let Some((path, count)) = self.rest else { return Ok(()) };
         let bytes = blobs.read(&path)?.unwrap_or_default();
-        let damaged = |source: std::io::Error| StoreError::Io { action: "read", path: path.clone(), source };
+        let damaged =
+            |source: std::io::Error| StoreError::Blob(BlobError::Io { action: "read", path: path.clone(), source });
         let mut rows = 0;
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             keep(&serde_json::from_slice(line).map_err(|error| damaged(error.into()))?);
@@ -91,7 +94,7 @@ impl CarriedRejects {
         if rows != count {
             return Err(damaged(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        blobs.delete(&path)
+        Ok(blobs.delete(&path)?)
     }
 }
 
@@ -99,7 +102,7 @@ impl CarriedRejects {
 mod tests {
     use std::cell::RefCell;
 
-    use tidetable_store::LocalBlobs;
+    use tidetable_blobs::LocalBlobs;
 
     use super::*;
 

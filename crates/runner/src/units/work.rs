@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use tidetable_export::ParkedDraft;
+use tidetable_ingest::{LoadUnit, LoadUnitDone};
 use tidetable_record::{CheckRecord, FailingRow};
-use tidetable_store::compaction::{MergePlan, Merged};
-use tidetable_store::load::{LoadUnit, LoadUnitDone};
 use tidetable_store::published::Part as ListedPart;
+use tidetable_upkeep::compaction::{MergePlan, Merged};
 
 use crate::run::columns::DifferingFiles;
 use crate::units::rejects::CarriedRejects;

@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidetable_blobs::Blobs;
+use tidetable_ingest::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
 use tidetable_record::last_holder;
 use tidetable_source::panics::catch;
 use tidetable_source::{InputFile, SourceError};
 use tidetable_sql::{Session, SessionOptions, TableVersions};
-use tidetable_store::load::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
-use tidetable_store::{Blobs, Ids, Store, StoreError, Table as StoredTable, ulid_text};
+use tidetable_store::{Ids, Store, StoreError, Table as StoredTable, ulid_text};
 use tokio::runtime::Handle;
 
 use crate::ids::UlidIds;
@@ -262,8 +263,8 @@ impl Worker {
         tables: &[&Table],
         (store, stop): (&Store, &Stop),
         rejects: &RejectBuffer<'_>,
-        unit: &tidetable_store::load::LoadUnit,
-    ) -> Result<tidetable_store::load::LoadUnitDone, RunError> {
+        unit: &tidetable_ingest::LoadUnit,
+    ) -> Result<tidetable_ingest::LoadUnitDone, RunError> {
         let stored: Vec<StoredTable> = tables.iter().map(|table| store.table(&table.spec.name)).collect();
         let targets = tables.iter().zip(&stored).map(|(table, stored)| TableTarget {
             table: stored,

@@ -15,8 +15,8 @@ use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
+use tidetable_blobs::Bucket;
 use tidetable_store::published::{Part, Published};
-use tidetable_store::storage::Bucket;
 use tidetable_store::{Store, StoreError};
 use url::Url;
 

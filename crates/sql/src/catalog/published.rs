@@ -13,10 +13,11 @@ use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
+use tidetable_blobs::Blobs;
+use tidetable_blobs::{Stamp, Stat};
 use tidetable_record::holder;
 use tidetable_store::published::{FileState, Part, PartFile, Published};
-use tidetable_store::storage::{Stamp, Stat};
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Store, StoreError};
 
 use crate::catalog::unchanged::UnchangedFiles;
 use crate::error::{SqlError, external};

@@ -9,8 +9,8 @@ use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::{FieldType, TableSpec};
 use tidetable_source::ColumnSpec;
 use tidetable_sql::{ScalarValue, Session, SharedScan};
-use tidetable_store::compaction::CompactionExtent;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
+use tidetable_upkeep::compaction::CompactionExtent;
 
 use super::same::worlds;
 use super::world::{DAY, START, World, column};

@@ -6,9 +6,10 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use tempfile::TempDir;
+use tidetable_blobs::LocalBlobs;
 use tidetable_sql::{Session, SessionOptions};
+use tidetable_store::Store;
 use tidetable_store::published::{Part, Published, file_checksum};
-use tidetable_store::{LocalBlobs, Store};
 
 /// Publishes a day with the numbers below `rows`, in the place of what was there, as a run does.
 fn publish(store: &Store, rows: i64) {

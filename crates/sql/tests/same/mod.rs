@@ -20,8 +20,8 @@ use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::{FieldType, TableSpec, Window};
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_sql::SessionOptions;
-use tidetable_store::compaction::CompactionExtent;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
+use tidetable_upkeep::compaction::CompactionExtent;
 
 use super::world::{DAY, START, World, column};
 use super::{plan, run};

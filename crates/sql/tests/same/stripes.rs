@@ -2,8 +2,8 @@
 
 use tidetable_layout::TableSpec;
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::compaction::CompactionExtent;
-use tidetable_store::tombstone::DeleteTarget;
+use tidetable_store::version::DeleteTarget;
+use tidetable_upkeep::compaction::CompactionExtent;
 
 use super::{HOUR, columns, csv, family, fields, rows, spec, worlds};
 use crate::world::World;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tidetable_blobs::Blobs;
+use tidetable_ingest::LoadStats;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::{FieldType, TableSpec};
@@ -10,8 +12,6 @@ use tidetable_record::{
     RunRequest, Severity,
 };
 use tidetable_source::ColumnSpec as SourceColumn;
-use tidetable_store::Blobs;
-use tidetable_store::load::LoadStats;
 use tidetable_store::published::{Part, Published, file_checksum};
 
 use crate::views;

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
+use tidetable_blobs::LocalBlobs;
+use tidetable_ingest::Loader;
+use tidetable_ingest::{FileFeed, InputPlan, InputPlanOptions, LoadTarget};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::compaction::{Compaction, CompactionExtent, CompactionPlan};
-use tidetable_store::load::{FileFeed, InputPlan, InputPlanOptions, LoadTarget};
-use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::DeletePlan;
+use tidetable_store::version::DeleteTarget;
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Ids, Loader, LocalBlobs, Store};
+use tidetable_store::{Ids, Store};
+use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan};
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;

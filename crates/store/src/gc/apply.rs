@@ -17,7 +17,7 @@ use crate::gc::rule::GcRule;
 
 /// The garbage-collection rules of a table at a logical time.
 #[derive(Debug, Clone)]
-pub(crate) struct GcFilter {
+pub struct GcFilter {
     /// For each group, the rule of each column's family; `None` for a group without rules.
     rules: Vec<Option<Vec<Option<GcRule>>>>,
     now: i64,
@@ -25,7 +25,7 @@ pub(crate) struct GcFilter {
 
 impl GcFilter {
     /// A filter for the rules `families` of the columns of `schema` at `now`; `None` without rules.
-    pub(crate) fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
+    pub fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
         let rules: Vec<_> = schema
             .groups
             .iter()
@@ -39,7 +39,7 @@ impl GcFilter {
     }
 
     /// Whether any rule has a `maxage`.
-    pub(crate) fn looks_at_age(&self) -> bool {
+    pub fn looks_at_age(&self) -> bool {
         self.rules.iter().flatten().flatten().flatten().any(GcRule::looks_at_age)
     }
 
@@ -89,7 +89,7 @@ impl GcFilter {
     }
 
     /// The live cells of `block`.
-    pub(crate) fn apply(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
+    pub fn apply(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
         let mut changed = false;
         for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
             if let (Some(rules), Some(records)) = (rules, stored.as_mut())

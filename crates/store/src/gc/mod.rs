@@ -5,5 +5,6 @@ pub(crate) mod rule;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use apply::{GcFilter, remove, widen_group};
+pub use apply::GcFilter;
+pub(crate) use apply::{remove, widen_group};
 pub use rule::{GcError, GcRule};

@@ -9,23 +9,25 @@ use crate::ids::TABLES;
 use crate::manifest;
 use crate::manifest::kept::{Kept, Listing, OLDEST, kept_of, numbered};
 use crate::manifest::store::ManifestStore;
-use crate::storage::blobs::Listed;
 use crate::version::{Origin, Version};
+use tidetable_blobs::Listed;
 
 /// Commits between checkpoints: a reader reads at most as many deltas.
 const CHECKPOINT_EVERY: u64 = 32;
 
 impl ManifestStore {
-    pub(crate) fn checkpoint_directory(&self) -> String {
+    /// Directory of the checkpoints, inside the store.
+    pub fn checkpoint_directory(&self) -> String {
         format!("{TABLES}/{}/checkpoint", self.table)
     }
 
-    pub(crate) fn checkpoint_path(&self, number: u64) -> String {
+    /// Path of the checkpoint of a version, inside the store.
+    pub fn checkpoint_path(&self, number: u64) -> String {
         format!("{}/{number:020}.json", self.checkpoint_directory())
     }
 
     /// The oldest version and the checkpoints.
-    pub(crate) fn kept(&self) -> Result<Kept> {
+    pub fn kept(&self) -> Result<Kept> {
         Ok(kept_of(&self.blobs.list(&self.checkpoint_directory())?, HashMap::new()))
     }
 
@@ -45,7 +47,7 @@ impl ManifestStore {
     }
 
     /// Makes `version` the oldest, so that those before it can be removed.
-    pub(crate) fn truncate_before(&self, version: &Version) -> Result<()> {
+    pub fn truncate_before(&self, version: &Version) -> Result<()> {
         self.write_checkpoint(version)?;
         let is_whole = |found: Version| found == *version && found.origin.manifest == version.origin.manifest;
         if !self.read_checkpoint(version.number).is_ok_and(|found| found.is_some_and(is_whole)) {
@@ -70,7 +72,8 @@ impl ManifestStore {
     pub(crate) fn write_checkpoint(&self, version: &Version) -> Result<()> {
         let (path, bytes) = self.checkpoint_of(version)?;
         // Another process may have written the same checkpoint.
-        self.blobs.create_new(&path, &bytes).map(|_| ())
+        self.blobs.create_new(&path, &bytes)?;
+        Ok(())
     }
 
     pub(crate) fn checkpoint_of(&self, version: &Version) -> Result<(String, Vec<u8>)> {

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tombstone::Tombstone;
+use crate::version::Tombstone;
 use crate::version::cow_list::CowList;
 use crate::version::inputs::{InputName, Named, put_named};
 use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
 
 /// The difference of a version to the version before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ManifestDelta {
+pub struct ManifestDelta {
     /// Number of the resulting version.
     pub(crate) number: u64,
     /// Checksum of the manifest of the version before.
@@ -72,7 +72,7 @@ struct WindowDelta {
 
 impl ManifestDelta {
     /// Whether only the vacuum cutoff changes.
-    pub(crate) fn changes_nothing(&self) -> bool {
+    pub fn changes_nothing(&self) -> bool {
         let inputs = self.inputs_gone.is_empty() && self.inputs.is_empty();
         let windows = self.windows_gone.is_empty() && self.windows.is_empty();
         self.table.is_none() && inputs && windows && self.tombstones.is_empty()

@@ -2,24 +2,24 @@
 
 use std::collections::HashMap;
 
-use crate::storage::blobs::ETag;
+use tidetable_blobs::ETag;
 
 /// Extension of the file that marks the oldest version.
 pub(super) const OLDEST: &str = ".oldest";
 
 /// The versions of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// Number of the oldest version, whether its manifest exists or not.
-    pub(crate) oldest: u64,
+    pub oldest: u64,
     /// Numbers of the versions from the oldest on that have a checkpoint, ascending.
-    pub(crate) checkpoints: Vec<u64>,
+    pub checkpoints: Vec<u64>,
     /// In a bucket, the tags of manifests and checkpoints that the same list told, by path.
-    pub(crate) tags: HashMap<String, ETag>,
+    pub tags: HashMap<String, ETag>,
 }
 
 /// What one round trip tells of the versions of a table: what is kept, and the numbers of its manifests if they are few.
-pub(crate) type Listing = (Kept, Option<Vec<u64>>);
+pub type Listing = (Kept, Option<Vec<u64>>);
 
 /// What the names of checkpoints and of the mark of the oldest version tell.
 pub(super) fn kept_of(names: &[String], tags: HashMap<String, ETag>) -> Kept {

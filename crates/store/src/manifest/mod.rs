@@ -13,7 +13,6 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod delta;
-pub(crate) mod hex;
 pub(crate) mod kept;
 pub(crate) mod newest;
 pub(crate) mod put;
@@ -26,14 +25,15 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::version::{Version, invariants};
-pub(crate) use delta::ManifestDelta;
+pub use delta::ManifestDelta;
+pub use store::ManifestStore;
 
 /// Format of full manifests.
 const FULL_FORMAT: u32 = 1;
 /// Format of manifest deltas and checkpoints.
 const DELTA_FORMAT: u32 = 2;
 /// The newest format that this build reads.
-pub(crate) const NEWEST_FORMAT: u32 = DELTA_FORMAT;
+pub const NEWEST_FORMAT: u32 = DELTA_FORMAT;
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a> {
@@ -49,7 +49,7 @@ struct Envelope<'a> {
 
 /// Content of a manifest.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Manifest {
+pub enum Manifest {
     /// A full manifest.
     Full(Box<Version>),
     /// A manifest delta.
@@ -96,7 +96,7 @@ pub(crate) fn encode_checkpoint(version: &Version, manifest: &str) -> Result<Vec
 ///
 /// # Errors
 /// The reason why the bytes are invalid.
-pub(crate) fn read(bytes: &[u8], number: u64) -> Result<(Manifest, String), String> {
+pub fn read(bytes: &[u8], number: u64) -> Result<(Manifest, String), String> {
     let envelope = open(bytes)?;
     let (manifest, found) = match (envelope.version, envelope.delta) {
         (Some(text), None) if envelope.format == FULL_FORMAT => {
@@ -129,7 +129,7 @@ pub(crate) fn checksum_of(bytes: &[u8]) -> Result<String, String> {
 ///
 /// # Errors
 /// The reason why the bytes are invalid.
-pub(crate) fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<(Version, String), String> {
+pub fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<(Version, String), String> {
     let envelope = open(bytes)?;
     let text = envelope.checkpoint.filter(|_| envelope.format == DELTA_FORMAT).ok_or("it holds no checkpoint")?;
     let checkpoint: Checkpoint<Version> = parse(text, &envelope.checksum)?;

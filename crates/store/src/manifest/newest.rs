@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::manifest::kept::Listing;
-use crate::storage::blobs::{ETag, Stat};
 use crate::version::Version;
+use tidetable_blobs::{ETag, Stat};
 
 /// Cache of the newest version of each table. A committed version never changes; one of many windows is slow to read,
 /// and a run asks for it a dozen times.

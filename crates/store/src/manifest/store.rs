@@ -15,8 +15,8 @@ use crate::manifest;
 use crate::manifest::kept::{Kept, Listing, numbered};
 use crate::manifest::newest::VersionCache;
 use crate::manifest::{Manifest, ManifestDelta};
-use crate::storage::blobs::{Blobs, ETag, ReadBytes};
 use crate::version::{Origin, Version, invariants};
+use tidetable_blobs::{Blobs, ETag, ReadBytes};
 
 /// Attempts to read the newest version while vacuums remove older ones.
 const ATTEMPTS: usize = 5;
@@ -26,7 +26,7 @@ const WALK_AHEAD: u64 = 64;
 
 /// The manifests and checkpoints of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct ManifestStore {
+pub struct ManifestStore {
     pub(super) blobs: Arc<dyn Blobs>,
     pub(super) table: String,
     newest: Arc<VersionCache>,
@@ -37,11 +37,13 @@ impl ManifestStore {
         Self { blobs, table, newest }
     }
 
-    pub(crate) fn directory(&self) -> String {
+    /// Directory of the manifests, inside the store.
+    pub fn directory(&self) -> String {
         format!("{TABLES}/{}/manifest", self.table)
     }
 
-    pub(crate) fn path(&self, number: u64) -> String {
+    /// Path of the manifest of a version, inside the store.
+    pub fn path(&self, number: u64) -> String {
         format!("{}/{number:020}.json", self.directory())
     }
 
@@ -91,7 +93,7 @@ impl ManifestStore {
     ///
     /// # Errors
     /// If the manifests cannot be listed.
-    pub(crate) fn version_numbers(&self) -> Result<Vec<u64>> {
+    pub fn version_numbers(&self) -> Result<Vec<u64>> {
         let oldest = self.kept()?.oldest;
         let mut numbers = self.file_numbers(&self.directory())?;
         numbers.retain(|number| *number >= oldest);
@@ -99,7 +101,7 @@ impl ManifestStore {
     }
 
     /// Numbers of the files in a directory of manifests or checkpoints, valid or not; ascending.
-    pub(crate) fn file_numbers(&self, directory: &str) -> Result<Vec<u64>> {
+    pub fn file_numbers(&self, directory: &str) -> Result<Vec<u64>> {
         Ok(numbered(&self.blobs.list(directory)?, ".json"))
     }
 
@@ -255,7 +257,7 @@ impl ManifestStore {
     ///
     /// # Errors
     /// As [`Self::version`], and those of `take`.
-    pub(crate) fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
+    pub fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
         let mut version = self.version(first)?;
         take(&version)?;
         let mut files = HashMap::new();
@@ -342,7 +344,7 @@ impl ManifestStore {
     }
 
     /// The delta of manifest `number`, if it exists and is one.
-    pub(crate) fn delta(&self, number: u64) -> Result<Option<(ManifestDelta, String)>> {
+    pub fn delta(&self, number: u64) -> Result<Option<(ManifestDelta, String)>> {
         let path = self.path(number);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
         match manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })? {
@@ -362,7 +364,8 @@ impl ManifestStore {
         })
     }
 
-    pub(crate) fn missing(&self, number: u64) -> StoreError {
+    /// The error for a manifest that is missing between others.
+    pub fn missing(&self, number: u64) -> StoreError {
         self.broken(number, "it is missing, and later ones are there".to_owned())
     }
 

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::{Manifest, ManifestDelta, encode_delta, read};
-use crate::tombstone::{DeleteTarget, Tombstone};
 use crate::version::inputs::{InputContent, InputName, OwedWindow};
+use crate::version::{DeleteTarget, Tombstone};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, seqno: u8) -> Sst {

@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// The records of several sources, converted for comparison.
 #[derive(Debug)]
-pub(crate) struct Contents {
+pub struct Contents {
     sources: Vec<Rows>,
 }
 
@@ -20,7 +20,7 @@ impl Contents {
     ///
     /// # Errors
     /// If a column's type is not comparable.
-    pub(crate) fn new(sources: &[Vec<ArrayRef>]) -> Result<Self> {
+    pub fn new(sources: &[Vec<ArrayRef>]) -> Result<Self> {
         let fields = sources.first().into_iter().flatten();
         let converter = RowConverter::new(fields.map(|array| SortField::new(array.data_type().clone())).collect())?;
         let sources = sources.iter().map(|columns| converter.convert_columns(columns)).collect::<Result<_, _>>()?;
@@ -28,7 +28,7 @@ impl Contents {
     }
 
     /// Removes from `records` (source, record) those equal to an earlier one.
-    pub(crate) fn keep_first(&self, records: &mut Vec<(usize, usize)>) {
+    pub fn keep_first(&self, records: &mut Vec<(usize, usize)>) {
         let content = |at: usize| {
             let (source, record) = records[at];
             self.sources[source].row(record)

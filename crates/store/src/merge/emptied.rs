@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::gc::remove;
 
 /// Whether a block holds such a row, as far as its projected groups show.
-pub(crate) fn any(schema: &StoredSchema, block: &Block) -> bool {
+pub fn any(schema: &StoredSchema, block: &Block) -> bool {
     let groups = schema.groups.iter().zip(&block.groups);
     let mut stored = groups.filter(|(group, _)| group.timestamps == TimestampKind::Stored);
     schema.upsert && stored.any(|(_, held)| held.as_ref().is_some_and(has_empty_record))
@@ -24,7 +24,7 @@ pub(crate) fn widen(projection: &mut Projection) {
 }
 
 /// Removes them from a block.
-pub(crate) fn take_out(schema: &StoredSchema, mut block: Block) -> Result<Block> {
+pub fn take_out(schema: &StoredSchema, mut block: Block) -> Result<Block> {
     let mut changed = false;
     for (group, held) in schema.groups.iter().zip(&mut block.groups) {
         if group.timestamps == TimestampKind::Stored

@@ -5,7 +5,7 @@
 //! equal cells the greatest sequence number wins.
 
 pub(crate) mod dedup;
-pub(crate) mod emptied;
+pub mod emptied;
 pub(crate) mod fixed;
 pub(crate) mod gather;
 pub(crate) mod operator;
@@ -21,8 +21,9 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
-use crate::merge::operator::Overflow;
+pub use dedup::Contents;
 pub use gather::slice_block;
+pub use operator::{EqualCells, MergeError, Overflow, merge_cells};
 use plan::{BlockPlan, MergeStep, run_before};
 use tree::LoserTree;
 
@@ -48,13 +49,13 @@ pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usiz
 }
 
 /// Concatenates `blocks`, which ascend by key.
-pub(crate) fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
+pub fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
     let steps = blocks.iter().enumerate().map(|(source, block)| MergeStep::Copy { source, rows: 0..block.keys.len() });
     gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() }, Overflow::Fails)
 }
 
 /// Approximate bytes of the rows of a block; of a sliced array only the slice counts.
-pub(crate) fn weight(block: &Block) -> usize {
+pub fn weight(block: &Block) -> usize {
     let mut bytes = block.keys.len() * 16;
     for group in block.groups.iter().flatten() {
         bytes += group.len() * 12;
@@ -70,7 +71,7 @@ pub(crate) fn weight(block: &Block) -> usize {
 
 /// Merging iterator: blocks in key order from sources in key order.
 #[derive(Debug)]
-pub(crate) struct Merge<I> {
+pub struct Merge<I> {
     schema: Arc<StoredSchema>,
     /// Older first.
     sources: Vec<Source<I>>,
@@ -155,7 +156,7 @@ fn before<I>(sources: &[Source<I>], a: usize, b: usize) -> bool {
 
 impl<I: Iterator<Item = Result<Block>>> Merge<I> {
     /// Merges `sources`, each with its sequence number.
-    pub(crate) fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
+    pub fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
         sources.sort_by_key(|(seqno, _)| *seqno);
         let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
         let sources = sources.into_iter().map(source).collect();

@@ -16,7 +16,7 @@ use crate::error::StoreError;
 
 /// Handling of a sum that exceeds 64 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Overflow {
+pub enum Overflow {
     /// Fails with an error that names the cell.
     #[default]
     Fails,
@@ -26,7 +26,7 @@ pub(crate) enum Overflow {
 
 /// Sets of equal cells, each cell as (source, record), older first.
 #[derive(Debug, Default)]
-pub(crate) struct EqualCells {
+pub struct EqualCells {
     cells: Vec<(usize, usize)>,
     ends: Vec<usize>,
     /// The output record of each set, ascending.
@@ -35,18 +35,19 @@ pub(crate) struct EqualCells {
 
 impl EqualCells {
     /// Adds the set of output record `record`.
-    pub(crate) fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
+    pub fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
         self.cells.extend(cells);
         self.ends.push(self.cells.len());
         self.records.push(record);
     }
 
     /// The output record of each set.
-    pub(crate) fn records(&self) -> &[usize] {
+    pub fn records(&self) -> &[usize] {
         &self.records
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no two cells are equal, so that there is nothing to merge.
+    pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
@@ -67,20 +68,14 @@ pub(crate) enum MergeFault {
 
 /// A set that could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MergeError {
+pub struct MergeError {
     record: usize,
     fault: MergeFault,
 }
 
 impl MergeError {
     /// The store error with row and column of the output; the caller sets the table.
-    pub(crate) fn at(
-        self,
-        keys: &Keys,
-        row_ends: &[u32],
-        qualifiers: Option<&Qualifiers>,
-        column: &Column,
-    ) -> StoreError {
+    pub fn at(self, keys: &Keys, row_ends: &[u32], qualifiers: Option<&Qualifiers>, column: &Column) -> StoreError {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let row = row_ends.partition_point(|end| *end as usize <= self.record);
         let key = if row < keys.len() { keys.get(row) } else { Vec::new() };
@@ -101,7 +96,7 @@ impl MergeError {
 }
 
 /// Merges each of `sets` to one value, from the arrays of one column in several sources; null if all its cells are.
-pub(crate) fn merge_cells(
+pub fn merge_cells(
     merge: Merge,
     sources: &[ArrayRef],
     sets: &EqualCells,

@@ -22,7 +22,7 @@ type Place = (Vec<Vec<String>>, KeyRange, Identity);
 
 /// Results of searches.
 #[derive(Debug, Default)]
-pub(crate) struct KnownCollisions {
+pub struct KnownCollisions {
     known: Mutex<Known>,
 }
 

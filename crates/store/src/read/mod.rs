@@ -13,10 +13,13 @@ pub(crate) mod sst_source;
 pub(crate) mod stripes_ahead;
 pub(crate) mod window_mask;
 
-pub use options::{ScanCounts, ScanOptions, StripePruner, StripeStats};
+pub use known_collisions::KnownCollisions;
+pub use options::{ScanCounts, ScanMode, ScanOptions, StripePruner, StripeStats};
 pub use scan::BlockScan;
 pub use scan_range::ScanRange;
-pub use snapshot::Snapshot;
+pub use snapshot::{ALL_TIMES, Snapshot};
+pub use sst_source::SstSource;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta, ValueRange};
+pub use window_mask::WindowMask;
 
 pub use crate::merge::slice_block;

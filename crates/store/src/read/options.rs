@@ -28,15 +28,15 @@ pub struct ScanOptions {
 
 /// Scan options for use inside the store.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ScanMode {
+pub struct ScanMode {
     /// Handling of sums that exceed 64 bits.
-    pub(crate) overflow: Overflow,
+    pub overflow: Overflow,
     /// Whether rows that an upsert emptied are returned.
-    pub(crate) keeps_emptied: bool,
+    pub keeps_emptied: bool,
     /// Greatest number of rows of a block where several SSTs are merged.
-    pub(crate) block_rows: Option<usize>,
+    pub block_rows: Option<usize>,
     /// What earlier scans of the same version found.
-    pub(crate) known_collisions: Option<Arc<KnownCollisions>>,
+    pub known_collisions: Option<Arc<KnownCollisions>>,
 }
 
 /// Answers a stripe from its stats, where they suffice.

@@ -54,7 +54,7 @@ impl BlockScan {
     ///
     /// # Errors
     /// If keys or timestamps of an SST cannot be read.
-    pub(crate) fn new(
+    pub fn new(
         schema: Arc<StoredSchema>,
         sources: Vec<SstSource>,
         keys: KeyRange,
@@ -114,7 +114,7 @@ impl BlockScan {
     }
 
     /// Sets the table name, for messages.
-    pub(crate) fn of_table(self, name: &str) -> Self {
+    pub fn of_table(self, name: &str) -> Self {
         Self { table: name.to_owned(), ..self }
     }
 }

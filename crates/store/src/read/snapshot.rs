@@ -19,11 +19,12 @@ use crate::read::stripes_ahead::StripesAhead;
 use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::sst_store::OpenSsts;
 use crate::table::Table;
-use crate::tombstone::{Tombstone, TombstoneFilter, overlaps};
+use crate::tombstone::TombstoneFilter;
 use crate::version::{Sst, Version, WindowState};
+use crate::version::{Tombstone, overlaps};
 
 /// All event times.
-pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
+pub const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
 /// Scan ranges whose first stripes a bucket is asked for while one is read: it may take less time to read than a reply to come.
 const RANGES_AHEAD: usize = 3;
@@ -81,12 +82,12 @@ impl Snapshot {
     }
 
     /// The same version without garbage-collection rules and tombstones.
-    pub(crate) fn as_stored(&self) -> Self {
+    pub fn as_stored(&self) -> Self {
         self.seen_through(None, Arc::default())
     }
 
     /// The GC filter at logical time `now`; `None` if the version has no rules.
-    pub(crate) fn gc_filter_at(&self, now: i64) -> Result<Option<GcFilter>> {
+    pub fn gc_filter_at(&self, now: i64) -> Result<Option<GcFilter>> {
         gc_filter(self.table(), self.version(), self.layout(), now)
     }
 
@@ -287,7 +288,7 @@ impl Snapshot {
 
     /// An SST of this version as a merge source, with its tombstones; of a multi-window file only windows that
     /// overlap `time`.
-    pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
+    pub fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
         let multi_window = sst.multi_window.as_ref();
         Ok(SstSource {
             seqno: sst.seqno,

@@ -9,47 +9,51 @@ use crate::tombstone::TombstoneFilter;
 
 /// An SST to merge.
 #[derive(Debug, Clone)]
-pub(crate) struct SstSource {
-    pub(crate) seqno: u64,
+pub struct SstSource {
+    /// Sequence number of the SST: among equal cells the greatest wins.
+    pub seqno: u64,
     /// For messages.
-    pub(crate) path: String,
-    pub(crate) reader: Reader,
+    pub path: String,
+    /// The open file.
+    pub reader: Reader,
     /// Tombstones that hide cells of it.
-    pub(crate) tombstones: Option<TombstoneFilter>,
+    pub tombstones: Option<TombstoneFilter>,
     /// Which of its windows are read; `None` for all.
-    pub(crate) windows: Option<WindowMask>,
+    pub windows: Option<WindowMask>,
     /// Whether it may hold rows that an upsert emptied.
-    pub(crate) emptied: bool,
+    pub emptied: bool,
 }
 
 impl SstSource {
     /// Whether its rows that are read have their cells as they are stored.
-    pub(crate) fn is_as_stored(&self) -> bool {
+    pub fn is_as_stored(&self) -> bool {
         self.tombstones.is_none() && !self.emptied
     }
 
-    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+    /// The least row key; `None` if it has no rows.
+    pub fn first_key(&self) -> Option<&[u8]> {
         self.reader.stripes().first().map(|stripe| &stripe.first_key[..])
     }
 
-    pub(crate) fn ends_before(&self, other: &Self) -> bool {
+    /// Whether its row keys are all less than those of `other`.
+    pub fn ends_before(&self, other: &Self) -> bool {
         let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
         last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
     }
 
     /// The stripes that `keys` touches.
-    pub(crate) fn stripes(&self, keys: &KeyRange) -> impl Iterator<Item = (usize, &StripeMeta)> {
+    pub fn stripes(&self, keys: &KeyRange) -> impl Iterator<Item = (usize, &StripeMeta)> {
         let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
         within.clone().zip(self.reader.stripes().get(within).unwrap_or_default())
     }
 
     /// Announces the stripes that `keys` touches.
-    pub(crate) fn announce(&self, keys: &KeyRange) {
+    pub fn announce(&self, keys: &KeyRange) {
         self.reader.will_read(self.reader.stripes_in(&keys.start, keys.end.as_deref()));
     }
 
     /// Announces the stripes that `keys` touches, if they are few.
-    pub(crate) fn announce_few(&self, keys: &KeyRange) {
+    pub fn announce_few(&self, keys: &KeyRange) {
         const FEW: usize = 4;
         let within = self.reader.stripes_in(&keys.start, keys.end.as_deref());
         if within.len() <= FEW {
@@ -58,7 +62,7 @@ impl SstSource {
     }
 
     /// An error of reading it.
-    pub(crate) fn error(&self, source: ReadError) -> StoreError {
+    pub fn error(&self, source: ReadError) -> StoreError {
         StoreError::Sst { path: self.path.clone(), source }
     }
 }

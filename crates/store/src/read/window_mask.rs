@@ -12,7 +12,7 @@ use crate::version::MultiWindow;
 
 /// Selects the rows of a multi-window file that are read.
 #[derive(Debug, Clone)]
-pub(crate) struct WindowMask {
+pub struct WindowMask {
     layout: Arc<Layout>,
     /// Event time, microseconds: rows of windows that overlap it are read.
     time: Range<i64>,

@@ -3,11 +3,11 @@
 use arrow::array::Array;
 use tidetable_layout::{Block, Group, GroupBlock, StoredSchema};
 
-use super::DeleteTarget;
 use crate::tombstone::filter::place;
+use crate::version::DeleteTarget;
 
 /// Number of cells of `block`, which must have all column groups.
-pub(crate) fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
+pub fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
     let groups = schema.groups.iter().zip(block.groups.iter().flatten());
     groups.map(|(group, records)| cells_of_group(group, records)).sum()
 }

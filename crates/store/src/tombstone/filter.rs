@@ -5,15 +5,15 @@ use std::ops::Range;
 use arrow::array::BooleanArray;
 use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
 
-use super::{DeleteTarget, Tombstone};
 use crate::error::Result;
 use crate::gc::{remove, widen_group};
 use crate::merge::keep_rows;
 use crate::version::Sst;
+use crate::version::{DeleteTarget, Tombstone};
 
 /// The tombstones that apply to one SST.
 #[derive(Debug, Clone)]
-pub(crate) struct TombstoneFilter {
+pub struct TombstoneFilter {
     /// Key ranges of hidden rows.
     rows: Vec<KeyRange>,
     /// Tombstones of cells, each with its row key.

@@ -8,10 +8,11 @@ use tidetable_layout::schema::{
 };
 use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, StoredSchema, ValueType};
 
-use super::{DeleteTarget, TombstoneFilter, cells_of};
+use super::{TombstoneFilter, cells_of};
 use crate::gc::{GcFilter, GcRule};
 use crate::merge::slice_block;
 use crate::tombstone::count;
+use crate::version::DeleteTarget;
 
 const FIELDS: [&str; 2] = ["a", "b"];
 

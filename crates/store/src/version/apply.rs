@@ -1,6 +1,6 @@
 //! Applies an edit to a version.
 
-use crate::tombstone::Tombstone;
+use crate::version::Tombstone;
 use crate::version::edit::VersionEdit;
 use crate::version::inputs::put_named;
 use crate::version::invariants;

@@ -95,7 +95,7 @@ impl Compacted {
 }
 
 /// The windows of the multi-window files among `ssts`.
-pub(crate) fn held_windows<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
+pub fn held_windows<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
     let windows: BTreeSet<i64> = ssts
         .filter_map(|sst| sst.multi_window.as_ref())
         .flat_map(|multi_window| &multi_window.windows)

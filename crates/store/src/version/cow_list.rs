@@ -31,7 +31,7 @@ impl<T> CowList<T> {
     }
 
     /// The items as shared references, to be put into other lists.
-    pub(crate) fn shares_of(&self) -> impl Iterator<Item = &Arc<T>> {
+    pub fn shares_of(&self) -> impl Iterator<Item = &Arc<T>> {
         self.0.iter()
     }
 
@@ -51,7 +51,7 @@ impl<T> CowList<T> {
     }
 
     /// As [`slice::binary_search_by_key`].
-    pub(crate) fn binary_search_by_key<K: Ord>(&self, key: &K, of: impl Fn(&T) -> K) -> Result<usize, usize> {
+    pub fn binary_search_by_key<K: Ord>(&self, key: &K, of: impl Fn(&T) -> K) -> Result<usize, usize> {
         self.0.binary_search_by_key(key, |item| of(item))
     }
 
@@ -85,7 +85,7 @@ impl<T> CowList<T> {
     }
 
     /// Whether item `at` of this list is shared with item `there` of the other.
-    pub(crate) fn shares(&self, at: usize, other: &Self, there: usize) -> bool {
+    pub fn shares(&self, at: usize, other: &Self, there: usize) -> bool {
         matches!((self.0.get(at), other.0.get(there)), (Some(own), Some(item)) if Arc::ptr_eq(own, item))
     }
 }

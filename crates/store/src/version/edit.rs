@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tombstone::DeleteTarget;
+use crate::version::DeleteTarget;
 use crate::version::compacted::Compacted;
 use crate::version::inputs::{Input, InputName};
 use crate::version::sst::Sst;

@@ -62,7 +62,7 @@ impl Input {
     }
 
     /// What each of its windows holds of it; the days in a window come from `days_in`.
-    pub(crate) fn holds(&self, days_in: impl Fn(&[i32], i64) -> Vec<i32>) -> Vec<OwedWindow> {
+    pub fn holds(&self, days_in: impl Fn(&[i32], i64) -> Vec<i32>) -> Vec<OwedWindow> {
         let held = Some(self.hash).filter(|hash| *hash != ContentHash(0));
         let of_content = self.windows.iter().filter(|start| !self.owed.iter().any(|owed| owed.start == **start));
         let of_content = of_content.map(|start| {

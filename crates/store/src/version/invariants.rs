@@ -1,7 +1,7 @@
 //! Invariants of a version, a function each. A reader checks all of them; a commit checks, before it writes, those
 //! that its edit could break.
 
-use crate::tombstone::Tombstone;
+use crate::version::Tombstone;
 use crate::version::cow_list::CowList;
 use crate::version::inputs::Named;
 use crate::version::{Sst, Version, WindowState};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::hex::hex_bytes;
+use crate::hex::hex_bytes;
 use crate::version::multi_window::MultiWindow;
 
 /// An SST of a version.
@@ -46,7 +46,7 @@ pub struct Sst {
 
 impl Sst {
     /// Whether the key ranges of two SSTs overlap.
-    pub(crate) fn shares_keys(&self, other: &Self) -> bool {
+    pub fn shares_keys(&self, other: &Self) -> bool {
         self.first_key <= other.last_key && other.first_key <= self.last_key
     }
 }

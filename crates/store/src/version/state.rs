@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{SourceSchema, TableSpec};
 
-use crate::tombstone::Tombstone;
+use crate::version::Tombstone;
 use crate::version::cow_list::CowList;
 use crate::version::inputs::{Input, InputName};
 use crate::version::sst::Sst;
@@ -96,7 +96,8 @@ impl Version {
         }
     }
 
-    pub(crate) fn window(&mut self, start: i64) -> &mut WindowState {
+    /// The window that starts at `start` (microseconds since the epoch), inserted if it is missing.
+    pub fn window(&mut self, start: i64) -> &mut WindowState {
         let found = self.windows.binary_search_by_key(&start, |window| window.start);
         let at = match found {
             Ok(at) => at,
@@ -123,18 +124,18 @@ impl Version {
 
     /// Sequence number of the next SST or tombstone. A tombstone has its own, so that a compaction of the SSTs before
     /// it can take that number, below all later SSTs.
-    pub(crate) fn next_seqno(&self) -> u64 {
+    pub fn next_seqno(&self) -> u64 {
         let seqnos = self.ssts().map(|sst| sst.seqno).chain(self.tombstones.iter().map(|tombstone| tombstone.seqno));
         seqnos.map(|seqno| seqno + 1).max().unwrap_or(0)
     }
 
     /// Multi-window files with rows of the window at `start`.
-    pub(crate) fn shared_files(&self, start: i64) -> impl Iterator<Item = &Sst> {
+    pub fn shared_files(&self, start: i64) -> impl Iterator<Item = &Sst> {
         self.ssts().filter(move |sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start)))
     }
 
     /// Whether tombstones or garbage-collection rules may hide cells of `sst`.
-    pub(crate) fn may_hide_cells(&self, sst: &Sst) -> bool {
+    pub fn may_hide_cells(&self, sst: &Sst) -> bool {
         self.tombstones.iter().any(|tombstone| tombstone.may_hide(sst)) || !self.table.gc.is_empty()
     }
 }

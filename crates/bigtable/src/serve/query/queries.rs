@@ -252,7 +252,8 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
-    use tidetable_store::{LocalBlobs, Store};
+    use tidetable_blobs::LocalBlobs;
+    use tidetable_store::Store;
     use tokio::runtime::{Builder, Runtime};
     use tokio::sync::mpsc;
 

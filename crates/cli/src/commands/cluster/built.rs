@@ -9,11 +9,11 @@ use tidetable_cluster::{
     Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles,
     run_executor, run_scheduler,
 };
+use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_runner::run::machine;
 use tidetable_runner::units::{UnitCarrier, Worker};
 use tidetable_runner::{Project, UlidIds, runtime};
 use tidetable_sql::{SendableRecordBatchStream, Session};
-use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::maintenance::Certificates;

@@ -5,8 +5,8 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 use tidetable_store::{Ids, Sst, ulid_text};
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 
 use crate::args::{Compact, Global, Output};
 use crate::commands::cluster::{carrier, scheduler_of};

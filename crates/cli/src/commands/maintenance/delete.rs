@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use tidetable_runner::UlidIds;
-use tidetable_store::tombstone::{DeletePlan, DeleteTarget};
+use tidetable_store::DeletePlan;
+use tidetable_store::version::DeleteTarget;
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::{clock, store};

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_source::Location;
-use tidetable_store::maintenance::{RepairDone, RepairPlan, SstReport};
+use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
 use crate::commands::{project_if_any, store};

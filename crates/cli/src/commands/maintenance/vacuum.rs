@@ -5,7 +5,8 @@ use std::io::Write;
 use tidetable_layout::time::HOUR;
 use tidetable_runner::UlidIds;
 use tidetable_store::StoreError;
-use tidetable_store::maintenance::{Removal, RemovalKind, VacuumOptions, VacuumPlan, leave_out};
+use tidetable_store::leave_out;
+use tidetable_upkeep::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
 
 use crate::args::{Global, Output, Vacuum};
 use crate::commands::{clock, store, table_or_all};
@@ -37,7 +38,8 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         Ok(())
     };
     // First, because removing them writes nothing, and the disk may be full.
-    let leftovers = if args.table.is_none() { store.leftovers(half_written_before)? } else { Vec::new() };
+    let leftovers =
+        if args.table.is_none() { tidetable_upkeep::leftovers(&store, half_written_before)? } else { Vec::new() };
     if args.yes {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
     }

@@ -1,15 +1,16 @@
 //! `tidetable verify`: reads tables, exports and records and checks that they are intact.
 
 use std::io::Write;
+use tidetable_blobs::BlobError;
 
 use serde_json::{Value, json};
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::window_name;
 use tidetable_runner::RunError;
 use tidetable_runner::record::{KnownVersions, Runs, holder, rejected_rows};
-use tidetable_store::maintenance::{TableReport, VerifyOptions};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
+use tidetable_upkeep::{TableReport, VerifyOptions};
 
 use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
@@ -31,7 +32,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     for name in tables {
         let table = store.table(&name);
         let activity = Activity::begin(global, &format!("verifying {name}"));
-        let mut report = table.verify(options)?;
+        let mut report = tidetable_upkeep::verify(&table, options)?;
         drop(activity);
         // A table that cannot be read is in the report already.
         if let Ok(Some(newest)) = table.latest() {
@@ -210,7 +211,7 @@ fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
     let window_of = table.latest().ok().flatten().map(|version| version.table.spec.window);
     for error in report.manifests.iter().chain(&report.rows) {
         let file = match error {
-            StoreError::Manifest { path, .. } | StoreError::Io { path, .. } => json!(path),
+            StoreError::Manifest { path, .. } | StoreError::Blob(BlobError::Io { path, .. }) => json!(path),
             _ => json!(null),
         };
         rows.push(row![report.table, file, (), (), (), (), (), false, error.to_string(), "table"]);

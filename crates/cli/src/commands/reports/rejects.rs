@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::json;
+use tidetable_ingest::RejectedRow;
 use tidetable_runner::Project;
 use tidetable_runner::record::{RunRecord, Runs, rejected_rows};
 use tidetable_store::Store;
-use tidetable_store::load::RejectedRow;
 
 use crate::args::{Global, Output, Rejects};
 use crate::commands::{find_run, project_if_any, store};

@@ -7,7 +7,7 @@ use tidetable_layout::spec::PackedSpec;
 use tidetable_layout::time::window_name;
 use tidetable_page::view::{FamilyText, TablePage, VersionText, WindowBar};
 use tidetable_runner::runtime;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::{Snapshot, Sst, Store, Version};
 
 use super::data_by_time::by_time;

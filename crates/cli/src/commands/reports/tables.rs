@@ -1,6 +1,6 @@
 //! `tidetable tables`: tables and exports of the store.
 
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 
 use crate::args::Global;

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_runner::run::{IfLocked, Only};
 use tidetable_runner::{Project, RunOptions, Stop, UlidIds};
-use tidetable_store::load::MIN_LOAD_MEMORY;
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};

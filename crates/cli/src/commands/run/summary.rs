@@ -4,11 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use tidetable_ingest::{EmptyRow, RejectedRow};
 use tidetable_runner::job::Per;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity};
 use tidetable_runner::{Job, Project, RunReport};
-use tidetable_store::load::{EmptyRow, LargestRow, RejectedRow};
+use tidetable_store::LargestRow;
 
 use crate::args::{Global, Output};
 use crate::error::CliError;

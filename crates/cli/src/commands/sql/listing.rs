@@ -2,7 +2,7 @@
 
 use tidetable_sql::{ExternalTables, run_tables};
 use tidetable_store::Store;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 
 use crate::error::CliError;

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use futures::StreamExt;
+use tidetable_blobs::BlobWriter;
 use tidetable_export::{FileFormat, QueryFile};
 use tidetable_runner::job::nearest;
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
 use tidetable_store::Store;
-use tidetable_store::storage::BlobWriter;
 use tokio::runtime::Runtime;
 
 use super::versions::versions;

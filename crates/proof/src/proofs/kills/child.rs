@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tidetable_store::LocalBlobs;
+use tidetable_blobs::LocalBlobs;
 
 use super::said::{say, take};
 use super::script::kind_of;

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidetable_store::LocalBlobs;
+use tidetable_blobs::LocalBlobs;
 
 pub use child::{Place, Task};
 pub(super) use said::{Said, done, take};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidetable_store::Blobs;
+use tidetable_blobs::Blobs;
 
 use super::said::Said;
 use super::script::{Scripted, kind_of};

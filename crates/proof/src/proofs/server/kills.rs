@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::parse_url_opts;
+use tidetable_blobs::BucketBlobs;
 use tidetable_bucket_server::{Arrival, Fault, Watch};
-use tidetable_store::storage::BucketBlobs;
 use tokio::runtime::Builder;
 
 use super::place::{BUCKET, Place, each_place};

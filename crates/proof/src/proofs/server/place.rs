@@ -7,9 +7,9 @@ use object_store::aws::AmazonS3Builder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use tidetable_blobs::Blobs;
+use tidetable_blobs::BucketBlobs;
 use tidetable_bucket_server::{Clock, Faults, Options, Server};
-use tidetable_store::Blobs;
-use tidetable_store::storage::BucketBlobs;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::finding::{Finding, Result};

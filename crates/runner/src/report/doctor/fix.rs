@@ -7,9 +7,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
 use tidetable_record::rejected_lines;
-use tidetable_store::{Blobs, Ids, Store, StoreError};
+use tidetable_store::{Ids, Store, StoreError};
 
 use super::{DamagedTable, Diagnosis, FindingKind, QUARANTINE};
 use crate::run::{LeaseTimes, RunError, take_all};
@@ -66,8 +68,14 @@ fn mend(store: &Store, table: &DamagedTable, quarantine: &Quarantine, ids: &dyn 
     let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest).max(*named);
     health.mend(used, ids, &|path| {
         quarantine.aside(path).map(drop).map_err(|error| match error {
-            RunError::Staging { path, source } => StoreError::Io { action: "quarantine", path, source },
-            other => StoreError::Io { action: "quarantine", path: path.to_owned(), source: io::Error::other(other) },
+            RunError::Staging { path, source } => {
+                StoreError::Blob(BlobError::Io { action: "quarantine", path, source })
+            }
+            other => StoreError::Blob(BlobError::Io {
+                action: "quarantine",
+                path: path.to_owned(),
+                source: io::Error::other(other),
+            }),
         })
     })?;
     Ok(())

@@ -3,8 +3,8 @@
 use std::fs;
 
 use chrono::NaiveDate;
+use tidetable_blobs::Blobs;
 use tidetable_export::DELTA_LOG;
-use tidetable_store::Blobs;
 use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};

@@ -5,13 +5,15 @@ pub(crate) mod fix;
 pub(crate) mod in_the_way;
 
 use std::collections::BTreeMap;
+use tidetable_blobs::BlobError;
 
 use serde::Serialize;
+use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_record::{KnownVersions, Runs, holder, rejected_lines};
-use tidetable_store::maintenance::TableHealth;
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, Store, StoreError};
+use tidetable_store::{Store, StoreError};
+use tidetable_upkeep::TableHealth;
 
 use crate::job::Job;
 use crate::project::Project;
@@ -350,7 +352,7 @@ impl Diagnosis {
     }
 
     fn notes(&mut self, store: &Store, now: i64) -> Result<(), RunError> {
-        let left = store.leftovers(now.saturating_sub(MIN_AGE))?;
+        let left = tidetable_upkeep::leftovers(store, now.saturating_sub(MIN_AGE))?;
         if !left.is_empty() {
             let bytes: u64 = left.iter().map(|file| file.bytes).sum();
             let files = several(left.len() as u64, "half-written file");
@@ -377,7 +379,7 @@ impl Diagnosis {
 /// The result, or the default if a file is in place of a directory, which is reported separately.
 fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> {
     match found {
-        Err(RunError::Store(StoreError::NotADirectory { .. })) => Ok(T::default()),
+        Err(RunError::Store(StoreError::Blob(BlobError::NotADirectory { .. }))) => Ok(T::default()),
         found => found,
     }
 }

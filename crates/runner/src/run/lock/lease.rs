@@ -7,10 +7,12 @@
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tidetable_blobs::BlobError;
 
+use tidetable_blobs::Blobs;
+use tidetable_blobs::Tag;
 use tidetable_record::{Holder, Lease, lock_name};
-use tidetable_store::storage::Tag;
-use tidetable_store::{Blobs, StoreError};
+use tidetable_store::StoreError;
 use ulid::Ulid;
 
 use super::look::Look;
@@ -134,11 +136,11 @@ impl HeldLease {
     /// Fails if the lease is no longer ours for certain.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`].
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    /// [`BlobError::LeaseLost`].
+    pub(super) fn check(&self) -> Result<(), BlobError> {
         let state = self.state();
         match state.lost || state.renewed.elapsed() >= self.times.trusted() {
-            true => Err(StoreError::LeaseLost { job: self.job.clone() }),
+            true => Err(BlobError::LeaseLost { job: self.job.clone() }),
             false => Ok(()),
         }
     }
@@ -222,8 +224,8 @@ impl LeaseAttempt {
 #[cfg(test)]
 mod tests {
     use object_store::memory::InMemory;
+    use tidetable_blobs::BucketBlobs;
     use tidetable_record::holder;
-    use tidetable_store::storage::BucketBlobs;
     use tokio::runtime::Runtime;
 
     use super::*;
@@ -272,7 +274,7 @@ mod tests {
         let second = held(second.look_at(now + 2 * TIMES.holds).unwrap());
         // It learns of it when it tries to renew.
         first.tell(Holder::default());
-        assert!(matches!(first.check(), Err(StoreError::LeaseLost { .. })));
+        assert!(matches!(first.check(), Err(BlobError::LeaseLost { .. })));
         drop(first);
         second.check().unwrap();
         second.tell(Holder { run: "01B".to_owned(), ..Holder::default() });

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidetable_store::storage::{BlobWriter, Bucket, ETag, Listed, ReadAt, ReadBytes, StagingDirectory, Stat, Tag};
-use tidetable_store::{Blobs, StoreError};
+use tidetable_blobs::{
+    BlobError, BlobWriter, Blobs, Bucket, ETag, Listed, ReadAt, ReadBytes, StagingDirectory, Stat, Tag,
+};
 
 use super::lease::HeldLease;
 
-type Result<T> = std::result::Result<T, StoreError>;
+type Result<T> = std::result::Result<T, BlobError>;
 
 /// The storage of a run that holds a lease: nothing is written or removed once the lease is lost. Reading goes on.
 #[derive(Debug)]
@@ -190,8 +191,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use object_store::memory::InMemory;
+    use tidetable_blobs::BucketBlobs;
     use tidetable_record::Holder;
-    use tidetable_store::storage::BucketBlobs;
 
     use super::super::lease::{LeaseAttempt, LeaseTimes};
     use super::super::look::Look;
@@ -224,7 +225,7 @@ mod tests {
             leased.delete_all(&["a".to_owned()]),
             begun.finish(),
         ] {
-            assert!(matches!(lost, Err(StoreError::LeaseLost { .. })), "{lost:?}");
+            assert!(matches!(lost, Err(BlobError::LeaseLost { .. })), "{lost:?}");
         }
         assert_eq!(leased.read("a").unwrap().unwrap().as_ref(), b"1");
         assert_eq!(bucket.list("").unwrap(), ["a", "locks"]);

@@ -12,8 +12,9 @@ pub(crate) mod watch;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidetable_blobs::Blobs;
 use tidetable_record::{Holder, RunRecord};
-use tidetable_store::{Blobs, Store};
+use tidetable_store::Store;
 
 use crate::project::Project;
 use crate::run::error::RunError;
@@ -221,8 +222,8 @@ impl Attempt {
 mod tests {
     use std::path::Path;
 
+    use tidetable_blobs::LocalBlobs;
     use tidetable_record::holder;
-    use tidetable_store::LocalBlobs;
 
     use super::*;
 

@@ -10,9 +10,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
+use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_layout::time::SECOND;
+use tidetable_store::StoreError;
 use tidetable_store::published::Published;
-use tidetable_store::{Blobs, LocalBlobs, StoreError};
 
 use crate::day::day_bounds;
 use crate::job::{Hooks, Job, Per};
@@ -104,7 +105,7 @@ impl PostRun<'_> {
         let text = text(&figures);
         match files.replace(&name, text.as_bytes()) {
             // A full disk may still have room in the existing file.
-            Err(error) => write_over(path, &text).or(Err(error)),
+            Err(error) => write_over(path, &text).or(Err(error.into())),
             Ok(()) => Ok(()),
         }
     }

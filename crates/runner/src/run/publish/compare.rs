@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tidetable_blobs::Stat;
 use tidetable_export::{ExportError, adopt, appended_unlisted, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::Snapshot;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 use tidetable_store::published::{FileState, Part as ListedPart, Published};
-use tidetable_store::storage::Stat;
 
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;

@@ -12,6 +12,7 @@ pub(crate) mod stage;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use tidetable_blobs::BlobError;
 
 use tidetable_export::{
     EmptyPart, ExportError, PublishedPart, check_log, record, retire, sweep, sweep_retired, write_log,
@@ -123,7 +124,9 @@ impl PublishStage<'_> {
         {
             match write_log(self.store.blobs().as_ref(), &published, folder, self.options.now) {
                 // Only the log is missing; the next run brings it up to its list.
-                Err(error @ ExportError::Store(StoreError::NotADirectory { .. })) if !retry.has_more() => {
+                Err(error @ ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
+                    if !retry.has_more() =>
+                {
                     let record = log_record(compared.export, folder, &error);
                     self.observer.event(event_of(&record));
                     done.log = Some(record);

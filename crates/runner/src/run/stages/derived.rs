@@ -6,13 +6,13 @@ use std::fmt;
 use std::ops::Range;
 
 use futures::StreamExt;
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions};
 use tidetable_layout::spec::TimestampSpec;
 use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
 use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
-use tidetable_store::load::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions};
 use tidetable_store::{Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;

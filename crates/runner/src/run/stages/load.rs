@@ -3,16 +3,17 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use tidetable_ingest::Loader;
+use tidetable_ingest::{
+    Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
+    RejectedRow,
+};
 use tidetable_layout::time::window_name;
 use tidetable_source::{
     ContentHash, DiscoveredFiles, Growth, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
 };
-use tidetable_store::load::{
-    Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
-    RejectedRow,
-};
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Ids, Input, Loader, Store, StoreError, Table as StoredTable, Version, VersionEdit};
+use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
 use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
+use tidetable_ingest::{LoadStats, RejectedRow};
 use tidetable_record::{
     Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
 use tidetable_sql::QueryShape;
 use tidetable_store::StoreError;
-use tidetable_store::compaction::{CompactionExtent, CompactionPlan};
-use tidetable_store::load::{LoadStats, RejectedRow};
+use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 use crate::compact::{compact, compact_by};
 use crate::job::{Stage, Table, TableInput};

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
+use tidetable_blobs::BlobError;
 
 use tidetable_export::ExportError;
 use tidetable_source::SourceError;
@@ -52,9 +53,9 @@ pub(crate) fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
             | StoreError::OutcomeUnknown { .. }
             | StoreError::InputChanged { .. }
             // The file may be moved away.
-            | StoreError::NotADirectory { .. },
+            | StoreError::Blob(BlobError::NotADirectory { .. }),
         ) => return true,
-        Some(StoreError::Source(inner)) => return is_transient_chain(inner),
+        Some(StoreError::Source(inner) | StoreError::Blob(BlobError::Open(inner))) => return is_transient_chain(inner),
         Some(StoreError::Runner(inner)) => return is_transient_chain(inner.as_ref()),
         _ => {}
     }
@@ -105,7 +106,7 @@ mod tests {
     }
 
     fn store(source: io::Error) -> StoreError {
-        StoreError::Io { action: "write", path: "x".to_owned(), source }
+        StoreError::Blob(BlobError::Io { action: "write", path: "x".to_owned(), source })
     }
 
     #[test]
@@ -126,7 +127,7 @@ mod tests {
     fn changes_by_other_processes_are_transient() {
         let conflict = StoreError::Conflict { table: "T".to_owned(), reason: "x".to_owned() };
         assert!(is_transient(&RunError::Store(conflict)));
-        assert!(is_transient(&RunError::Store(StoreError::NotADirectory { path: "x".to_owned() })));
+        assert!(is_transient(&RunError::Store(StoreError::Blob(BlobError::NotADirectory { path: "x".to_owned() }))));
         let changed = StoreError::Source(SourceError::Changed { path: "x".to_owned() });
         assert!(is_transient(&RunError::Store(changed)));
     }

@@ -14,7 +14,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use tidetable_record::{Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
 use tidetable_store::Store;
-use tidetable_store::maintenance::leave_out;
+use tidetable_store::leave_out;
 
 use crate::error::external;
 use columns::{Row, batch, schema};

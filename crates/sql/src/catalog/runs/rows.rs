@@ -2,8 +2,8 @@
 
 use arrow::datatypes::Date32Type;
 use chrono::NaiveDate;
+use tidetable_ingest::RejectedRow;
 use tidetable_record::{FailingRow, InputState, PartState, RunRecord, Severity};
-use tidetable_store::load::RejectedRow;
 
 use crate::catalog::runs::columns::Kind::{Day, Number, Real, Text, Time, Truth};
 use crate::catalog::runs::columns::{Kind, Row, Value};

@@ -1,0 +1,92 @@
+//! Objects as lists tell them, and their bytes by way of the local disk.
+//!
+//! The name of a manifest may be given again, after a vacuum has removed it or a writer has taken it back. Its tag may
+//! not: a name with a tag stands for bytes that never change, so they are cached by both.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path as Key;
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use super::client::{Client, READS, io_error};
+use crate::blobs::{ETag, Listed, ReadBytes};
+use crate::error::Result;
+
+/// The files of a list, ascending, without hidden ones.
+pub(super) fn files_of(objects: Vec<ObjectMeta>) -> Vec<Listed> {
+    let file = |object: ObjectMeta| {
+        let name = object.location.parts().next_back()?.as_ref().to_owned();
+        (!name.starts_with('.')).then_some(Listed { name, e_tag: object.e_tag })
+    };
+    let mut files: Vec<Listed> = objects.into_iter().filter_map(file).collect();
+    files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    files
+}
+
+/// An object to read.
+#[derive(Debug, Clone)]
+struct Wanted {
+    path: String,
+    key: Key,
+    tag: Option<ETag>,
+    /// Its name on the local disk, if it may be there.
+    cached: Option<String>,
+}
+
+impl Client {
+    /// The bytes of objects with the tags that a list told, from the local disk where it has them; the others are
+    /// fetched several at a time.
+    pub(super) fn read_listed(self: &Arc<Self>, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
+        let wanted: Vec<Wanted> = files.iter().map(|(path, tag)| self.wanted(path, tag.as_ref())).collect();
+        let from_disk = |wanted: &Wanted| self.cache.as_ref()?.get(wanted.cached.as_ref()?);
+        let held: Vec<Option<Bytes>> = wanted.iter().map(from_disk).collect();
+        let missing = wanted.into_iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(wanted, _)| wanted);
+        let missing: Vec<Wanted> = missing.collect();
+        let mut fetched = Vec::new();
+        if !missing.is_empty() {
+            let asked = missing.clone();
+            let read = self.wait(|store| async move {
+                let get = |wanted: Wanted| fetch(Arc::clone(&store), wanted);
+                stream::iter(asked).map(get).buffered(READS).try_collect::<Vec<_>>().await
+            });
+            let read = read.map_err(io_error("read", missing.first().map_or("", |wanted| wanted.path.as_str())))?;
+            fetched = read.map_err(|(path, error)| io_error("read", &path)(self.io(error)))?;
+            self.keep(&missing, &fetched);
+        }
+        let mut fetched = fetched.into_iter();
+        let read = |held: Option<Bytes>| match held {
+            Some(bytes) => Some(ReadBytes { bytes, is_listed: true }),
+            None => fetched.next().flatten(),
+        };
+        Ok(held.into_iter().map(read).collect())
+    }
+
+    fn wanted(&self, path: &str, tag: Option<&ETag>) -> Wanted {
+        let cached = tag.filter(|_| self.cache.is_some()).map(|tag| format!("{}\0{path}\0{tag}", self.name));
+        Wanted { path: path.to_owned(), key: self.key(path), tag: tag.cloned(), cached }
+    }
+
+    /// Writes what was fetched to the local disk.
+    fn keep(&self, wanted: &[Wanted], fetched: &[Option<ReadBytes>]) {
+        let Some(cache) = &self.cache else { return };
+        for (wanted, read) in wanted.iter().zip(fetched) {
+            if let (Some(name), Some(ReadBytes { bytes, is_listed: true })) = (&wanted.cached, read) {
+                cache.put(name, bytes);
+            }
+        }
+    }
+}
+
+/// The bytes of an object; `None` if it is gone.
+async fn fetch(store: Arc<dyn ObjectStore>, wanted: Wanted) -> Result<Option<ReadBytes>, (String, Error)> {
+    let got = match store.get(&wanted.key).await {
+        Ok(got) => got,
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err((wanted.path, error)),
+    };
+    let is_listed = wanted.tag.is_some() && got.meta.e_tag == wanted.tag;
+    let bytes = got.bytes().await.map_err(|error| (wanted.path, error))?;
+    Ok(Some(ReadBytes { bytes, is_listed }))
+}

@@ -1,0 +1,55 @@
+//! Errors of storage. Each message states what failed and what to do next.
+
+use std::io;
+
+use tidetable_source::SourceError;
+
+/// An error of storage on a disk or in a bucket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlobError {
+    /// Reading or writing a file of the store failed.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// The action, as a verb.
+        action: &'static str,
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file is where a directory is needed.
+    #[error("{path} is a file where a directory is needed: move it away and run again; nothing was overwritten")]
+    NotADirectory {
+        /// Its path inside the store.
+        path: String,
+    },
+    /// A file to create exists already.
+    #[error("{path} exists already; nothing was overwritten")]
+    Exists {
+        /// Path inside the store.
+        path: String,
+    },
+    /// The lease on a job was lost: another run may have taken it.
+    #[error(
+        "the lease on job {job} was lost: it could not be renewed in time, and another run may have taken it; nothing more was \
+         written, and the next run continues"
+    )]
+    LeaseLost {
+        /// The job.
+        job: String,
+    },
+    /// The bucket cannot be opened: its URL, its settings or its credentials are invalid.
+    #[error(transparent)]
+    Open(#[from] SourceError),
+}
+
+impl BlobError {
+    /// Whether there is no file at the path.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Result of storage.
+pub type Result<T, E = BlobError> = std::result::Result<T, E>;

@@ -1,0 +1,396 @@
+//! Input plan: what a load does with each input. Pure, except for hashing files.
+//!
+//! A name keeps the sequence number that it got when it was first seen. Content is loaded once, under the least
+//! sequence number of the names that hold it now; the others are copies, and one of them takes over when that name
+//! changes or vanishes. A vanished name keeps its rows while no other name holds its content. If an unseen name does,
+//! the input was renamed, and the new name replaces the old one. If the content of an unseen name begins with the whole
+//! content of a vanished input, that input was renamed and has grown.
+//!
+//! An input that had rows and has none now (truncated, or cut to its header) counts as vanished: nothing is removed because a
+//! file was emptied. Files without rows are no copies of each other.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
+
+use crate::input::entry::{Entry, Gone, Outgrown, Sizes, carriers};
+use tidetable_store::version::{Input, Version};
+use tidetable_store::version::{InputContent, InputName};
+
+/// An input that has grown: its loaded rows stay, new rows are appended.
+#[derive(Debug, Clone)]
+pub struct Grown {
+    /// The file as it is now.
+    pub file: InputFile,
+    /// The input as recorded, under its old name if it was renamed.
+    pub held: Input,
+    /// Offset of the new rows, see `FeedPiece`; 0 if all its rows are appended to those held.
+    pub from: u64,
+    /// Expected hash of its content, if known.
+    pub hash: Option<ContentHash>,
+}
+
+/// The inputs of a source compared with those that a table holds.
+#[derive(Debug, Clone, Default)]
+pub struct InputPlan {
+    /// Unseen inputs, each with its new sequence number. For a rebuilt table: all inputs.
+    pub new: Vec<(u64, InputFile)>,
+    /// Same path, other content: the file now, and the input as recorded.
+    pub changed: Vec<(InputFile, Input)>,
+    /// As `changed`, but loaded rows stay: files whose old content is a prefix of the new, and inputs that the caller
+    /// adds because it knows more.
+    pub grown: Vec<Grown>,
+    /// Names seen before without rows that now bring rows, each with its sequence number; the windows they touch are
+    /// rebuilt.
+    pub resumed: Vec<(u64, InputFile)>,
+    /// Unchanged inputs, each with its record for the next version.
+    pub unchanged: Vec<(InputFile, Arc<Input>)>,
+    /// Unchanged inputs under a new name: the old name and the new one.
+    pub renamed: Vec<(String, String)>,
+    /// Copies, not loaded, each with the path of the input with the same content.
+    pub same: Vec<(InputFile, String)>,
+    /// Held inputs whose files are gone, or emptied. Their cells stay.
+    pub vanished: Vec<Input>,
+    /// Paths of files without rows whose inputs had some: they count as vanished.
+    pub emptied: Vec<String>,
+    /// Held inputs to remove: the windows they touched are rebuilt without them. Includes inputs that became copies
+    /// of others, which are in `same` too.
+    pub given_up: Vec<Input>,
+    /// Names that vanished and shall count for nothing, with or without rows.
+    pub left_out: Vec<String>,
+    /// Names without rows that are new or changed in the next version.
+    pub names: Vec<InputName>,
+    /// Paths that others replace.
+    pub forgotten: Vec<String>,
+    /// Inputs of `unchanged` whose record changes. If only the fingerprint does, it is saved with the next commit
+    /// made for another reason: the hash proves that the content is the same.
+    pub restated: Vec<Input>,
+    /// By path, the offset up to which a changed input has its former content.
+    pub(crate) prefixes: HashMap<String, u64>,
+    /// Windows that inputs and names of the version owe.
+    pub owing: BTreeSet<i64>,
+    /// Whether `names` changes more than fingerprints.
+    renames: bool,
+}
+
+/// Detects growth of a file since its content was one of those given with size and hash: the longest that is a prefix of
+/// what it holds now.
+pub type GrowthOf<'a> = dyn Fn(&InputFile, &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> + 'a;
+
+/// Whether a file has rows now, for files that may have lost all they had.
+pub type HoldsRows<'a> = dyn Fn(&InputFile) -> Result<bool, SourceError> + 'a;
+
+/// Options of an input plan.
+#[derive(Clone, Copy)]
+pub struct InputPlanOptions<'a> {
+    /// Whether the vanished input with this path shall be removed.
+    pub without: &'a dyn Fn(&str) -> bool,
+    /// Whether an unseen input shall be loaded; otherwise it stays unseen.
+    pub wants: &'a dyn Fn(&InputFile) -> bool,
+    /// Called for files that are larger than before, and unseen files that are larger than a vanished input.
+    pub growth: &'a GrowthOf<'a>,
+    /// Called for files with other content than before, and unseen files with the content of others.
+    pub holds_rows: &'a HoldsRows<'a>,
+    /// Whether all inputs are loaded, into an emptied table.
+    pub rebuild: bool,
+}
+
+impl Default for InputPlanOptions<'_> {
+    fn default() -> Self {
+        let (growth, holds_rows) = (&|_: &_, _: &_| Ok(None), &|_: &_| Ok(true));
+        Self { without: &|_| false, wants: &|_| true, growth, holds_rows, rebuild: false }
+    }
+}
+
+impl std::fmt::Debug for InputPlanOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InputPlanOptions").field("rebuild", &self.rebuild).finish_non_exhaustive()
+    }
+}
+
+impl InputPlan {
+    /// Compares `found` with the inputs of `version`. A file is hashed only where path, size and fingerprint do not
+    /// decide.
+    ///
+    /// # Errors
+    /// Those of `hash`.
+    pub fn new(
+        version: &Version,
+        found: Vec<InputFile>,
+        options: InputPlanOptions<'_>,
+        mut hash: impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+    ) -> Result<Self, SourceError> {
+        let mut plan = Self::default();
+        let entries = compare(version, found, options, &mut hash, &mut plan)?;
+        let carriers = carriers(&entries);
+        let carrier = |(at, entry): (usize, &Entry<'_>)| {
+            // Files without rows are no copies; of one that is gone, another with its content brings as much.
+            if entry.file.is_some() && entry.held.is_some_and(|held| is_empty(held)) {
+                return None;
+            }
+            let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
+            carrier.filter(|carrier| *carrier != at).map(|carrier| entries[carrier].path.clone().into_owned())
+        };
+        // For each copy, the path of the input with its content.
+        let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
+        for (entry, of) in entries.into_iter().zip(copies) {
+            match (&entry.file, of) {
+                (Some(_), None) => plan.carry(entry, options)?,
+                (Some(_), Some(of)) => plan.copy(entry, of, options),
+                (None, of) => plan.miss(entry, of.is_none(), options),
+            }
+        }
+        plan.new.sort_by_key(|(input_seqno, _)| *input_seqno);
+        if !options.rebuild {
+            let owed = version.inputs.iter().flat_map(|input| &input.owed);
+            plan.owing = owed.chain(version.names.iter().flat_map(|name| &name.owed)).map(|owed| owed.start).collect();
+        }
+        Ok(plan)
+    }
+
+    /// Plans an input whose rows the table shall hold.
+    fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
+        let Entry { input_seqno, file: Some(file), held, content, renamed, growth, .. } = entry else { return Ok(()) };
+        match held {
+            _ if options.rebuild => self.new.push((input_seqno, file)),
+            Some(held) if content == Some(held.hash) => {
+                let looks_other = match file.is_young() {
+                    true => !file.looks_as(&held.version),
+                    false => file.version != held.version,
+                };
+                let mut now = Arc::clone(held);
+                if looks_other || renamed.is_some() {
+                    let stated = Arc::make_mut(&mut now);
+                    stated.path.clone_from(&file.path);
+                    if looks_other {
+                        stated.version.clone_from(&file.version);
+                    }
+                    self.restated.push(stated.clone());
+                }
+                self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
+                self.unchanged.push((file, now));
+            }
+            Some(held) => {
+                // An input left incomplete by a repair or an older build must be read as a whole.
+                let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
+                let held = Input::clone(held);
+                let growth = match growth {
+                    None if may_have_grown => (options.growth)(&file, &[(held.size, held.hash)])?,
+                    growth => growth,
+                };
+                match growth {
+                    Some(Growth { from, hash, .. }) => self.grown.push(Grown { file, held, from, hash: Some(hash) }),
+                    None => self.changed.push((file, held)),
+                }
+            }
+            None if entry.is_new => self.new.push((input_seqno, file)),
+            None => self.resumed.push((input_seqno, file)),
+        }
+        Ok(())
+    }
+
+    /// Plans a copy of another input.
+    fn copy(&mut self, entry: Entry<'_>, of: String, options: InputPlanOptions<'_>) {
+        let Entry { input_seqno, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
+        let before = known.filter(|known| known.path == file.path && !options.rebuild);
+        let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
+        let is_told = |content: &InputContent| match file.is_young() {
+            true => file.looks_as(&content.version),
+            false => content.version == file.version,
+        };
+        if !before.is_some_and(is_told) {
+            let content = InputContent { size: file.size, version: file.version.clone(), hash };
+            let owed = known.filter(|_| !options.rebuild).map(|known| known.owed.clone()).unwrap_or_default();
+            self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content), owed });
+            self.renames |= before.is_none();
+        }
+        self.given_up.extend(held.filter(|_| !options.rebuild).map(|held| Input::clone(held)));
+        self.same.push((file, of));
+    }
+
+    /// Plans a vanished name; `is_own` if no file holds its content.
+    fn miss(&mut self, entry: Entry<'_>, is_own: bool, options: InputPlanOptions<'_>) {
+        let Entry { input_seqno, path, held, known, .. } = entry;
+        let left_out = (options.without)(&path);
+        if left_out {
+            self.left_out.push(path.clone().into_owned());
+        }
+        match (held, known) {
+            (Some(held), _) if left_out || !is_own => {
+                let Input { size, version, hash, .. } = Input::clone(held);
+                let content = Some(InputContent { size, version, hash }).filter(|_| !left_out);
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content, owed: Vec::new() });
+                self.given_up.extend((!options.rebuild).then(|| Input::clone(held)));
+            }
+            (Some(held), _) => self.vanished.push(Input::clone(held)),
+            (None, Some(known)) if options.rebuild || (left_out && known.content.is_some()) => {
+                let content = known.content.clone().filter(|_| !left_out);
+                let owed = if options.rebuild { Vec::new() } else { known.owed.clone() };
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content, owed });
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn put_name(&mut self, name: InputName) {
+        self.names.push(name);
+        self.renames = true;
+    }
+
+    /// Treats grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
+    pub fn rebuild_grown(&mut self, paths: &[String]) {
+        let is_asked = |grown: &mut Grown| paths.contains(&grown.file.path);
+        for Grown { file, held, from, .. } in self.grown.extract_if(.., is_asked) {
+            if from > 0 {
+                self.prefixes.insert(file.path.clone(), from);
+            }
+            self.changed.push((file, held));
+        }
+    }
+
+    /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
+    pub fn read_again(&mut self, paths: &[String]) {
+        if paths.is_empty() {
+            return;
+        }
+        self.rebuild_grown(paths);
+        let (again, unchanged) =
+            std::mem::take(&mut self.unchanged).into_iter().partition(|(file, _)| paths.contains(&file.path));
+        self.unchanged = unchanged;
+        let again: Vec<(InputFile, Arc<Input>)> = again;
+        self.changed.extend(again.into_iter().map(|(file, held)| (file, Input::clone(&held))));
+    }
+
+    /// Whether nothing is to be loaded or recorded.
+    pub fn is_empty(&self) -> bool {
+        !self.changes_rows() && self.forgotten.is_empty() && !self.renames
+    }
+
+    /// Whether rows are added or removed.
+    pub fn changes_rows(&self) -> bool {
+        self.brings_or_removes() || self.settles()
+    }
+
+    /// Whether rows change only because windows that are owed can be rebuilt now.
+    pub fn only_settles(&self) -> bool {
+        self.settles() && !self.brings_or_removes()
+    }
+
+    fn brings_or_removes(&self) -> bool {
+        let brings = !self.new.is_empty() || !self.changed.is_empty() || !self.grown.is_empty();
+        brings || !self.resumed.is_empty() || !self.given_up.is_empty()
+    }
+
+    /// Windows that hold rows of vanished inputs: they cannot be rebuilt.
+    pub fn stuck(&self) -> BTreeSet<i64> {
+        self.vanished.iter().flat_map(Input::touches).collect()
+    }
+
+    /// Whether a window that is owed can be rebuilt now.
+    pub fn settles(&self) -> bool {
+        !self.settled().is_empty()
+    }
+
+    /// The windows that are owed and can be rebuilt now.
+    pub fn settled(&self) -> BTreeSet<i64> {
+        if self.owing.is_empty() {
+            return BTreeSet::new();
+        }
+        self.owing.difference(&self.stuck()).copied().collect()
+    }
+}
+
+/// Whether an input brought nothing at all.
+fn is_empty(input: &Input) -> bool {
+    input.read == 0 && input.windows.is_empty()
+}
+
+/// All names with their content, those of the version first.
+fn compare<'a>(
+    version: &'a Version,
+    found: Vec<InputFile>,
+    options: InputPlanOptions<'_>,
+    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+    plan: &mut InputPlan,
+) -> Result<Vec<Entry<'a>>, SourceError> {
+    let inputs = version.inputs.shares_of().map(Entry::of_input);
+    let mut entries: Vec<Entry<'a>> = inputs.chain(version.names.iter().map(Entry::of_name)).collect();
+    let places: HashMap<&str, usize> = {
+        let inputs = version.inputs.iter().map(|input| input.path.as_str());
+        inputs.chain(version.names.iter().map(|name| name.path.as_str())).zip(0..).collect()
+    };
+    let mut fresh = Vec::new();
+    // Known names with changed content, which may be that of others.
+    let mut open = Vec::new();
+    for file in found {
+        let Some(at) = places.get(file.path.as_str()) else {
+            fresh.push(file);
+            continue;
+        };
+        let entry = &mut entries[*at];
+        let content = match entry.before() {
+            Some((size, version, before)) if file.is_as(size, version) => Some(before),
+            Some((size, ..)) if file.size == size => Some(hash(&file)?),
+            _ => None,
+        };
+        let is_changed = content.is_none() || content != entry.before().map(|(.., before)| before);
+        if is_changed && entry.had_rows() && !(options.holds_rows)(&file)? {
+            plan.emptied.push(file.path);
+            continue;
+        }
+        if content.is_none() {
+            open.push(*at);
+        }
+        entry.content = content;
+        entry.file = Some(file);
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.file.is_none()) {
+        entry.content = entry.before().map(|(_, _, hash)| hash);
+    }
+    if fresh.is_empty() && open.is_empty() {
+        return Ok(entries);
+    }
+    let sizes = Sizes::new(&entries, &open, &fresh, options.wants);
+    for at in open {
+        let entry = &mut entries[at];
+        if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
+            entry.content = Some(hash(file)?);
+        }
+    }
+    let mut gone = Gone::new(&entries);
+    let mut contents: HashSet<ContentHash> = entries.iter().filter_map(|entry| entry.content).collect();
+    let mut unnamed = Vec::new();
+    for file in fresh {
+        let is_wanted = (options.wants)(&file);
+        let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
+        let content = if is_alike { Some(hash(&file)?) } else { None };
+        let is_known = content.is_some_and(|content| gone.has(content) || contents.contains(&content));
+        let content = if is_known && !(options.holds_rows)(&file)? { None } else { content };
+        contents.extend(content);
+        if let Some(at) = content.and_then(|content| gone.take(content)) {
+            plan.forgotten.push(entries[at].rename(file));
+        } else if is_wanted {
+            unnamed.push((file, content));
+        }
+    }
+    let mut outgrown = Outgrown::new(&entries, &unnamed);
+    let mut present: HashSet<ContentHash> =
+        entries.iter().filter(|entry| entry.file.is_some()).filter_map(|entry| entry.content).collect();
+    let mut next = version.next_input_seqno();
+    for (file, content) in unnamed {
+        let is_copy = content.is_some_and(|content| !present.insert(content));
+        let grown = if is_copy { None } else { outgrown.take(&file, options.growth)? };
+        if let Some((at, growth)) = grown {
+            let entry = &mut entries[at];
+            plan.forgotten.push(entry.rename(file));
+            (entry.content, entry.growth) = (content, Some(growth));
+        } else {
+            let entry = Entry { is_new: true, content, ..Entry::named(next, Cow::Owned(file.path.clone())) };
+            entries.push(Entry { file: Some(file), ..entry });
+            next += 1;
+        }
+    }
+    Ok(entries)
+}

@@ -1,0 +1,383 @@
+//! Builds blocks from the events of a piece: rows, the records of each column group, and values.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
+
+use crate::sort::chunk::AllRanks;
+use crate::sort::piece::{GroupEvents, PieceEvents};
+use crate::sort::ranks::Ranks;
+use crate::sort::take::{pick, pick_folded, pick_from};
+use crate::sort::upsert::Upserts;
+use tidetable_store::Result;
+use tidetable_store::merge::Contents;
+use tidetable_store::merge::{EqualCells, Overflow, merge_cells};
+
+/// A sorted piece of a window.
+#[derive(Debug)]
+pub(crate) struct SortedPiece {
+    pub(crate) block: Block,
+    /// Cells that later events of the load replaced.
+    pub(crate) overwritten: u64,
+    /// The source rows that lost these cells, by the number of the window; one may occur more than once.
+    pub(crate) lost: Vec<u32>,
+    /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
+    pub(crate) emptied: bool,
+}
+
+/// Builds the rows of a piece. `repeats` tells whether a column (group, index in it) follows from the row key: then replacing its
+/// cells loses nothing and is not counted.
+///
+/// # Errors
+/// If equal cells cannot be merged.
+pub(crate) fn build(
+    schema: &StoredSchema,
+    piece: &PieceEvents,
+    ranks: &AllRanks,
+    repeats: &dyn Fn(usize, usize) -> bool,
+) -> Result<SortedPiece> {
+    let mut keys = Keys::new(Arc::new(schema.tail.clone()));
+    for row in &piece.rows {
+        keys.push(ranks.prefixes.name(row.rank), row.tail);
+    }
+    let upserts = schema.upsert.then(|| Upserts::new(schema, piece));
+    let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
+    let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
+    let mut groups = Vec::with_capacity(schema.groups.len());
+    for (at, group) in schema.groups.iter().enumerate() {
+        let mut records = Records::new(group, &piece.groups[at], piece.rows.len(), |column| repeats(at, column));
+        match upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored) {
+            Some(upserts) => {
+                for row in 0..piece.rows.len() {
+                    match upserts.emptied(row, at) {
+                        Some(event) => records.push_emptied(event),
+                        None => records.push_row(upserts.events(row).iter().copied())?,
+                    }
+                }
+            }
+            None => piece.rows.iter().try_for_each(|row| records.push_range(row.events()))?,
+        }
+        overwritten += records.overwritten;
+        lost.append(&mut records.lost);
+        groups.push(Some(records.into_block(&keys, ranks.qualifiers[at].as_ref())?));
+    }
+    // A row without a value in any cell does not exist.
+    let block = Block { keys, groups }.without_empty_rows();
+    let emptied = upserts.is_some_and(|upserts| upserts.empties());
+    lost.iter_mut().for_each(|event| *event = piece.unit(*event));
+    Ok(SortedPiece { block, overwritten, lost, emptied })
+}
+
+/// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RecordKey {
+    qualifier: u32,
+    timestamp: Reverse<i64>,
+    event: u32,
+}
+
+impl RecordKey {
+    /// Whether two events are of one record.
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.qualifier, self.timestamp) == (other.qualifier, other.timestamp)
+    }
+}
+
+impl GroupEvents {
+    fn record_key(&self, event: u32) -> RecordKey {
+        let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event as usize]);
+        let timestamp = Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event as usize]));
+        RecordKey { qualifier, timestamp, event }
+    }
+
+    /// Whether each of consecutive events has a record of its own, and these are in order.
+    fn ascends(&self, events: Range<usize>) -> bool {
+        // No early exit, so that the loops vectorise.
+        match (self.qualifiers.as_deref(), self.timestamps.as_deref()) {
+            (Some(ranks), Some(times)) => {
+                let (ranks, times) = (&ranks[events.clone()], &times[events]);
+                let pairs = ranks.windows(2).zip(times.windows(2));
+                pairs.fold(true, |all, (rank, time)| {
+                    all & ((rank[0] < rank[1]) | ((rank[0] == rank[1]) & (time[0] > time[1])))
+                })
+            }
+            (Some(ranks), None) => ranks[events].windows(2).fold(true, |all, rank| all & (rank[0] < rank[1])),
+            (None, Some(times)) => times[events].windows(2).fold(true, |all, time| all & (time[0] > time[1])),
+            (None, None) => events.len() <= 1,
+        }
+    }
+}
+
+/// Builds the records of one column group, row by row.
+struct Records<'a> {
+    group: &'a Group,
+    events: &'a GroupEvents,
+    /// Columns with nulls; the others need no check.
+    sparse: Vec<usize>,
+    all_sparse: bool,
+    row_ends: Vec<u32>,
+    /// The event of each record.
+    picks: Vec<u32>,
+    /// Rank of the qualifier of each record, for dynamic groups.
+    qualifiers: Vec<u32>,
+    /// Timestamp of each record, if stored.
+    timestamps: Vec<i64>,
+    /// Cells that come from an older event than the rest of their record: (record, column, event).
+    overrides: Vec<(u32, usize, u32)>,
+    /// Sets of events whose cells merge, if any column is an aggregate.
+    folds: Option<EqualCells>,
+    /// Content of events, for dedup; built when two events have the same key.
+    contents: Option<Contents>,
+    /// Columns whose replaced cells are counted.
+    counted: Vec<usize>,
+    /// Whether a row has one record, all values of which are those of its last event.
+    takes_last: bool,
+    overwritten: u64,
+    /// The events of these cells.
+    lost: Vec<u32>,
+    scratch: Vec<RecordKey>,
+}
+
+impl<'a> Records<'a> {
+    fn new(group: &'a Group, events: &'a GroupEvents, rows: usize, repeats: impl Fn(usize) -> bool) -> Self {
+        let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
+        let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
+        let all_sparse = sparse.len() == events.columns.len();
+        let counted =
+            (0..group.columns.len()).filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column));
+        let counted: Vec<usize> = counted.collect();
+        let one_record = events.qualifiers.is_none() && events.timestamps.is_none() && group.packed.is_none();
+        let takes_last = one_record && sparse.is_empty() && counted.is_empty() && !group.has_aggregates();
+        Self {
+            group,
+            events,
+            sparse,
+            all_sparse,
+            row_ends: Vec::with_capacity(rows),
+            picks: Vec::new(),
+            qualifiers: Vec::new(),
+            timestamps: Vec::new(),
+            overrides: Vec::new(),
+            folds: group.has_aggregates().then(EqualCells::default),
+            contents: None,
+            counted,
+            takes_last,
+            overwritten: 0,
+            lost: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// As [`Self::push_row`], for consecutive events.
+    fn push_range(&mut self, events: Range<u32>) -> Result<()> {
+        let range = events.start as usize..events.end as usize;
+        if self.all_sparse || !self.events.ascends(range.clone()) {
+            return if self.takes_last { self.push_last(events) } else { self.push_row(events) };
+        }
+        self.picks.extend(events);
+        if let Some(ranks) = &self.events.qualifiers {
+            self.qualifiers.extend_from_slice(&ranks[range.clone()]);
+        }
+        if let Some(times) = &self.events.timestamps {
+            self.timestamps.extend_from_slice(&times[range]);
+        }
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    /// The record of a row with one, of which all values are those of its last event.
+    fn push_last(&mut self, events: Range<u32>) -> Result<()> {
+        self.picks.extend(events.last());
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    fn push_row(&mut self, events: impl Iterator<Item = u32>) -> Result<()> {
+        let group = self.events;
+        let mut row = std::mem::take(&mut self.scratch);
+        row.clear();
+        row.extend(events.map(|event| group.record_key(event)));
+        sort_nearly(&mut row);
+        // Telemetry mostly has each record once.
+        if row.windows(2).any(|pair| pair[0].is_alike(&pair[1])) {
+            for alike in row.chunk_by(RecordKey::is_alike) {
+                if self.group.keeps_duplicates() { self.push_each(alike)? } else { self.push_alike(alike) }
+            }
+        } else {
+            row.iter().for_each(|record| self.push_record(record));
+        }
+        self.scratch = row;
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    /// Adds a record without values, for a row that an upsert emptied.
+    fn push_emptied(&mut self, event: u32) {
+        self.pick(&self.events.record_key(event));
+        self.row_ends.push(self.picks.len() as u32);
+    }
+
+    /// Adds a record of one event, unless it has no cells.
+    fn push_record(&mut self, record: &RecordKey) {
+        if !self.all_sparse || self.has_any(record.event) {
+            self.pick(record);
+        }
+    }
+
+    fn pick(&mut self, record: &RecordKey) {
+        self.picks.push(record.event);
+        if self.events.qualifiers.is_some() {
+            self.qualifiers.push(record.qualifier);
+        }
+        if self.events.timestamps.is_some() {
+            self.timestamps.push(record.timestamp.0);
+        }
+    }
+
+    fn has_any(&self, event: u32) -> bool {
+        self.sparse.iter().any(|column| self.events.has(event, *column))
+    }
+
+    /// Adds a record for each of several events with one qualifier and timestamp, without duplicates.
+    fn push_each(&mut self, alike: &[RecordKey]) -> Result<()> {
+        if let [only] = alike {
+            self.push_record(only);
+            return Ok(());
+        }
+        if self.contents.is_none() {
+            self.contents = Some(Contents::new(&self.events.by_array())?);
+        }
+        let Some(contents) = &self.contents else { return Ok(()) };
+        let place = |record: &RecordKey| self.events.place(record.event);
+        let mut places: Vec<(usize, usize)> = alike.iter().map(place).collect();
+        contents.keep_first(&mut places);
+        let mut kept = places.into_iter().peekable();
+        for record in alike {
+            if kept.next_if_eq(&self.events.place(record.event)).is_some() {
+                self.push_record(record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one record for several events with one qualifier and timestamp, in order of arrival: per column the last
+    /// value wins, or the merge operator applies.
+    fn push_alike(&mut self, alike: &[RecordKey]) {
+        let Some((newest, older)) = alike.split_last() else { return };
+        if older.is_empty() {
+            return self.push_record(newest);
+        }
+        if self.group.packed.is_some() {
+            return self.push_newest(alike);
+        }
+        let events = || alike.iter().map(|record| record.event);
+        let before = self.lost.len();
+        for column in &self.counted {
+            // The last stays.
+            self.lost.extend(events().rev().filter(|event| self.events.has(*event, *column)).skip(1));
+        }
+        self.overwritten += (self.lost.len() - before) as u64;
+        if self.all_sparse && !events().any(|event| self.has_any(event)) {
+            return;
+        }
+        let at = self.picks.len() as u32;
+        if let Some(folds) = &mut self.folds {
+            folds.push(at as usize, events().map(|event| self.events.place(event)));
+        }
+        for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
+            let has = |record: &&RecordKey| self.events.has(record.event, *column);
+            if let Some(record) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
+                self.overrides.push((at, *column, record.event));
+            }
+        }
+        self.pick(newest);
+    }
+
+    /// The same where a record is one cell: the last event with any field wins.
+    fn push_newest(&mut self, alike: &[RecordKey]) {
+        let cells = || alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
+        let newest = cells().next_back();
+        if !self.counted.is_empty() {
+            let lost: Vec<u32> = cells().rev().skip(1).map(|record| record.event).collect();
+            self.overwritten += lost.len() as u64;
+            self.lost.extend(lost);
+        }
+        if let Some(newest) = newest {
+            self.pick(newest);
+        }
+    }
+
+    fn into_block(self, keys: &Keys, names: Option<&Ranks>) -> Result<GroupBlock> {
+        let Self { group, events, row_ends, picks, qualifiers, timestamps, overrides, folds, .. } = self;
+        let qualifiers = events.qualifiers.as_ref().and(names).map(|names| local(qualifiers, names));
+        let timestamps = events.timestamps.as_ref().map(|_| timestamps);
+        let folds = folds.filter(|folds| !folds.is_empty());
+        // Values in the order of the events need no places, unless a record is of several events.
+        let simple = events.is_in_order() && folds.is_none() && overrides.is_empty();
+        let mut places: Vec<(usize, usize)> =
+            if simple { Vec::new() } else { picks.iter().map(|event| events.place(*event)).collect() };
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
+            columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
+                _ if simple => pick_from(values, &picks)?,
+                Some(folds) => {
+                    let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
+                    let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
+                    pick_folded(values, folded, &places, folds)?
+                }
+                None => {
+                    let overrides: Vec<_> = overrides.iter().filter(|(_, column, _)| *column == at).collect();
+                    for (record, _, event) in &overrides {
+                        places[*record as usize] = events.place(*event);
+                    }
+                    let picked = pick(values, &places)?;
+                    for (record, ..) in overrides {
+                        places[*record as usize] = events.place(picks[*record as usize]);
+                    }
+                    picked
+                }
+            }));
+        }
+        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() })
+    }
+}
+
+/// Moves of an insertion sort, in records, beyond which a row is sorted in the usual way.
+const MAX_MOVES: usize = 256;
+
+/// Sorts the events of a row. Few of them come late, and each of those goes a little to the front.
+fn sort_nearly(row: &mut [RecordKey]) {
+    let mut moves = 0;
+    for at in 1..row.len() {
+        let own = row[at];
+        let mut place = at;
+        while place > 0 && row[place - 1] > own {
+            row[place] = row[place - 1];
+            place -= 1;
+        }
+        row[place] = own;
+        moves += at - place;
+        if moves > MAX_MOVES {
+            return row.sort_unstable();
+        }
+    }
+}
+
+/// The qualifiers with these ranks, with a dictionary of those that occur.
+fn local(mut ranks: Vec<u32>, names: &Ranks) -> Qualifiers {
+    let mut used = vec![false; names.len()];
+    ranks.iter().for_each(|rank| used[*rank as usize] = true);
+    let mut code_of = vec![0u32; names.len()];
+    let mut dictionary = Vec::new();
+    for rank in (0..names.len()).filter(|rank| used[*rank]) {
+        code_of[rank] = dictionary.len() as u32;
+        dictionary.push(names.name(rank as u32).into());
+    }
+    ranks.iter_mut().for_each(|rank| *rank = code_of[*rank as usize]);
+    Qualifiers { codes: ranks, dictionary }
+}

@@ -1,0 +1,98 @@
+//! Takes values from the arrays of several chunks, in sorted order.
+//!
+//! Most columns of telemetry are numbers without nulls. For them a loop over slices takes a third of the time of
+//! arrow's `interleave`, which handles all others.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array, downcast_primitive};
+use arrow::compute::{interleave, take};
+
+use crate::sort::lane::Lane;
+use tidetable_store::Result;
+use tidetable_store::merge::EqualCells;
+
+/// The values at `places`, each (chunk, index in it).
+pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
+    macro_rules! numbers {
+        ($type:ty) => {
+            numbers::<$type>(values, places)
+        };
+    }
+    let kind = values.first().map(|array| array.data_type());
+    let numbers = match kind.filter(|_| values.iter().all(|array| array.null_count() == 0)) {
+        Some(kind) => downcast_primitive! { kind => (numbers), _ => None },
+        None => None,
+    };
+    if let Some(numbers) = numbers {
+        return Ok(numbers);
+    }
+    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+    Ok(interleave(&values, places)?)
+}
+
+/// The values at `places` of the only array.
+pub(crate) fn pick_from(values: &[ArrayRef], places: &[u32]) -> Result<ArrayRef> {
+    let Some(array) = values.first() else { return pick(values, &[]) };
+    let is_whole =
+        places.len() == array.len() && (0u32..).zip(places).fold(true, |all, (at, place)| all & (at == *place));
+    if is_whole {
+        return Ok(Arc::clone(array));
+    }
+    match Lane::of(array) {
+        Some(lane) => lane.take(places).into_array(array.data_type()),
+        None => Ok(take(array.as_ref(), &UInt32Array::from(places.to_vec()), None)?),
+    }
+}
+
+/// `None` if the arrays are not of one type.
+fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[(usize, usize)]) -> Option<ArrayRef> {
+    let kind = values.first()?.data_type();
+    let slices: Vec<&[T::Native]> =
+        values.iter().map(|array| Some(array.as_primitive_opt::<T>()?.values().as_ref())).collect::<Option<_>>()?;
+    let picked: Vec<T::Native> = places.iter().map(|(chunk, at)| slices[*chunk][*at]).collect();
+    Some(Arc::new(PrimitiveArray::<T>::new(picked.into(), None).with_data_type(kind.clone())))
+}
+
+/// The values at `places`; for records of several events, their merged values.
+pub(crate) fn pick_folded(
+    values: &[ArrayRef],
+    folded: ArrayRef,
+    places: &[(usize, usize)],
+    folds: &EqualCells,
+) -> Result<ArrayRef> {
+    let mut places = places.to_vec();
+    for (set, record) in folds.records().iter().enumerate() {
+        places[*record] = (values.len(), set);
+    }
+    let mut values = values.to_vec();
+    values.push(folded);
+    pick(&values, &places)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Decimal128Array, StringArray, TimestampMicrosecondArray, UInt64Array};
+
+    use super::*;
+
+    #[test]
+    fn values_come_as_interleave_has_them() {
+        let pairs: [[ArrayRef; 2]; 4] = [
+            [Arc::new(UInt64Array::from(vec![1, 2, 3])), Arc::new(UInt64Array::from(vec![4]))],
+            [Arc::new(UInt64Array::from(vec![Some(1), None, Some(3)])), Arc::new(UInt64Array::from(vec![4]))],
+            [
+                Arc::new(TimestampMicrosecondArray::from(vec![7, 8, 9]).with_timezone("UTC")),
+                Arc::new(TimestampMicrosecondArray::from(vec![6]).with_timezone("UTC")),
+            ],
+            [Arc::new(StringArray::from(vec!["a", "b", "c"])), Arc::new(StringArray::from(vec!["d"]))],
+        ];
+        let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![5, 6, 7]).with_precision_and_scale(9, 2).unwrap());
+        let places = [(1, 0), (0, 2), (0, 0), (0, 2)];
+        for values in pairs.iter().map(<[ArrayRef; 2]>::as_slice).chain([&[Arc::clone(&decimals), decimals][..]]) {
+            let arrays: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+            assert_eq!(&pick(values, &places).unwrap(), &interleave(&arrays, &places).unwrap());
+        }
+        assert_eq!(pick(&pairs[0], &[]).unwrap().len(), 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! Arguments and results of a load.
+
+use tidetable_layout::Layout;
+
+use crate::input::feed::Feed;
+use crate::input::owed::LeftWindow;
+use crate::input::plan::InputPlan;
+use crate::input::prepare::Prepare;
+use crate::input::read::RejectedRow;
+use crate::stats::LoadStats;
+use tidetable_store::Ids;
+use tidetable_store::Table;
+use tidetable_store::version::{Version, VersionEdit};
+
+/// Minimum memory budget of a load, in bytes: with less it would write a small SST for each piece of an input.
+pub const MIN_LOAD_MEMORY: u64 = 16 << 20;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// A load of one source into its tables.
+pub struct Loader<'a> {
+    /// The rows.
+    pub feed: &'a dyn Feed,
+    /// Derived columns, computed once for all tables.
+    pub derive: Option<&'a dyn Prepare>,
+    /// The tables.
+    pub targets: Vec<LoadTarget<'a>>,
+    /// Ids of new SSTs.
+    pub ids: &'a dyn Ids,
+    /// Memory budget in bytes, approximate, for all tables together. It bounds the cells that wait to be sorted and
+    /// written; a piece of an input is held whatever its size.
+    pub memory: u64,
+    /// Called for each rejected row of a new or changed input.
+    pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// Called as bytes are read, and rows encoded and written.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// What a unit of a load is run with: the rows, the tables, and where rejected rows and progress go. It commits nothing.
+pub struct UnitLoader<'a> {
+    /// The rows.
+    pub feed: &'a dyn Feed,
+    /// Derived columns, computed once for all tables.
+    pub derive: Option<&'a dyn Prepare>,
+    /// The tables, in the order of the targets of the load.
+    pub tables: Vec<TableTarget<'a>>,
+    /// Ids of new SSTs.
+    pub ids: &'a dyn Ids,
+    /// As [`Loader::memory`].
+    pub memory: u64,
+    /// As [`Loader::on_reject`].
+    pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// As [`Loader::on_progress`].
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// A table that a unit of a load writes SSTs of.
+#[derive(Clone, Copy)]
+pub struct TableTarget<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// Row filter of the table.
+    pub filter: Option<&'a dyn Prepare>,
+}
+
+impl<'a> Loader<'a> {
+    /// The same, without what only planning needs.
+    pub(crate) fn worker(&self) -> UnitLoader<'a> {
+        let table =
+            |LoadTarget { table, layout, filter, .. }: &LoadTarget<'a>| TableTarget { table, layout, filter: *filter };
+        UnitLoader {
+            feed: self.feed,
+            derive: self.derive,
+            tables: self.targets.iter().map(table).collect(),
+            ids: self.ids,
+            memory: self.memory,
+            on_reject: self.on_reject,
+            on_progress: self.on_progress,
+        }
+    }
+}
+
+/// A table to load into.
+#[derive(Clone, Copy)]
+pub struct LoadTarget<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// Row filter of the table.
+    pub filter: Option<&'a dyn Prepare>,
+    /// The version to load into.
+    pub base: &'a Version,
+    /// The inputs to load.
+    pub plan: &'a InputPlan,
+}
+
+/// Progress of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Total to read, once it is known which inputs are read again to rebuild windows.
+    ToRead {
+        /// Bytes as stored.
+        bytes: u64,
+    },
+    /// Bytes of inputs read, and rows of them parsed, since the last call.
+    Read {
+        /// Bytes as stored.
+        bytes: u64,
+        /// Rows that fit their declared types.
+        rows: u64,
+    },
+    /// Rows were encoded for a table, and wait to be sorted.
+    Encoded {
+        /// Rows since the last call.
+        rows: u64,
+    },
+    /// Rows were sorted and written.
+    Wrote {
+        /// Rows since the last call.
+        rows: u64,
+    },
+}
+
+/// Result of a load for one table, invisible until its edit is committed.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The edit to commit.
+    pub edit: VersionEdit,
+    /// Counts and times. Costs shared by several tables are attributed to the first.
+    pub stats: LoadStats,
+    /// Grown inputs whose windows were rebuilt, because later inputs write the same cells.
+    pub overtaken: Vec<String>,
+    /// Windows that stay as they are, because an input of theirs is gone.
+    pub owed: Vec<LeftWindow>,
+}

@@ -1,0 +1,105 @@
+//! State of a load for each table.
+
+use std::collections::BTreeMap;
+
+use crate::encode::{EncodedChunk, PieceOutcome};
+use crate::pass::Reading;
+use crate::sort::chunk::Chunk;
+use crate::stats::{EmptyRow, LoadStats};
+use crate::unit::TableDone;
+use crate::work::{InputRead, ToRead, Work};
+use tidetable_store::version::Sst;
+
+/// A table of the load.
+#[derive(Default)]
+pub(crate) struct TargetState {
+    /// Chunks that wait to be sorted.
+    pub(crate) chunks: Vec<Chunk>,
+    /// Their bytes in memory.
+    pub(crate) bytes: u64,
+    /// SSTs written, by window.
+    pub(crate) ssts: BTreeMap<i64, Vec<Sst>>,
+    /// Totals for each input of its work.
+    pub(crate) read: Vec<InputRead>,
+    pub(crate) stats: LoadStats,
+    /// The first row without cells, with the sequence number of its input.
+    first_empty: Option<(u64, EmptyRow)>,
+}
+
+impl TargetState {
+    pub(crate) fn new(work: &Work) -> Self {
+        Self { read: work.inputs.iter().map(|_| InputRead::default()).collect(), ..Self::default() }
+    }
+
+    /// Adds an encoded piece of input `input`, which begins at `offset`.
+    fn put(&mut self, input: usize, to_read: &ToRead, offset: u64, part: EncodedChunk) {
+        let EncodedChunk { counts: rows, times, days, chunk, first_empty, owed } = part;
+        let read = &mut self.read[input];
+        for (window, rows) in owed {
+            *read.owed.entry(window).or_default() += rows;
+            if to_read.is_new_at(offset) {
+                read.renewed.insert(window);
+            }
+        }
+        if !to_read.counts_at(offset) {
+            let settled = days.into_iter().filter(|(start, _)| to_read.settles.iter().any(|owed| owed.start == *start));
+            for (window, days) in settled {
+                read.settled.entry(window).or_default().extend(days);
+            }
+        } else {
+            read.counts.read += rows.read;
+            read.counts.accepted += rows.accepted;
+            read.counts.filtered += rows.filtered;
+            read.counts.rejected += rows.rejected;
+            for (window, days) in days {
+                read.days.entry(window).or_default().extend(days);
+            }
+            self.stats.rows_read += rows.read;
+            self.stats.rows_accepted += rows.accepted;
+            self.stats.rows_filtered += rows.filtered;
+            self.stats.rows_rejected += rows.rejected;
+            self.stats.rows_owed += rows.owed;
+            self.stats.rows_empty += rows.empty;
+            let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
+            let found = first_empty.map(|row| (chunk.place.0, row));
+            // Pieces arrive in any order.
+            let first = self.first_empty.take().into_iter().chain(found);
+            self.first_empty = first.min_by_key(place);
+            self.stats.repeated_times += times.repeated;
+            self.stats.cut_times += times.cut;
+        }
+        self.bytes += chunk.bytes;
+        self.chunks.push(chunk);
+    }
+
+    /// What a unit returns of the table.
+    pub(crate) fn into_done(self) -> TableDone {
+        let Self { ssts, read, stats, first_empty, .. } = self;
+        TableDone { ssts, read, stats, first_empty }
+    }
+}
+
+impl PieceOutcome {
+    /// Adds the encoded piece to the state of each table.
+    pub(crate) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
+        match self {
+            Self::End { input, end } => {
+                for (target, index) in &readings[input].uses {
+                    let state = &mut states[*target];
+                    state.read[*index].hash = Some(end.hash);
+                    let to_read = &works[*target].inputs[*index];
+                    if to_read.counts {
+                        let held = to_read.held.as_ref().map_or(0, |held| held.end);
+                        state.stats.bytes_in += end.bytes.saturating_sub(held);
+                    }
+                }
+            }
+            Self::Encoded { input, offset, parts } => {
+                for ((target, index), part) in readings[input].uses.iter().zip(parts) {
+                    states[*target].put(*index, &works[*target].inputs[*index], offset, part);
+                }
+            }
+            Self::Skipped => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Counts and times of a load.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use tidetable_store::{LargestRow, Sst};
+
+/// Counts and times of a load. Times of work on several cores are summed over the cores.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadStats {
+    /// Rows read of new and changed inputs.
+    pub rows_read: u64,
+    /// Rows encoded into cells.
+    pub rows_accepted: u64,
+    /// Rows that the table's `where` left out.
+    pub rows_filtered: u64,
+    /// Rows that did not fit their declared columns or the layout.
+    pub rows_rejected: u64,
+    /// Rows of windows that could not be rebuilt: they are loaded once that is possible.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_owed: u64,
+    /// Rows that an earlier load owed and this one loaded; they are in no other count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_settled: u64,
+    /// Accepted rows without cells: all their values are null.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_empty: u64,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_empty: Option<EmptyRow>,
+    /// Ambiguous local times, where clocks are set back; the first of the two instants was taken.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeated_times: u64,
+    /// Times truncated to microseconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_times: u64,
+    /// Rows of the table written to SSTs.
+    pub rows_written: u64,
+    /// Cells written to SSTs.
+    pub cells: u64,
+    /// Cells that later cells of the same load replaced.
+    pub overwritten: u64,
+    /// Source rows of which a later one of the same load replaced a cell. Those of rows that were written apart, because
+    /// memory was full between them, are not known. In no run record.
+    #[serde(skip)]
+    pub overwritten_rows: u64,
+    /// Rows over the 100 MB that Bigtable recommends.
+    pub large_rows: u64,
+    /// The largest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_row: Option<LargestRow>,
+    /// Cells over the 10 MB that Bigtable recommends.
+    pub large_cells: u64,
+    /// Bytes of inputs, as stored.
+    pub bytes_in: u64,
+    /// Bytes of SSTs.
+    pub bytes_out: u64,
+    /// Time waiting for inputs.
+    #[serde(with = "seconds")]
+    pub read: Duration,
+    /// Time parsing and encoding into cells.
+    #[serde(with = "seconds")]
+    pub parse: Duration,
+    /// Time sorting cells.
+    #[serde(with = "seconds")]
+    pub sort: Duration,
+    /// Time building and compressing stripes.
+    #[serde(with = "seconds")]
+    pub encode: Duration,
+    /// Time writing and syncing SSTs.
+    #[serde(with = "seconds")]
+    pub write: Duration,
+}
+
+impl LoadStats {
+    /// Adds another load's counts and times.
+    pub fn add(&mut self, other: &Self) {
+        self.rows_read += other.rows_read;
+        self.rows_accepted += other.rows_accepted;
+        self.rows_filtered += other.rows_filtered;
+        self.rows_rejected += other.rows_rejected;
+        self.rows_owed += other.rows_owed;
+        self.rows_settled += other.rows_settled;
+        self.rows_empty += other.rows_empty;
+        self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
+        self.repeated_times += other.repeated_times;
+        self.cut_times += other.cut_times;
+        self.rows_written += other.rows_written;
+        self.cells += other.cells;
+        self.overwritten += other.overwritten;
+        self.overwritten_rows += other.overwritten_rows;
+        self.large_rows += other.large_rows;
+        self.large_cells += other.large_cells;
+        self.add_largest(other.largest_row.as_ref());
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.read += other.read;
+        self.parse += other.parse;
+        self.sort += other.sort;
+        self.encode += other.encode;
+        self.write += other.write;
+    }
+
+    /// Resets the counts of what was written: the SSTs are not committed.
+    pub fn forget_written(&mut self) {
+        (self.rows_written, self.cells, self.overwritten, self.bytes_out) = (0, 0, 0, 0);
+        (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
+        self.rows_settled = 0;
+    }
+
+    /// Counts an SST that was written.
+    pub(crate) fn count_sst(&mut self, sst: &Sst) {
+        self.rows_written += sst.rows;
+        self.cells += sst.cells;
+        self.bytes_out += sst.bytes;
+    }
+
+    /// Keeps the larger of two largest rows.
+    pub(crate) fn add_largest(&mut self, row: Option<&LargestRow>) {
+        if let Some(row) = row
+            && self.largest_row.as_ref().is_none_or(|largest| largest.bytes < row.bytes)
+        {
+            self.largest_row = Some(row.clone());
+        }
+    }
+}
+
+/// A row of an input without cells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmptyRow {
+    /// The input.
+    pub file: String,
+    /// Line where the record starts, from 1; for binary formats the row, from 1.
+    pub line: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Durations as a number of seconds.
+mod seconds {
+    use super::{Deserialize, Deserializer, Duration};
+
+    pub(crate) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,56 @@
+//! Reserve file: space that vacuum frees when the disk is full.
+//!
+//! Vacuum must write before it can free space: it commits which files may be gone. So the root keeps a file without
+//! content, created while there is space; when the disk is full, vacuum removes it and tries again.
+
+use std::io::ErrorKind;
+use tidetable_blobs::BlobError;
+
+use crate::error::{Result, StoreError};
+use crate::store::Store;
+
+/// Hidden, so that no listing shows it.
+const PATH: &str = ".reserve";
+/// Enough for the manifests and checkpoints of several large tables.
+const BYTES: usize = 4 << 20;
+const ABOUT: &[u8] = b"Room that tidetable vacuum gives up when the disk is full. It holds nothing.\n";
+
+impl Store {
+    /// Creates the reserve file, if it does not exist and the store is on a disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_reserve(&self) -> Result<()> {
+        if !self.blobs().can_be_full() || self.blobs().stat(PATH)?.is_some() {
+            return Ok(());
+        }
+        // A compressing file system would not allocate zeros.
+        let mut bytes = Vec::with_capacity(BYTES + 8);
+        bytes.extend_from_slice(ABOUT);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        while bytes.len() < BYTES {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            bytes.extend_from_slice(&state.to_le_bytes());
+        }
+        self.blobs().create_new(PATH, &bytes)?;
+        Ok(())
+    }
+
+    /// Runs `work`; if the disk is full, removes the reserve and runs it again.
+    pub fn with_room<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
+        match work() {
+            Err(error) if is_full(&error) && self.blobs().stat(PATH)?.is_some() => {
+                self.blobs().delete(PATH)?;
+                work()
+            }
+            done => done,
+        }
+    }
+}
+
+fn is_full(error: &StoreError) -> bool {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+    matches!(error, StoreError::Blob(BlobError::Io { source, .. }) if full.contains(&source.kind()))
+}
