@@ -40,18 +40,23 @@ mod error;
 mod file;
 mod format;
 mod group;
+mod io;
 mod keys;
 mod options;
+mod read;
+mod stats;
 mod stripe;
 pub mod tools;
 
 #[cfg(test)]
 mod tests;
 
+pub use codec::value_range::ValueRange;
 pub use error::{FilePart, ReadError, WriteError};
-pub use file::{FileSource, FileSummary, ReadAt, ReadCounts, Reader, Writer};
+pub use file::{FileSummary, Reader, Writer};
 pub use group::RecordFilter;
+pub use io::{FileSource, ReadAt, ReadCounts};
 pub use options::{Compression, StripeLimits, WriteOptions};
-pub use stripe::{
-    ColumnMeta, EncodedStripe, Scalar, StripeMeta, StripeReader, ValueRange, encode_rows, encode_stripe, stripe_splits,
-};
+pub use read::StripeReader;
+pub use stats::{ColumnMeta, Scalar, StripeMeta};
+pub use stripe::{EncodedStripe, encode_rows, encode_stripe, stripe_splits};

@@ -11,9 +11,9 @@
 use crate::codec::float_decimals::{LIMIT, MAX_DECIMALS, POWERS, quotient};
 use crate::codec::integer_range::IntegerRange;
 use crate::codec::lane::{Lane, ordinal};
+use crate::codec::value_range::ValueRange;
 use crate::coding::Input;
 use crate::error::ReadError;
-use crate::stripe::ValueRange;
 
 /// The scale that maps integers to values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

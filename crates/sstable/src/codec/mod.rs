@@ -13,3 +13,4 @@ pub(crate) mod lane;
 pub(crate) mod numbers;
 mod pfor;
 pub(crate) mod selection;
+pub(crate) mod value_range;

@@ -10,7 +10,7 @@ use crate::codec::integer_range::IntegerRange;
 use crate::codec::lane::Lane;
 use crate::codec::numbers::{Decoder, unpack};
 use crate::codec::pfor;
-use crate::stripe::ValueRange;
+use crate::codec::value_range::ValueRange;
 
 /// Decodes those values of a stream that are in a range.
 pub(crate) struct Selector<T: Lane> {

@@ -14,12 +14,12 @@ use crate::codec::block_compression;
 use crate::codec::lane::Lane;
 use crate::codec::numbers::{Decoder, Plan};
 use crate::codec::selection::Selector;
+use crate::codec::value_range::ValueRange;
 use crate::coding::Input;
 use crate::column::stream::{Page, PageSource, Stream, Validity};
 use crate::column::target::{Nulls, Target};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, PAGE_RECORDS};
-use crate::stripe::ValueRange;
 
 const NARROW: u8 = 0;
 const WIDE: u8 = 1;

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use crate::coding::{Input, put_block, put_varint};
 use crate::column::validity;
 use crate::error::{FilePart, ReadError, WriteError};
-use crate::file::{ReadAt, ReadCounts, checksum};
 use crate::format::{Codec, PAGE_RECORDS};
+use crate::io::{ReadAt, ReadCounts, checksum};
 
 /// The validity of the records of a stream.
 #[derive(Clone, Copy)]

@@ -16,12 +16,12 @@ use arrow::buffer::BooleanBuffer;
 use arrow::util::bit_util;
 use tidetable_layout::{FieldType, ValueType};
 
+use crate::codec::value_range::ValueRange;
 use crate::column::stream::{PageSource, Stream, Validity, page_range};
 use crate::column::target::{Nulls, Target};
 use crate::column::{bytes, numeric};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, MAX_RECORDS};
-use crate::stripe::ValueRange;
 
 /// Appends the values of a column of type `kind`. Returns the number of decimals of floats that are decimals.
 pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<Option<u8>, WriteError> {

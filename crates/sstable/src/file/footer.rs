@@ -5,8 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::coding::Input;
 use crate::error::{FilePart, ReadError};
-use crate::file::checksum::matches;
 use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, check_version};
+use crate::io::checksum::matches;
 
 /// The offset of the checksum, which covers the rest of the footer.
 const CHECKSUM: std::ops::Range<usize> = 40..48;

@@ -12,7 +12,7 @@ use crate::error::{ReadError, WriteError};
 use crate::file::filter::Kind;
 use crate::format::{HEADER_LEN, MAX_META_BYTES};
 use crate::options::Compression;
-use crate::stripe::StripeMeta;
+use crate::stats::StripeMeta;
 
 /// The location of the filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

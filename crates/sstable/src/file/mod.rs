@@ -1,18 +1,13 @@
 //! The file around the stripes: header, filter, meta and footer, written front to back and read from the end.
 
-pub(crate) mod checksum;
-mod counts;
 pub(crate) mod filter;
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod meta;
 pub(crate) mod reader;
-mod source;
 mod summary;
 mod writer;
 
-pub use counts::ReadCounts;
 pub use reader::Reader;
-pub use source::{FileSource, ReadAt};
 pub use summary::FileSummary;
 pub use writer::Writer;

@@ -10,14 +10,15 @@ use tidetable_layout::schema::KeyTail;
 
 use crate::column::stream::PageSource;
 use crate::error::{FilePart, ReadError};
-use crate::file::checksum;
-use crate::file::counts::ReadCounts;
 use crate::file::filter::KeyFilter;
 use crate::file::footer::Footer;
 use crate::file::meta::{FilterRef, Meta};
-use crate::file::source::ReadAt;
 use crate::format::{FOOTER_LEN, HEADER_LEN};
-use crate::stripe::{EncodedStripe, KeyHashes, StripeHead, StripeMeta, schema_hash};
+use crate::io::ReadAt;
+use crate::io::ReadCounts;
+use crate::io::checksum;
+use crate::stats::StripeMeta;
+use crate::stripe::{EncodedStripe, KeyHashes, StripeHead, schema_hash};
 
 /// Bytes read when a file is opened: the footer, and meta for most files.
 const OPENING_READ: u64 = 32 << 10;

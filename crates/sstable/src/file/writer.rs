@@ -11,8 +11,9 @@ use crate::error::WriteError;
 use crate::file::footer::Footer;
 use crate::file::meta::{FilterRef, Meta};
 use crate::file::summary::FileSummary;
-use crate::file::{checksum, filter, header};
+use crate::file::{filter, header};
 use crate::format::{FOOTER_LEN, HEADER_LEN, VERSION};
+use crate::io::checksum;
 use crate::options::WriteOptions;
 use crate::stripe::{EncodedStripe, schema_hash};
 

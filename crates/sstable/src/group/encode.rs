@@ -13,10 +13,10 @@ use crate::column::Target;
 use crate::column::stream::Pages;
 use crate::error::WriteError;
 use crate::format::{MAX_RECORDS, MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
-use crate::group::row_patterns::{Records, RowPatterns};
 use crate::group::{outliers, pattern_table, sums};
+use crate::keys::row_patterns::{Records, RowPatterns};
 use crate::options::Compression;
-use crate::stripe::{ColumnMeta, column_meta};
+use crate::stats::{ColumnMeta, column_meta};
 
 /// The statistics of a group for the stripe table.
 pub(crate) struct GroupMeta {

@@ -16,7 +16,7 @@ use crate::format::{MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
 use crate::group::outliers::{Ends, StoredOutliers};
 use crate::group::pattern_table::PatternTable;
 use crate::group::{outliers, sums};
-use crate::stripe::StripeMeta;
+use crate::stats::StripeMeta;
 
 /// The decoded head of a group.
 #[derive(Debug)]

@@ -11,16 +11,16 @@ use arrow::compute::{FilterBuilder, concat, filter, take};
 use tidetable_layout::block::{GroupProjection, Qualifiers};
 use tidetable_layout::decode::is_one_each;
 use tidetable_layout::schema::TimestampKind;
-use tidetable_layout::{Block, FieldType, Group, GroupBlock, Projection, ValueType};
+use tidetable_layout::{FieldType, Group, GroupBlock, ValueType};
 
+use crate::codec::value_range::ValueRange;
 use crate::coding::Input;
 use crate::column;
 use crate::column::stream::{PageSource, Stream};
 use crate::error::ReadError;
 use crate::format::{Codec, PAGE_RECORDS};
 use crate::group::head::{GroupHead, RecordLayout};
-use crate::group::outliers;
-use crate::stripe::{Scalar, StripeReader, ValueRange};
+use crate::stats::Scalar;
 
 /// A filter on records by the values of one column.
 pub trait RecordFilter: fmt::Debug + Send + Sync {
@@ -39,166 +39,28 @@ pub trait RecordFilter: fmt::Debug + Send + Sync {
     fn may_keep(&self, range: (Scalar, Scalar)) -> bool;
 }
 
-/// If at most one record in 2^n passes, other columns are decoded for these alone; otherwise whole, and filtered.
-const FEW: usize = 3;
 /// Records of PFOR pages so far apart are read one by one, since blocks between them are passed over.
 const FAR: u32 = 1024;
 
 /// The records that pass.
-struct SelectedRecords {
+pub(crate) struct SelectedRecords {
     /// Rows with such records.
-    rows: Vec<u32>,
+    pub(crate) rows: Vec<u32>,
     /// For each of them, the end of its records.
     ends: Vec<u32>,
     /// The records, relative to the first record of the requested rows.
     records: Vec<u32>,
 }
 
-impl StripeReader {
-    /// As [`Self::into_block`], but may omit records that `keep` rejects, and rows without others; `None` if no record passes.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn into_filtered(
-        self,
-        rows: Range<usize>,
-        projection: &Projection,
-        keep: &dyn RecordFilter,
-    ) -> Result<Option<Block>, ReadError> {
-        let (meta, schema) = (self.meta()?, self.reader.schema());
-        let (at, column) = keep.column();
-        let (Some(group), Some(Some(wanted))) = (schema.groups.get(at), projection.groups.get(at)) else {
-            return self.into_block(rows, projection).map(Some);
-        };
-        let head = self.head.group(at, schema, meta)?;
-        let span = head.span_of(&rows);
-        let pages = self.reader.pages(self.index, meta, false)?;
-        let (Some(stream), Some(kind)) = (head.columns.get(column), group.columns.get(column)) else {
-            return self.into_block(rows, projection).map(Some);
-        };
-        let range = meta.columns.get(at).and_then(|columns| columns.get(column)?.range);
-        let beyond = match (head.outliers(column), range) {
-            (Some(ends), Some(range)) => {
-                let records = (kind.value, head.ends.last().map_or(0, |end| *end as usize));
-                outliers::passing(&pages, ends, records, range, |range| keep.may_keep(range))?
-            }
-            _ => None,
-        };
-        let found = match beyond {
-            Some((places, values)) => chosen_of(&span, &places, &values, keep)?,
-            None => {
-                let (mask, known) = by_value(&pages, stream, kind.value, &span, keep)?;
-                if mask.count_set_bits() > span.len() >> FEW {
-                    return self.into_most(rows, projection, (at, column), &mask, known).map(Some);
-                }
-                (mask.set_indices().map(|record| record as u32).collect(), known)
-            }
-        };
-        let (records, known) = found;
-        if records.is_empty() {
-            return Ok(None);
-        }
-        let selected = head.selected(&rows, records);
-        let mut groups = Vec::with_capacity(schema.groups.len());
-        for (other, (schema_of, wanted_of)) in schema.groups.iter().zip(&projection.groups).enumerate() {
-            groups.push(match wanted_of {
-                _ if other == at => {
-                    let known = Some((column, Arc::clone(&known)));
-                    Some(head.decode_selected(&pages, group, &rows, wanted, &selected, known)?)
-                }
-                Some(wanted) => {
-                    let head = self.head.group(other, schema, meta)?;
-                    Some(take_rows(head.decode(&pages, schema_of, rows.clone(), wanted)?, &selected.rows)?)
-                }
-                None => None,
-            });
-        }
-        let keys = self.keys().select(selected.rows.iter().map(|row| rows.start + *row as usize));
-        Ok(Some(Block { keys, groups }))
-    }
-
-    /// The records set in `mask`; `known` are their values of the column `at` of a group. Other columns are decoded whole.
-    fn into_most(
-        self,
-        rows: Range<usize>,
-        projection: &Projection,
-        (at, column): (usize, usize),
-        mask: &BooleanBuffer,
-        known: ArrayRef,
-    ) -> Result<Block, ReadError> {
-        let mut others = projection.clone();
-        others.groups.iter_mut().flatten().for_each(|group| group.sums = false);
-        let wanted = others.groups.get_mut(at).and_then(Option::as_mut).and_then(|group| group.columns.get_mut(column));
-        let is_wanted = wanted.is_some_and(std::mem::take);
-        let mut groups = self.decode(rows.clone(), &others)?;
-        let known = is_wanted.then_some(known);
-        let put = |groups: &mut [Option<GroupBlock>]| {
-            let own = groups.get_mut(at).and_then(Option::as_mut).and_then(|group| group.columns.get_mut(column));
-            own.map(|slot| *slot = known)
-        };
-        if mask.count_set_bits() == mask.len() {
-            put(&mut groups).ok_or_else(odd)?;
-            let keys = if rows.len() == self.keys().len() { self.head.keys } else { self.keys().slice(rows) };
-            return Ok(Block { keys, groups });
-        }
-        let own = groups.get(at).and_then(Option::as_ref).ok_or_else(odd)?;
-        if let ([Some(_)], true) = (groups.as_slice(), is_one_each(&own.row_ends)) {
-            let row_ends = (1..=mask.count_set_bits() as u32).collect();
-            let group = groups.pop().flatten().ok_or_else(odd)?;
-            groups.push(Some(filtered(group, mask, row_ends)?));
-            put(&mut groups).ok_or_else(odd)?;
-            return Ok(Block { keys: self.head.keys.into_kept(rows.start, mask.clone()), groups });
-        }
-        let (kept, row_ends) = rows_with(&own.row_ends, mask);
-        let whole = kept.len() == rows.len();
-        for (other, slot) in groups.iter_mut().enumerate() {
-            *slot = match slot.take() {
-                Some(group) if other == at => Some(filtered(group, mask, row_ends.clone())?),
-                Some(group) if !whole => Some(take_rows(group, &kept)?),
-                group => group,
-            };
-        }
-        put(&mut groups).ok_or_else(odd)?;
-        let keys = match whole {
-            true if rows.len() == self.keys().len() => self.head.keys,
-            true => self.keys().slice(rows),
-            false => self.keys().select(kept.iter().map(|row| rows.start + *row as usize)),
-        };
-        Ok(Block { keys, groups })
-    }
-
-    /// The rows `rows`, which ascend, without sums by row.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn read_selected(&self, rows: &[usize], projection: &Projection) -> Result<Block, ReadError> {
-        let (meta, schema) = (self.meta()?, self.reader.schema());
-        let span = rows.first().map_or(0..0, |first| *first..rows.last().map_or(*first, |last| last + 1));
-        let pages = self.reader.pages(self.index, meta, false)?;
-        let mut groups = Vec::with_capacity(schema.groups.len());
-        for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
-            groups.push(match wanted {
-                Some(wanted) => {
-                    let head = self.head.group(at, schema, meta)?;
-                    let selected = head.all_of(&span, rows);
-                    Some(head.decode_selected(&pages, group, &span, wanted, &selected, None)?)
-                }
-                None => None,
-            });
-        }
-        Ok(Block { keys: self.keys().select(rows.iter().copied()), groups })
-    }
-}
-
 impl GroupHead {
     /// The records of the rows `rows`.
-    fn span_of(&self, rows: &Range<usize>) -> Range<usize> {
+    pub(crate) fn span_of(&self, rows: &Range<usize>) -> Range<usize> {
         let end_before = |row: usize| row.checked_sub(1).and_then(|row| self.ends.get(row)).copied().unwrap_or(0);
         end_before(rows.start) as usize..end_before(rows.end) as usize
     }
 
     /// The rows of `rows` with some of `records`, which ascend.
-    fn selected(&self, rows: &Range<usize>, records: Vec<u32>) -> SelectedRecords {
+    pub(crate) fn selected(&self, rows: &Range<usize>, records: Vec<u32>) -> SelectedRecords {
         let first = self.span_of(rows).start;
         let ends = self.ends.get(rows.clone()).unwrap_or_default();
         let mut selected = SelectedRecords { rows: Vec::new(), ends: Vec::new(), records };
@@ -219,7 +81,7 @@ impl GroupHead {
     }
 
     /// All records of `rows`, which are within `span`.
-    fn all_of(&self, span: &Range<usize>, rows: &[usize]) -> SelectedRecords {
+    pub(crate) fn all_of(&self, span: &Range<usize>, rows: &[usize]) -> SelectedRecords {
         let first = self.span_of(span).start;
         let mut selected = SelectedRecords { rows: Vec::new(), ends: Vec::new(), records: Vec::new() };
         for row in rows {
@@ -232,7 +94,7 @@ impl GroupHead {
     }
 
     /// Decodes the selected records; `known` is a column that is decoded already, with its values.
-    fn decode_selected(
+    pub(crate) fn decode_selected(
         &self,
         source: &PageSource<'_>,
         group: &Group,
@@ -277,7 +139,7 @@ impl GroupHead {
             let Qualifiers { dictionary, .. } = self.qualifiers(source, dictionary, 0..0, 0..0)?;
             return match codes.iter().all(|code| (*code as usize) < dictionary.len()) {
                 true => Ok(Qualifiers { dictionary, codes }),
-                false => Err(odd()),
+                false => Err(sizes_differ()),
             };
         }
         let all = self.qualifiers(source, dictionary, rows.clone(), self.span_of(rows))?;
@@ -324,7 +186,7 @@ impl GroupHead {
 }
 
 /// Takes the rows `rows` of a group, which ascend.
-fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
+pub(crate) fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
     let (mut records, mut row_ends) = (Vec::new(), Vec::with_capacity(rows.len()));
     for row in rows {
         records.extend(group.records(*row as usize).map(|record| record as u32));
@@ -342,13 +204,13 @@ fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
         timestamps: group
             .timestamps
             .map(|times| records.iter().filter_map(|record| times.get(*record as usize).copied()).collect()),
-        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| odd())?,
+        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| sizes_differ())?,
         sums: Vec::new(),
     })
 }
 
 /// A bit for each of the records `span`, whether it passes, and the values of those that do.
-fn by_value(
+pub(crate) fn by_value(
     source: &PageSource<'_>,
     stream: &Stream,
     kind: ValueType,
@@ -364,14 +226,14 @@ fn by_value(
 }
 
 /// A bit for each of `values`, whether its record passes, and the values of those that do.
-fn kept(values: &ArrayRef, keep: &dyn RecordFilter) -> Result<(BooleanBuffer, ArrayRef), ReadError> {
+pub(crate) fn kept(values: &ArrayRef, keep: &dyn RecordFilter) -> Result<(BooleanBuffer, ArrayRef), ReadError> {
     let mask = keep.keep(values);
-    let known = filter(values, &BooleanArray::new(mask.clone(), None)).map_err(|_| odd())?;
+    let known = filter(values, &BooleanArray::new(mask.clone(), None)).map_err(|_| sizes_differ())?;
     Ok((mask, known))
 }
 
 /// The records that pass of the records `places` of a stripe, restricted to `span` and relative to its start, and their values.
-fn chosen_of(
+pub(crate) fn chosen_of(
     span: &Range<usize>,
     places: &[u32],
     values: &ArrayRef,
@@ -386,7 +248,7 @@ fn chosen_of(
 }
 
 /// The rows with records that are set in `mask`, and for each of them the end of these.
-fn rows_with(ends: &[u32], mask: &BooleanBuffer) -> (Vec<u32>, Vec<u32>) {
+pub(crate) fn rows_with(ends: &[u32], mask: &BooleanBuffer) -> (Vec<u32>, Vec<u32>) {
     if is_one_each(ends) {
         let rows: Vec<u32> = mask.set_indices().map(|row| row as u32).collect();
         let row_ends = (1..=rows.len() as u32).collect();
@@ -407,7 +269,7 @@ fn rows_with(ends: &[u32], mask: &BooleanBuffer) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The records of a group that are set in `mask`, in rows that end at `row_ends`.
-fn filtered(group: GroupBlock, mask: &BooleanBuffer, row_ends: Vec<u32>) -> Result<GroupBlock, ReadError> {
+pub(crate) fn filtered(group: GroupBlock, mask: &BooleanBuffer, row_ends: Vec<u32>) -> Result<GroupBlock, ReadError> {
     fn some<T: Copy>(values: &[T], mask: &BooleanBuffer) -> Vec<T> {
         let mut out = Vec::with_capacity(mask.count_set_bits());
         mask.set_slices().for_each(|(start, end)| out.extend_from_slice(values.get(start..end).unwrap_or_default()));
@@ -425,7 +287,7 @@ fn filtered(group: GroupBlock, mask: &BooleanBuffer, row_ends: Vec<u32>) -> Resu
             .qualifiers
             .map(|Qualifiers { dictionary, codes }| Qualifiers { dictionary, codes: some(&codes, mask) }),
         timestamps: group.timestamps.map(|times| some(&times, mask)),
-        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| odd())?,
+        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| sizes_differ())?,
         sums: Vec::new(),
     })
 }
@@ -457,15 +319,15 @@ fn selected_values(
     match parts.as_slice() {
         [] => column::read(source, stream, kind, span.start..span.start),
         [one] => Ok(Arc::clone(one)),
-        _ => concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|_| odd()),
+        _ => concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|_| sizes_differ()),
     }
 }
 
 fn taken(values: &ArrayRef, records: &[u32]) -> Result<ArrayRef, ReadError> {
-    take(values.as_ref(), &UInt32Array::from(records.to_vec()), None).map_err(|_| odd())
+    take(values.as_ref(), &UInt32Array::from(records.to_vec()), None).map_err(|_| sizes_differ())
 }
 
 /// The error for arrays of unexpected length, which decoding excludes.
-fn odd() -> ReadError {
+pub(crate) fn sizes_differ() -> ReadError {
     ReadError::Corrupt { what: "records", offset: 0 }
 }

@@ -2,10 +2,9 @@
 
 mod encode;
 mod head;
-mod late_materialisation;
+pub(crate) mod late_materialisation;
 pub(crate) mod outliers;
 mod pattern_table;
-pub(crate) mod row_patterns;
 pub(crate) mod sums;
 
 pub(crate) use encode::put;

@@ -22,7 +22,7 @@ use crate::column;
 use crate::column::Target;
 use crate::column::stream::{PageSource, Stream};
 use crate::error::{FilePart, ReadError, WriteError};
-use crate::stripe::{ColumnMeta, Scalar};
+use crate::stats::{ColumnMeta, Scalar};
 
 /// Minimum number of values of a column with outliers; smaller columns decode fast anyway.
 const MIN_PRESENT: u64 = 16_384;

@@ -8,7 +8,7 @@ use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use crate::codec::integer_list;
 use crate::coding::{Input, put_varint};
 use crate::error::{ReadError, WriteError};
-use crate::group::row_patterns::{Gaps, RowPatterns, spans};
+use crate::keys::row_patterns::{Gaps, RowPatterns, spans};
 use crate::options::Compression;
 
 /// A range for each pattern.

@@ -22,8 +22,8 @@ use crate::column;
 use crate::column::Target;
 use crate::column::stream::{PageSource, Stream};
 use crate::error::{FilePart, ReadError, WriteError};
-use crate::group::row_patterns::Records;
-use crate::stripe::Scalar;
+use crate::keys::row_patterns::Records;
+use crate::stats::Scalar;
 
 /// Minimum average number of values per row that pays for sums.
 const MIN_VALUES: usize = 8;

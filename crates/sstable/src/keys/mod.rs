@@ -9,6 +9,8 @@
 //!                   | pattern of each prefix: ints | first tail of each prefix: ints
 //! ```
 
+pub(crate) mod row_patterns;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ use crate::codec::{front_coding, integer_list};
 use crate::coding::{Input, put_block, put_varint};
 use crate::error::{ReadError, WriteError};
 use crate::format::MAX_RAW_BYTES;
-use crate::group::row_patterns::{Records, RowPatterns, spans};
+use crate::keys::row_patterns::{Records, RowPatterns, spans};
 use crate::options::Compression;
 
 const LISTED: u8 = 0;

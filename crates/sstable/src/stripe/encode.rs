@@ -10,8 +10,8 @@ use crate::column::stream::Pages;
 use crate::error::WriteError;
 use crate::format::{MAX_RAW_BYTES, MAX_RECORDS};
 use crate::options::WriteOptions;
+use crate::stats::{StripeMeta, cells_of};
 use crate::stripe::hashes::{KeyHashes, schema_hash};
-use crate::stripe::stats::{StripeMeta, cells_of};
 use crate::{group, keys};
 
 /// A stripe that a [`crate::file::Writer`] can place.

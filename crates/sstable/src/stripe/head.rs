@@ -11,7 +11,7 @@ use crate::error::ReadError;
 use crate::format::MAX_RECORDS;
 use crate::group::GroupHead;
 use crate::keys;
-use crate::stripe::stats::StripeMeta;
+use crate::stats::StripeMeta;
 
 /// The decoded head of a stripe; group heads are decoded lazily.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use tidetable_layout::{Block, Projection, StoredSchema};
 
 use crate::error::ReadError;
-use crate::file::{Reader, checksum};
+use crate::file::Reader;
+use crate::io::checksum;
 use crate::options::WriteOptions;
 use crate::stripe::StripeHead;
 
@@ -113,7 +114,7 @@ fn what_is_misplaced_is_found() {
     read(bytes.clone(), &schema).unwrap();
     let reader = open(&bytes);
     let [first, second] = reader.stripes() else { panic!("two stripes") };
-    let place = |stripe: &crate::stripe::StripeMeta| stripe.offset as usize..(stripe.offset + stripe.len) as usize;
+    let place = |stripe: &crate::stats::StripeMeta| stripe.offset as usize..(stripe.offset + stripe.len) as usize;
     let (a, b) = (place(first), place(second));
     assert_eq!(a.len(), b.len());
     let found = read(swap(&bytes, a.clone(), b), &schema).unwrap_err();

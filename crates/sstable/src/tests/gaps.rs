@@ -7,8 +7,9 @@ use arrow::compute::take;
 use bytes::Bytes;
 use tidetable_layout::{Block, Projection};
 
-use crate::file::{FileSource, ReadAt, Reader};
+use crate::file::Reader;
 use crate::format::{PAGE_RECORDS, VERSION};
+use crate::io::{FileSource, ReadAt};
 use crate::options::{Compression, WriteOptions};
 
 use super::generate::{self, Random};

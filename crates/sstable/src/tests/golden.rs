@@ -12,10 +12,11 @@ use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TailPart, TimestampKind};
 use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Projection, StoredSchema, ValueType};
 
-use crate::file::{FileSource, ReadAt, Reader};
+use crate::file::Reader;
 use crate::format::{OLDEST_VERSION, VERSION};
+use crate::io::{FileSource, ReadAt};
 use crate::options::{Compression, WriteOptions};
-use crate::stripe::Scalar;
+use crate::stats::Scalar;
 
 use super::{assert_rows, open, write};
 

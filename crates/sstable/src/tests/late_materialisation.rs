@@ -9,9 +9,10 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64T
 use proptest::prelude::*;
 use tidetable_layout::Projection;
 
+use crate::codec::value_range::ValueRange;
 use crate::group::RecordFilter;
 use crate::options::WriteOptions;
-use crate::stripe::{Scalar, ValueRange};
+use crate::stats::Scalar;
 
 use super::generate::{self, Random};
 use super::{open, spell, write};

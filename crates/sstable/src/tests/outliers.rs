@@ -12,11 +12,12 @@ use bytes::Bytes;
 use tidetable_layout::schema::KeyTail;
 use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
 
-use crate::file::{FileSource, ReadAt, ReadCounts, Reader};
+use crate::file::Reader;
 use crate::format::VERSION;
 use crate::group::RecordFilter;
+use crate::io::{FileSource, ReadAt, ReadCounts};
 use crate::options::{Compression, WriteOptions};
-use crate::stripe::Scalar;
+use crate::stats::Scalar;
 
 use super::generate::Random;
 use super::{open, schema_of, spell, write};

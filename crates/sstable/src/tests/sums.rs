@@ -9,7 +9,8 @@ use bytes::Bytes;
 use tidetable_layout::schema::KeyTail;
 use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
 
-use crate::file::{FileSource, Reader};
+use crate::file::Reader;
+use crate::io::FileSource;
 use crate::options::{Compression, WriteOptions};
 
 use super::{open, schema_of, write};

@@ -11,11 +11,14 @@ use crate::column::stream::PageSource;
 use crate::error::{FilePart, ReadError};
 use crate::file::filter::KeyFilter;
 use crate::file::reader::read;
-use crate::file::{Reader, checksum, header};
+use crate::file::{Reader, header};
 use crate::format::HEADER_LEN;
-use crate::group::row_patterns::Records;
 use crate::group::{outliers, sums};
-use crate::stripe::{StripeHead, StripeMeta, StripeReader, cells_of, column_meta, filled_rows};
+use crate::io::checksum;
+use crate::keys::row_patterns::Records;
+use crate::read::StripeReader;
+use crate::stats::{StripeMeta, cells_of, column_meta};
+use crate::stripe::{StripeHead, filled_rows};
 
 /// The content of a verified file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -6,8 +6,8 @@ use tidetable_layout::{Block, GroupBlock, Keys, Projection, StoredSchema};
 
 use crate::error::ReadError;
 use crate::file::Reader;
-use crate::stripe::head::StripeHead;
-use crate::stripe::stats::StripeMeta;
+use crate::stats::StripeMeta;
+use crate::stripe::StripeHead;
 
 /// A stripe with decoded keys; group heads are decoded lazily. Takes about 20 bytes per row.
 #[derive(Debug)]

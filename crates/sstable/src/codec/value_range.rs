@@ -10,7 +10,7 @@ use arrow::datatypes::{
 
 use crate::codec::bit_mask::bits;
 use crate::codec::lane::ordinal;
-use crate::stripe::stats::Scalar;
+use crate::stats::Scalar;
 
 /// The values between two bounds in the order of SQL, without nulls. Of floats this is the total order, with equal zeros: a NaN is
 /// the greatest, one with a sign the least.
