@@ -47,6 +47,7 @@
 //! # }
 //! ```
 
+pub(crate) mod column_diff;
 mod content_hash;
 mod csv;
 pub mod error;
@@ -54,6 +55,8 @@ pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod location;
+pub(crate) mod number;
+pub(crate) mod origin;
 pub mod panics;
 mod parquet;
 mod plan;
@@ -67,11 +70,12 @@ mod tests;
 mod time;
 mod value;
 
+pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
 pub use error::SourceError;
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
-pub use plan::ColumnDiff;
-pub use read::{Chunk, Growth, InputReader, Origin, ParsedChunk, Parser};
+pub use origin::Origin;
+pub use read::{Chunk, Growth, InputReader, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{

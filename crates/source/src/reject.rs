@@ -3,7 +3,7 @@
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::plan::ColumnDiff;
+use crate::column_diff::ColumnDiff;
 
 /// The longest [`Rejected::raw`], in bytes.
 pub(crate) const RAW_LIMIT: usize = 4096;

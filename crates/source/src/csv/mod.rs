@@ -3,7 +3,6 @@
 #[cfg(any(test, fuzzing))]
 mod both_paths;
 mod dialect;
-mod fields;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -13,5 +12,4 @@ pub use both_paths::Outcome;
 #[cfg(any(test, fuzzing))]
 pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Span, body, split};
-pub(crate) use fields::Slices;
 pub(crate) use rows::{Block, CsvPlan, parse};

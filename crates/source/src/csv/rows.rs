@@ -5,12 +5,13 @@ use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use memchr::memchr_iter;
 
+use crate::column_diff::ColumnDiff;
 use crate::csv::dialect::{Dialect, Scan, Span, body, split};
-use crate::csv::fields::Fields;
-use crate::plan::{ColumnDiff, ColumnPlan};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::ColumnBuilder;
+use crate::value::ColumnPlan;
+use crate::value::fields::Fields;
 
 /// Maximum and minimum number of rows that the fast way takes at once; the minimum where most surprise it.
 const MAX_ROWS: usize = 4096;

@@ -10,10 +10,10 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
-use crate::plan::ColumnPlan;
 use crate::reject::RejectReason;
 use crate::time::{Clock, Remarks, Stamp, TimeFault, Unit};
 use crate::value::ColumnBuilder;
+use crate::value::ColumnPlan;
 
 /// A value that does not fit.
 pub(super) struct Fault {

@@ -15,13 +15,15 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::ChunkReader;
 
+use crate::column_diff::ColumnDiff;
 use crate::error::SourceError;
+use crate::origin::row_text;
 use crate::parquet::coerce::{Coercion, Fault};
-use crate::plan::{ColumnDiff, ColumnPlan, Matched, match_columns};
-use crate::read::row_text;
+use crate::plan::{Matched, match_columns};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::time::{Remarks, TimeCounts};
+use crate::value::ColumnPlan;
 
 /// Where the bytes are.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Compiles a source's declaration into the plans of its columns.
 
 use crate::error::SourceError;
-use crate::plan::column_plan::ColumnPlan;
 use crate::spec::{CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
+use crate::value::column_plan::ColumnPlan;
 
 /// Plans of all columns of a source, in declared order.
 pub(crate) fn column_plans(spec: &SourceSpec) -> Result<Vec<ColumnPlan>, SourceError> {

@@ -1,9 +1,9 @@
 //! Matches the columns of a file to the declared ones.
 
+use crate::column_diff::ColumnDiff;
 use crate::error::{SourceError, nearest};
-use crate::plan::column_diff::ColumnDiff;
-use crate::plan::column_plan::ColumnPlan;
 use crate::spec::{SchemaMode, SourceSpec};
+use crate::value::column_plan::ColumnPlan;
 
 /// The columns of a file, matched to the declared ones.
 #[derive(Debug)]

@@ -10,13 +10,14 @@ use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
 use crate::error::{SourceError, at_boundary};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
-use crate::plan::{ColumnPlan, Matched, match_columns};
+use crate::plan::{Matched, match_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::decompression::Decoded;
 use crate::read::growth::Growth;
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
 use crate::spec::{SchemaMode, SourceSpec};
+use crate::value::ColumnPlan;
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
 const LONGEST_RECORD: usize = 512 << 20;

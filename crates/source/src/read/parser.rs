@@ -6,14 +6,15 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::column_diff::ColumnDiff;
 use crate::csv::{Block, CsvPlan};
 use crate::error::{SourceError, at_boundary};
+use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
-use crate::plan::{ColumnDiff, ColumnPlan};
 use crate::read::chunk::{Body, Chunk};
-use crate::read::origin::Origin;
 use crate::reject::Rejected;
 use crate::time::TimeCounts;
+use crate::value::ColumnPlan;
 
 /// Parses chunks of one file, with its columns matched to the declared ones.
 #[derive(Debug)]

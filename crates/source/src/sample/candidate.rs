@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, StringArray};
 
-use crate::plan::ColumnPlan;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
+use crate::value::ColumnPlan;
 
 /// Values that are tried before all of them.
 const FIRST: usize = 64;

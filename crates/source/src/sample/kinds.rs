@@ -6,10 +6,10 @@ use arrow::array::StringArray;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::number::parse_bool;
 use crate::sample::candidate::{Candidate, fits, values};
 use crate::sample::{numbers, times};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
-use crate::value::number::parse_bool;
 
 /// Common null markers; only used in columns that are not text.
 pub(super) const MARKERS: [&str; 14] =

@@ -20,7 +20,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::error::SourceError;
-use crate::read::Origin;
+use crate::origin::Origin;
 use crate::reject::{RejectReason, Rejected};
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};

@@ -1,8 +1,8 @@
 //! Formats with fixed offsets, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time.
 
+use crate::number::not_digits;
 use crate::time::civil::Civil;
 use crate::time::format::Item;
-use crate::value::number::not_digits;
 
 const BLOCK: usize = 32;
 

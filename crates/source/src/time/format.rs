@@ -234,7 +234,7 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
                 let digits = if negative { rest.get(1..)? } else { rest };
                 let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let (count, after) = digits.split_at_checked(length)?;
-                let count = crate::value::number::parse_i64(count).ok()?;
+                let count = crate::number::parse_i64(count).ok()?;
                 epoch = Some(if negative { -count } else { count });
                 rest = after;
             }

@@ -106,7 +106,7 @@ impl TimeRule {
     pub fn stamp(&self, text: &[u8], clock: &mut Clock) -> Result<Stamp, TimeFault> {
         match &self.shape {
             Shape::Epoch(_) => {
-                let count = crate::value::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
+                let count = crate::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
                 self.epoch(count).unwrap_or(Err(TimeFault::Form))
             }
             Shape::Items(items) => {

@@ -10,12 +10,12 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::error::ArrowError;
 use tidetable_layout::FieldType;
 
-use crate::csv::Slices;
-use crate::plan::ColumnPlan;
+use crate::number;
 use crate::reject::{RejectReason, quoted};
 use crate::time::{Clock, Remarks, TimeFault};
+use crate::value::ColumnPlan;
+use crate::value::Slices;
 use crate::value::field::trimmed;
-use crate::value::number;
 
 enum Values {
     UInt64(Vec<u64>),

@@ -1,6 +1,6 @@
 //! The bytes of a field.
 
-use crate::value::number;
+use crate::number;
 
 /// The field without surrounding blanks.
 pub(crate) fn trimmed(text: &[u8]) -> &[u8] {

@@ -1,7 +1,10 @@
 //! Values from the bytes of fields.
 
 mod column_builder;
+pub(crate) mod column_plan;
 pub(crate) mod field;
-pub(crate) mod number;
+pub(crate) mod fields;
 
 pub(crate) use column_builder::ColumnBuilder;
+pub(crate) use column_plan::ColumnPlan;
+pub(crate) use fields::Slices;

@@ -11,7 +11,7 @@ pub(crate) struct LoserTree {
 
 impl LoserTree {
     /// Plays all matches.
-    pub(crate) fn new(len: usize, before: impl Fn(usize, usize) -> bool) -> Self {
+    pub fn new(len: usize, before: impl Fn(usize, usize) -> bool) -> Self {
         let mut winners: Vec<usize> = (0..2 * len).map(|node| node.saturating_sub(len)).collect();
         let mut nodes = vec![0; len.max(1)];
         for node in (1..len).rev() {

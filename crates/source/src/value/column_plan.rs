@@ -3,10 +3,10 @@
 use tidetable_layout::FieldType;
 
 use crate::error::SourceError;
+use crate::number::NumberFault;
 use crate::reject::{RejectReason, quoted};
 use crate::spec::{ColumnSpec, SourceSpec};
 use crate::time::{TimeFault, TimeRule};
-use crate::value::number::NumberFault;
 
 /// How one declared column is read.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct ColumnPlan {
     /// Of Timestamp and Date columns.
     pub time: Option<TimeRule>,
     /// Null markers except the empty one.
-    pub(super) nulls: Vec<Vec<u8>>,
+    pub(crate) nulls: Vec<Vec<u8>>,
     empty_is_null: bool,
     /// `.` or `,`.
     pub point: u8,
@@ -25,7 +25,7 @@ pub(crate) struct ColumnPlan {
 }
 
 impl ColumnPlan {
-    pub(super) fn new(spec: &SourceSpec, column: &ColumnSpec) -> Result<Self, SourceError> {
+    pub(crate) fn new(spec: &SourceSpec, column: &ColumnSpec) -> Result<Self, SourceError> {
         let format = column.format.as_deref();
         let time = match column.kind {
             FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone)),
