@@ -20,11 +20,13 @@ pub mod advice;
 pub mod comparison;
 pub mod cost;
 mod error;
+mod facts;
 pub mod heatmap;
 pub mod lint;
 pub mod measure;
 pub mod queries;
 pub mod spread;
 pub mod trial;
+mod visit;
 
 pub use error::{AdvisorError, Result};

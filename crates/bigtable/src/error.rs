@@ -13,8 +13,8 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
-use crate::client::chunks::ChunkError;
-use crate::client::names::NameError;
+use crate::chunks::ChunkError;
+use crate::names::NameError;
 
 /// An error of a transfer to or from Bigtable, or of the server.
 #[derive(Debug, thiserror::Error)]

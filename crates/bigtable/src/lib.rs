@@ -1,13 +1,16 @@
 //! tidetable and Bigtable: push, pull, diff, and a read-only server of the Data API.
 
 pub mod cells;
+mod chunks;
 pub mod client;
 pub mod diff;
 mod error;
+mod names;
 pub mod propose;
 pub mod proto;
 pub mod pull;
 pub mod push;
+mod row;
 pub mod rows;
 pub mod serve;
 

@@ -12,6 +12,7 @@ mod error;
 mod log;
 mod objects;
 mod output;
+mod page_file;
 mod place;
 mod printable;
 mod progress;

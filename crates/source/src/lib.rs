@@ -47,7 +47,7 @@
 //! # }
 //! ```
 
-pub(crate) mod column_diff;
+mod column_diff;
 mod content_hash;
 mod csv;
 pub mod error;
@@ -55,8 +55,8 @@ pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod location;
-pub(crate) mod number;
-pub(crate) mod origin;
+mod number;
+mod origin;
 pub mod panics;
 mod parquet;
 mod plan;

@@ -5,12 +5,12 @@ use tidetable_runner::job::Table;
 
 use crate::cost::Prices;
 
-use super::facts::DataFacts;
 use super::finding::Finding;
 use super::found::Found;
 use super::rule::{Check, Rule, Severity};
 use super::rules::RULES;
 use super::subject::JobSubject;
+use crate::facts::DataFacts;
 
 /// The findings of a job, by their place in its file.
 #[derive(Debug, Clone, Default)]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::facts::shown;
 use super::severity::Severity;
+use crate::facts::shown;
 
 /// Something that a rule found.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,6 @@
 //! [`sarif()`] is the form that code review tools read.
 
 mod check;
-pub(crate) mod facts;
 mod finding;
 mod forms;
 mod found;
@@ -17,18 +16,17 @@ mod subject;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod visit;
 mod words;
 
-pub use check::{Report, lint, lint_apart};
-pub use facts::{
+pub use crate::facts::{
     CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
     ValueFacts, WriteFacts,
 };
+pub(crate) use crate::visit::Survey;
+pub use check::{Report, lint, lint_apart};
 pub use finding::{Change, Finding, Place};
 pub use found::Measure;
 pub use rule::{Needs, Rule, Severity};
 pub use rules::RULES;
 pub use sarif::sarif;
 pub use survey::{survey, survey_compared};
-pub(crate) use visit::Survey;

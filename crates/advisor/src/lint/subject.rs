@@ -11,8 +11,8 @@ use tidetable_store::GcRule;
 
 use crate::cost::Prices;
 
-use super::facts::{DataFacts, TableFacts};
 use super::found::Edit;
+use crate::facts::{DataFacts, TableFacts};
 
 /// Most versions that a rule of garbage collection is asked about: more are no bound.
 const MANY: usize = 1 << 20;

@@ -13,7 +13,7 @@ use crate::queries::{Asked, ask};
 use crate::spread::Axis;
 use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
 
-use super::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
+use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
 
 /// What the rows of a job say about those of its tables that a trial has encoded, with what queries read of them: a
 /// workload, and what the trial drew for it.

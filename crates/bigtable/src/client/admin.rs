@@ -6,10 +6,10 @@ use tonic::{Code, Status};
 
 use crate::client::connection::Client;
 use crate::client::kinds::{MICROS, merge_of};
-use crate::client::names::TableName;
 use crate::client::repeat::{Repeat, within};
 use crate::client::rules::rule_text;
 use crate::error::{BigtableError, Result};
+use crate::names::TableName;
 use crate::proto::admin::modify_column_families_request::{Modification, modification};
 use crate::proto::admin::{
     ColumnFamily, CreateTableRequest, GetTableRequest, ModifyColumnFamiliesRequest, Table, create_table_request, table,

@@ -14,8 +14,8 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 
 use crate::client::endpoints::Endpoints;
-use crate::client::names::{InstanceName, TableName};
 use crate::error::{BigtableError, Result};
+use crate::names::{InstanceName, TableName};
 use crate::proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use crate::proto::data::FeatureFlags;
 use crate::proto::data::bigtable_client::BigtableClient;

@@ -2,23 +2,20 @@
 
 mod admin;
 mod backoff;
-pub(crate) mod chunks;
 mod connection;
 mod endpoints;
 pub(crate) mod kinds;
 mod mutate;
-pub(crate) mod names;
 mod read;
 mod repeat;
-mod rows;
 pub(crate) mod rules;
 
+pub use crate::chunks::{ChunkError, RowMerger};
+pub use crate::names::{InstanceName, NameError, TableName, Target};
+pub use crate::row::{Cell, Row};
 pub use admin::{SampledKey, SourceFamily, SourceTable};
 pub use backoff::is_transient;
-pub use chunks::{ChunkError, RowMerger};
 pub use connection::{Client, ClientOptions};
 pub use endpoints::{ADMIN_OVERRIDE, DATA_OVERRIDE, EMULATOR, Endpoints, UNIVERSE};
-pub use names::{InstanceName, NameError, TableName, Target};
 pub use read::{ReadQuery, RowStream};
 pub(crate) use repeat::Repeat;
-pub use rows::{Cell, Row};

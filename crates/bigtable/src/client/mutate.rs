@@ -8,8 +8,8 @@ use tonic::codec::{BufferSettings, Codec, EncodeBuf, Encoder};
 use tonic_prost::ProstDecoder;
 
 use crate::client::connection::{Client, LARGEST_MESSAGE};
-use crate::client::names::TableName;
 use crate::client::repeat::within;
+use crate::names::TableName;
 use crate::proto::data::{MutateRowsResponse, RateLimitInfo};
 
 /// What became of the entries of a request.

@@ -66,7 +66,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     check_count(global, tables.len())?;
     // Reports cycles and unknown jobs.
     if failed.is_empty() {
-        crate::commands::reports::jobs::in_order(&project)?;
+        crate::commands::run::jobs::in_order(&project)?;
     }
     match failed.first() {
         None => Ok(()),

@@ -1,7 +1,7 @@
 //! Keys of what layouts are measured by.
 
-use super::key::Kind::{Bytes, Integer, List, Number, Object, OrNull, Text, Time, Truth};
-use super::key::{Key, key};
+use crate::output::key::Kind::{Bytes, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use crate::output::key::{Key, key};
 
 /// `compare`.
 pub const COMPARED: &[Key] = &[

@@ -1,7 +1,7 @@
 //! Keys of the objects of commands that ask Bigtable.
 
-use super::key::Kind::{Bytes, Integer, List, Number, Object, OrNull, Text, Time, Truth};
-use super::key::{Key, key};
+use crate::output::key::Kind::{Bytes, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use crate::output::key::{Key, key};
 
 /// `push`.
 pub const PUSHED: &[Key] = &[

@@ -1,7 +1,7 @@
 //! Keys of table manifests and SSTs.
 
-use super::key::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
-use super::key::{Key, key};
+use crate::output::key::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
+use crate::output::key::{Key, key};
 
 /// A version of a table: `describe`.
 pub const MANIFEST: &[Key] = &[

@@ -8,7 +8,6 @@ pub(crate) mod advisor;
 #[cfg(any(feature = "bigtable", test))]
 pub(crate) mod bigtable;
 pub(crate) mod files;
-pub(crate) mod key;
 pub(crate) mod record;
 pub(crate) mod rows;
 pub(crate) mod shape;

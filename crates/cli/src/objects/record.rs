@@ -1,8 +1,8 @@
 //! Keys of run records.
 
-use super::key::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
-use super::key::{Key, key};
 use super::rows::OWED;
+use crate::output::key::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
+use crate::output::key::{Key, key};
 
 /// A run: `run`, `retry`, `replay` and `history --run`.
 pub const RUN: &[Key] = &[

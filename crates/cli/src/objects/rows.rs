@@ -1,7 +1,7 @@
 //! Keys of flat objects; most are also the rows of a table.
 
-use super::key::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
-use super::key::{Key, key};
+use crate::output::key::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use crate::output::key::{Key, key};
 
 /// `plan`, and `run --dry-run`.
 pub const PLAN: &[Key] = &[

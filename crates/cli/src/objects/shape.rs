@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::key::{Key, Kind};
 use crate::error::CliError;
+use crate::output::key::{Key, Kind};
 use crate::output::values::{day, time};
 use crate::output::{bytes_value, key_of};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::key::{Key, Kind, key};
 use super::shape::shaped;
 use super::*;
+use crate::output::key::{Key, Kind, key};
 
 /// Commands with the keys of the objects they print.
 const COMMANDS: &[(&[&str], &[Key])] = &[

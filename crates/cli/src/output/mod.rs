@@ -7,7 +7,7 @@ pub(crate) mod destination;
 pub(crate) mod format;
 pub(crate) mod intervals;
 pub(crate) mod json;
-pub(crate) mod page;
+pub(crate) mod key;
 pub(crate) mod rows;
 pub(crate) mod screen;
 pub(crate) mod table;
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
-use crate::objects::key::Key;
+use crate::output::key::Key;
 use crate::printable::Printed;
 use cell_text::{CellText, is_null};
 pub use cell_text::{Length, write_bytes};

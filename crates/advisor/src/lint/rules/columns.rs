@@ -4,7 +4,7 @@ use tidetable_layout::error::Place;
 use tidetable_layout::outline::FieldForm;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 
-use crate::lint::facts::{RejectKind, TableFacts, shown};
+use crate::facts::{RejectKind, TableFacts, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, GARBAGE, Needs, QUOTAS, Rule, Severity};
 use crate::lint::subject::TableSubject;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tidetable_layout::FieldType;
 use tidetable_layout::outline::FieldForm;
 
-use crate::lint::facts::{FieldFacts, RejectKind, shown};
+use crate::facts::{FieldFacts, RejectKind, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
 use crate::lint::subject::{KeyField, TableSubject};

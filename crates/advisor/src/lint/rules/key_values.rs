@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidetable_layout::FieldType;
 use tidetable_layout::outline::FieldForm;
 
-use crate::lint::facts::{FieldFacts, RejectKind, ValueFacts};
+use crate::facts::{FieldFacts, RejectKind, ValueFacts};
 use crate::lint::forms::{is_domain, owner};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, Rule, Severity};

@@ -4,7 +4,7 @@ use tidetable_layout::Group;
 use tidetable_layout::outline::{PartContent, template_parts};
 use tidetable_layout::spec::FamilySpec;
 
-use crate::lint::facts::{QueryFacts, Reads};
+use crate::facts::{QueryFacts, Reads};
 use crate::lint::found::Found;
 use crate::lint::rule::{AGGREGATE, Check, DESIGN, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::{JobSubject, TableSubject};

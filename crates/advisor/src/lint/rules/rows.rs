@@ -5,7 +5,7 @@ use tidetable_layout::error::Place;
 use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
 
 use crate::cost::Bound;
-use crate::lint::facts::{RejectKind, RowFacts, shown};
+use crate::facts::{RejectKind, RowFacts, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
 use crate::lint::subject::TableSubject;

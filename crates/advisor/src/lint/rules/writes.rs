@@ -1,6 +1,6 @@
 //! How rows are written as time goes by.
 
-use crate::lint::facts::shown;
+use crate::facts::shown;
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, KEY_VISUALIZER, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::TableSubject;

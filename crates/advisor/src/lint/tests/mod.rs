@@ -142,7 +142,7 @@ fn examples_are_short_and_steer_no_terminal() {
     let keys = ["a\x1b[2Jb".to_owned(), long, "c".to_owned(), "d".to_owned()];
     let found = found::Found::new(Severity::Info, 0..0, "").keys(keys);
     assert_eq!(found.keys, ["a\\u{1b}[2Jb".to_owned(), format!("{}…", "k".repeat(100)), "c".to_owned()]);
-    assert_eq!(facts::shown(b"a\xffb"), "a\\xffb");
+    assert_eq!(crate::facts::shown(b"a\xffb"), "a\\xffb");
 }
 
 #[test]

@@ -25,8 +25,8 @@ use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
-use crate::output::page::PageFile;
 use crate::output::{ResultRows, row, stdout};
+use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 
 /// Ends of names of data files.

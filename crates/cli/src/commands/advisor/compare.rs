@@ -26,9 +26,9 @@ use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
-use crate::output::page::PageFile;
 use crate::output::values::length;
 use crate::output::{ResultRows, stdout};
+use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 
 /// Measures the layouts and shows them side by side.

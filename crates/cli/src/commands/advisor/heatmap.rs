@@ -18,9 +18,9 @@ use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
-use crate::output::page::PageFile;
 use crate::output::values::{count, time};
 use crate::output::{ResultRows, row, stdout};
+use crate::page_file::PageFile;
 
 /// What is counted, in words.
 struct Counted {

@@ -15,8 +15,8 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
 use crate::objects::write_object;
-use crate::output::page::PageFile;
 use crate::output::{ResultRows, row, stdout};
+use crate::page_file::PageFile;
 
 /// Describes the table.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {

@@ -4,7 +4,6 @@ mod data_by_time;
 pub mod describe;
 pub mod history;
 pub mod inspect;
-pub mod jobs;
 pub mod lineage;
 pub mod overview;
 pub mod rejects;

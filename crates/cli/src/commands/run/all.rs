@@ -6,7 +6,7 @@ use tidetable_runner::{Job, Project, RunOptions, UlidIds, plan_job};
 use super::dry_run::show;
 use super::one::{load, run_one};
 use crate::args::Global;
-use crate::commands::reports::jobs::in_order;
+use crate::commands::run::jobs::in_order;
 use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::output::values::count;

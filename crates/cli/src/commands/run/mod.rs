@@ -3,6 +3,7 @@
 pub(crate) mod all;
 pub(crate) mod catch_up;
 pub(crate) mod dry_run;
+pub(crate) mod jobs;
 pub(crate) mod one;
 pub(crate) mod options;
 pub(crate) mod retry;

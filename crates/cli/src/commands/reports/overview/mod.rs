@@ -14,8 +14,8 @@ use crate::args::{Global, Output, Report};
 use crate::commands::{clock, project_if_any, store};
 use crate::error::CliError;
 use crate::objects::{self, shape::shaped};
-use crate::output::page::PageFile;
 use crate::output::stdout;
+use crate::page_file::PageFile;
 
 /// Shows days, runs, checks and lineage of a job, and writes them as a page if asked.
 pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {

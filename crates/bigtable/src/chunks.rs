@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::client::rows::{Cell, Row};
 use crate::proto::data::read_rows_response::CellChunk;
 use crate::proto::data::read_rows_response::cell_chunk::RowStatus;
+use crate::row::{Cell, Row};
 
 /// What a stream broke of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -6,10 +6,10 @@ pub struct Key {
     /// Its name in output, in snake_case.
     pub name: &'static str,
     /// Its name in stored JSON.
-    pub(super) stored: &'static str,
-    pub(super) kind: Kind,
+    pub(crate) stored: &'static str,
+    pub(crate) kind: Kind,
     #[cfg_attr(not(test), expect(dead_code, reason = "the reference is written by a test"))]
-    pub(super) says: &'static str,
+    pub(crate) says: &'static str,
 }
 
 /// The type of a value.
@@ -39,13 +39,13 @@ pub enum Kind {
     Named(&'static Kind),
 }
 
-pub(super) const fn key(name: &'static str, kind: Kind, says: &'static str) -> Key {
+pub(crate) const fn key(name: &'static str, kind: Kind, says: &'static str) -> Key {
     Key { name, stored: name, kind, says }
 }
 
 impl Key {
     /// The same key with another name in stored JSON.
-    pub(super) const fn stored_as(self, stored: &'static str) -> Self {
+    pub(crate) const fn stored_as(self, stored: &'static str) -> Self {
         Self { stored, ..self }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::spread::Axis;
 use crate::trial::{Row, TrialTable, Visitor, Write};
 
-use super::facts::{CellFacts, FieldFacts, PairFacts, RowFacts, TableFacts, ValueFacts};
+use crate::facts::{CellFacts, FieldFacts, PairFacts, RowFacts, TableFacts, ValueFacts};
 
 /// Most values of a column of the row key that are kept.
 const MOST_VALUES: usize = 1 << 20;
