@@ -3,10 +3,8 @@
 pub(crate) mod exports;
 pub(crate) mod external;
 pub(crate) mod files;
-pub(crate) mod names;
 pub(crate) mod published;
 pub(crate) mod runs;
-pub(crate) mod schema;
 pub(crate) mod snapshot_table;
 pub(crate) mod unchanged;
 
@@ -25,12 +23,12 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use crate::catalog::exports::{ExportLists, ExportsSchema};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::files::FileTables;
-use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
 use crate::catalog::snapshot_table::SnapshotTable;
 use crate::error::external;
+use crate::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::shared_scan::SharedScanPeriod;
-use crate::views::options::CellsShown;
+use crate::view_options::CellsShown;
 use crate::views::planner::Views;
 
 /// Records of runs that are asked for the versions that they name, the newest first.

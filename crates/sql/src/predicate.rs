@@ -6,9 +6,9 @@ use tidetable_ingest::{Prepare, Prepared};
 use tidetable_layout::Field;
 use tidetable_layout::pushdown::FieldBound;
 
-use crate::expressions::{ExpressionError, ExpressionPlanner, Preparation, schema_of};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::value_sets::field_bounds;
+use crate::session::expressions::{ExpressionError, ExpressionPlanner, Preparation, schema_of};
 
 /// Compiles predicates over the same columns.
 #[derive(Clone)]

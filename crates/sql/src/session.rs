@@ -1,20 +1,16 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
 pub(crate) mod declared;
-pub(crate) mod depth;
-pub(crate) mod dialect;
 pub(crate) mod execution;
+pub(crate) mod expressions;
 pub(crate) mod headings;
+pub(crate) mod options;
 pub(crate) mod parameters;
 pub(crate) mod planning;
-pub(crate) mod rewrite;
+pub(crate) mod references;
 pub(crate) mod script;
-pub(crate) mod select_all;
-pub(crate) mod semantics;
-pub(crate) mod small_results;
+pub(crate) mod signatures;
 pub(crate) mod spill;
-pub(crate) mod statement;
-pub(crate) mod volatile;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,35 +28,36 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
-use tidetable_functions::{bound_sizes, override_totals, register};
+use tidetable_functions::bound_sizes;
 use tidetable_store::Store;
 
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
-use crate::catalog::names::{CATALOG, RECORDS, ROWS};
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::distributed::plan::{Place, portable, settings};
 use crate::error::{Result, SqlError};
+use crate::names::{CATALOG, RECORDS, ROWS};
 use crate::optimizer::group_top_k::top_by_group;
 use crate::optimizer::key_order::windows_in_key_order;
 use crate::optimizer::logical_rules;
 use crate::optimizer::newest_windows::newest_windows_first;
-use crate::optimizer::node_rule::Rule;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
-use crate::pushdown::value_sets::ALL_TIMES;
+use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
+use crate::rules::node_rule::Rule;
 use crate::scan::spec::FixedBatchSize;
 use crate::session::headings::with_written_names;
+use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::parameters::replace_parameters;
-use crate::session::planning::{
-    physical, plan_frame, plan_on_thread, stoppable_analyzer, stoppable_logical, stoppable_physical, with_deep_stack,
-};
+use crate::session::planning::{physical, plan_frame, stoppable_analyzer, stoppable_logical, stoppable_physical};
+use crate::session::references::table_references;
+use crate::session::signatures::scans_of;
 use crate::session::spill::SpillSpace;
-use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
-use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
+use crate::syntax::statement::{parse, plan, plan_statement};
 use crate::workarounds;
+use tidetable_store::read::ALL_TIMES;
 
 /// Smallest batch size under a memory limit, rows.
 const MIN_BATCH_ROWS: usize = 128;
@@ -334,7 +331,7 @@ impl Session {
     /// As [`Session::sql_with`].
     pub async fn asked(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<ScanSignatures> {
         let frame = self.sequential().sql_with(query, params).await?;
-        Ok(ScanSignatures::of(&plan_frame(frame).await?.plan)?)
+        Ok(scans_of(&plan_frame(frame).await?.plan)?)
     }
 
     /// The tables and exports that `query` reads, as schema and name, ascending. A view with options, such as
@@ -388,51 +385,6 @@ fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
         })
         .collect();
     frame.select(columns).map_err(SqlError::planning)
-}
-
-/// As [`Session::references`]; `tables`: the tables of the store.
-pub(crate) fn table_references(
-    context: &SessionContext,
-    query: &str,
-    tables: &[String],
-) -> Result<Vec<(String, String)>> {
-    let state = context.state();
-    let references = with_deep_stack(query, || {
-        let mut statement = parse(&state, query).map_err(SqlError::planning)?;
-        replace_views_by_tables(&mut statement, tables)?;
-        state.resolve_table_references(&statement).map_err(SqlError::planning)
-    })?;
-    let mut names: Vec<(String, String)> = references
-        .into_iter()
-        .map(|reference| reference.resolve(CATALOG, RECORDS))
-        .map(|reference| (reference.schema.to_string(), reference.table.to_string()))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
-}
-
-/// Adds the functions of plans: those of DataFusion and of this project.
-pub fn with_functions(builder: SessionStateBuilder) -> SessionStateBuilder {
-    override_totals(register(builder.with_default_features()))
-}
-
-/// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
-pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    with_functions(builder)
-        .with_type_planner(Arc::new(BigtableTypes))
-        .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
-}
-
-/// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
-/// their position.
-pub(crate) fn set_planning_options(config: &mut SessionConfig) {
-    let parser = &mut config.options_mut().sql_parser;
-    parser.enable_ident_normalization = false;
-    parser.parse_float_as_decimal = true;
-    parser.collect_spans = true;
-    // Row "Nullable CASE" of `docs/datafusion-workarounds.md`.
-    config.options_mut().execution.skip_physical_aggregate_schema_check = true;
 }
 
 /// Configures spilling for a limit of `memory` bytes.

@@ -1,9 +1,4 @@
-//! Aggregation in the scan.
+//! Aggregations that a scan can evaluate: their definition and the states of their functions.
 
-pub(crate) mod exec;
-pub(crate) mod newest;
 pub(crate) mod row_states;
-pub(crate) mod runs;
 pub(crate) mod spec;
-pub(crate) mod stripe_stats;
-pub(crate) mod timeline;

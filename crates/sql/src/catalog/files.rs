@@ -15,7 +15,7 @@ use datafusion::sql::parser::DFParser;
 
 use crate::catalog::external::local;
 use crate::error::{SqlError, external};
-use crate::session::rewrite::file_functions::{FileFormat, FileFunction};
+use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
 use crate::workarounds::directory_patterns::{is_pattern, located};
 
 /// Makes tables of paths and file functions, with the settings of a session.

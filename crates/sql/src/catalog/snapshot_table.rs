@@ -22,16 +22,17 @@ use tidetable_layout::time::window_of;
 use tidetable_layout::{KeyRange, Window};
 use tidetable_store::{ScanRange, Snapshot};
 
-use crate::catalog::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::key_ranges::{key_ranges, keys_of};
-use crate::pushdown::value_sets::{ALL_TIMES, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
+use crate::pushdown::value_sets::{Bounds, field_bounds, intersect_bounds, is_empty, time_range};
 use crate::scan::file_groups::{are_in_key_order, file_groups, is_small_scan, split, statistics};
-use crate::scan::source::SstSource;
 use crate::scan::spec::{FixedBatchSize, ScanOutput, TableScan};
+use crate::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::shared_scan::SharedScanPeriod;
-use crate::views::options::CellsShown;
+use crate::source::sst_source::SstSource;
+use crate::view_options::CellsShown;
+use tidetable_store::read::ALL_TIMES;
 
 /// Scan ranges whose SSTs may be opened while planning.
 const FEW_RANGES: usize = 64;
@@ -210,10 +211,11 @@ impl TableProvider for SnapshotTable {
         let is_sorted = ranges.len() <= partitions || are_in_key_order(&self.snapshot, &ranges);
         let orderings = ordering.clone().filter(|_| is_sorted);
         let groups = file_groups(&self.snapshot, ranges, partitions, is_sorted);
-        let (snapshot, shared_scan, push_down) = (self.snapshot.clone(), self.shared_scan.clone(), self.push_down);
+        let (snapshot, push_down) = (self.snapshot.clone(), self.push_down);
         let even = state.config().get_extension::<FixedBatchSize>().is_some();
-        let scan = TableScan { snapshot, output, keys, time, shared_scan, even, push_down };
-        let source = Arc::new(SstSource::new(scan, Arc::clone(&self.schema), ordering, counts));
+        let scan = TableScan { snapshot, output, keys, time, even, push_down };
+        let source = SstSource::new(scan, Arc::clone(&self.schema), ordering, counts);
+        let source = Arc::new(source.with_shared_scan(self.shared_scan.clone()));
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
             .with_file_groups(groups)
             .with_statistics(statistics)

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use tidetable_layout::KeyRange;
 use tidetable_store::{Snapshot, Store, StoreError};
 
-use crate::catalog::schema::{RowView, families};
 use crate::scan::spec::{ScanOutput, TableScan};
-use crate::views::options::CellsShown;
+use crate::schema::{RowView, families};
+use crate::view_options::CellsShown;
 
 /// Keys from the first to before the second.
 pub(crate) type Keys = (Vec<u8>, Option<Vec<u8>>);
@@ -105,7 +105,6 @@ impl ScanOrder {
             output,
             keys: self.keys.iter().map(range_of).collect(),
             time: self.time.clone(),
-            shared_scan: None,
             even: self.even,
             push_down: self.push_down,
         }))

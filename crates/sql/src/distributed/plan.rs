@@ -28,7 +28,7 @@ use url::Url;
 use crate::catalog::exports::bucket_url;
 use crate::distributed::scan::DistributedScan;
 use crate::error::{SqlError, external};
-use crate::scan::source::SstSource;
+use crate::source::sst_source::SstSource;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -20,7 +20,7 @@ use tidetable_store::Store;
 
 use crate::distributed::order::ScanOrder;
 use crate::error::{SqlError, external};
-use crate::scan::source::SstSource;
+use crate::source::sst_source::SstSource;
 
 /// A scan as a value. It opens the store when it is executed, and not before: plans are decoded where a wait would fail them.
 #[derive(Clone)]

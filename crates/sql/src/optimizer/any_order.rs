@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, replace_children_
 use tidetable_layout::KeyRange;
 
 use crate::scan::file_groups::a_file_each;
-use crate::scan::source::SstSource;
+use crate::source::sst_source::SstSource;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, binary
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::time::DAY;
 
-use crate::optimizer::comparison_rule::{self, LogicalRules};
 use crate::pushdown::dependence::is_utc;
+use crate::rules::comparison_rule::{self, LogicalRules};
 
 /// Inserts the rule.
 pub(crate) fn insert(rules: &mut LogicalRules) {

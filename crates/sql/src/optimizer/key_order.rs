@@ -19,10 +19,10 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary};
 use datafusion::scalar::ScalarValue;
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::by_entity;
-use crate::scan::source::SstSource;
 use crate::scan::spec::{ScanOutput, TableScan};
+use crate::source::sst_source::SstSource;
 
 /// Maximum number of SSTs to merge; each holds a stripe.
 const MAX_SSTS: usize = 128;
@@ -95,7 +95,7 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Ar
 /// The table field with which row keys begin, if the windows of `source`, a scan of records, can be merged in key ranges by it.
 pub(crate) fn entity(source: &SstSource) -> Option<usize> {
     let scan = source.scan();
-    let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && scan.shared_scan.is_none();
+    let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && !source.is_shared();
     let first = source.range_order().filter(|_| is_of_records && scan.keys.len() == 1)?.first();
     let field = first.expr.downcast_ref::<Column>()?.index();
     scan.snapshot.layout().is_row_field(field).then_some(field)

@@ -3,13 +3,11 @@
 pub(crate) mod aggregate_below_join;
 pub(crate) mod any_order;
 pub(crate) mod balanced_filters;
-pub(crate) mod comparison_rule;
 pub(crate) mod fixed_intervals;
 pub(crate) mod group_top_k;
 pub(crate) mod interval_comparisons;
 pub(crate) mod key_order;
 pub(crate) mod newest_windows;
-pub(crate) mod node_rule;
 pub(crate) mod partial_aggregate;
 pub(crate) mod record_scan;
 pub(crate) mod sort_merge_join;

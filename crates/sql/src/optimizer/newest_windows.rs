@@ -11,10 +11,10 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::a_file_each;
-use crate::scan::source::SstSource;
 use crate::scan::spec::ScanOutput;
+use crate::source::sst_source::SstSource;
 
 /// Reads the windows of a scan newest first where a query wants the newest records.
 pub(crate) fn newest_windows_first() -> Rule {

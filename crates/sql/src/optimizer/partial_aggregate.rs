@@ -10,9 +10,9 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 use crate::optimizer::aggregate_below_join::below_join;
 use crate::optimizer::any_order::{BY_ANY_STATES, over_any_order};
-use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
-use crate::scan::source::SstSource;
+use crate::rules::node_rule::{Rule, node_rule};
+use crate::source::sst_source::SstSource;
 
 /// Moves partial aggregations into the scans below them, or has these read in any order.
 pub(crate) fn aggregate_in_scan() -> Rule {

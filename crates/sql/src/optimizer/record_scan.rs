@@ -18,8 +18,8 @@ use crate::error::external;
 use crate::optimizer::key_order::{entity, merged_by_key};
 use crate::pushdown::dependence::{is_of_column, is_of_columns, is_of_row};
 use crate::scan::file_groups::{a_file_each, newest_first};
-use crate::scan::source::SstSource;
 use crate::scan::spec::ScanOutput;
+use crate::source::sst_source::SstSource;
 
 type Expr = Arc<dyn PhysicalExpr>;
 

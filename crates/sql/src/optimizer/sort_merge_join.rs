@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 use crate::workarounds::merge_joins::{keys_are_comparable, left_columns_first};
 
 /// Size of a hash table as a multiple of its values.

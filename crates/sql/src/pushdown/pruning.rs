@@ -12,7 +12,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
 use tidetable_store::read::{Scalar, StripeMeta, StripePruner};
 
-use crate::catalog::schema::CELL_TIMESTAMP;
+use crate::schema::CELL_TIMESTAMP;
 
 /// Prunes stripes by a filter.
 #[derive(Debug)]

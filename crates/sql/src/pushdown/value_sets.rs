@@ -10,9 +10,6 @@ use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 /// Values that may pass, by filtered column.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
-/// All event times.
-pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
-
 /// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
 /// not sort as they do, so they give no key range.
 pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {

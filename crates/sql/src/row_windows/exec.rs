@@ -17,8 +17,8 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::row_windows::state::RowWindows;
+use crate::rules::node_rule::{Rule, node_rule};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

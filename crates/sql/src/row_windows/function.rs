@@ -18,7 +18,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use datafusion::scalar::ScalarValue;
 
-use crate::aggregate::exec::evaluate;
+use crate::grouping::exec::evaluate;
 
 type Expr = Arc<dyn PhysicalExpr>;
 

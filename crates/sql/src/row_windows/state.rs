@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::PhysicalExpr;
 
-use crate::aggregate::exec::evaluate;
+use crate::grouping::exec::evaluate;
 use crate::row_windows::function::{Partitions, RowFunction};
 
 /// Window functions with one list of partition expressions.

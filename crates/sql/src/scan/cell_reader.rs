@@ -15,10 +15,10 @@ use tidetable_layout::cell::{CellParts, CellRef, CellSelection, GroupsWithout, P
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Group, GroupBlock, Projection, StoredSchema};
 
-use crate::catalog::schema::{CELL_FAMILY, CELL_KEY, CELL_QUALIFIER, CELL_TIMESTAMP, CELL_VALUE};
 use crate::error::SqlError;
 use crate::pushdown::dependence::is_of_columns;
 use crate::scan::records::{Fields, passing};
+use crate::schema::{CELL_FAMILY, CELL_KEY, CELL_QUALIFIER, CELL_TIMESTAMP, CELL_VALUE};
 
 type Expr = Arc<dyn PhysicalExpr>;
 

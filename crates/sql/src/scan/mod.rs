@@ -1,4 +1,4 @@
-//! Scans: a file source over scan ranges, its opener, and readers of records, rows, cells and aggregates.
+//! Scans of a table: what they read, and readers of records, rows and cells.
 
 pub(crate) mod cell_reader;
 pub(crate) mod cells;
@@ -6,10 +6,7 @@ pub(crate) mod coalesce;
 pub(crate) mod file_groups;
 pub(crate) mod late_filter;
 pub(crate) mod metrics;
-pub(crate) mod opener;
-pub(crate) mod read;
 pub(crate) mod records;
 pub(crate) mod rows;
-pub(crate) mod source;
 pub(crate) mod spec;
 pub(crate) mod sums;

@@ -14,9 +14,9 @@ use tidetable_layout::cell::{CellSelection, GroupsWithout};
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Projection, StoredSchema};
 
-use crate::catalog::schema::{RowView, cell_field, cell_fields};
 use crate::error::SqlError;
 use crate::scan::cells::{CellRef, cells_of_block};
+use crate::schema::{RowView, cell_field, cell_fields};
 
 /// Bytes of keys, qualifiers and values at which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;

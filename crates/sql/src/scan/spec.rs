@@ -9,8 +9,7 @@ use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
 use crate::aggregate::spec::ScanAggregate;
-use crate::catalog::schema::RowView;
-use crate::shared_scan::SharedScanPeriod;
+use crate::schema::RowView;
 
 /// Session extension: batch sizes do not depend on the boundaries of files and stripes.
 #[derive(Debug)]
@@ -36,8 +35,6 @@ pub(crate) struct TableScan {
     pub(crate) keys: Vec<KeyRange>,
     /// Event times to read, microseconds, half-open.
     pub(crate) time: Range<i64>,
-    /// The shared scan that may provide the records.
-    pub(crate) shared_scan: Option<SharedScanPeriod>,
     /// Whether all batches but the last of a range have the full size.
     pub(crate) even: bool,
     /// Whether filters and aggregations may be pushed down.

@@ -15,14 +15,17 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::{Field, Layout};
 
-use crate::catalog::names::{CATALOG, CELLS, RECORDS, ROWS};
-use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
-use crate::expressions::field_type;
-use crate::session::planning::{plan_frame, plan_on_thread};
-use crate::session::volatile::volatile_function_in;
-use crate::session::{set_planning_options, statement, table_references, with_sql_features};
-use crate::views::options::CellsShown;
+use crate::names::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::planning_thread::plan_on_thread;
+use crate::schema::{RowView, cells_schema, families};
+use crate::session::expressions::field_type;
+use crate::session::options::{set_planning_options, with_sql_features};
+use crate::session::planning::plan_frame;
+use crate::session::references::table_references;
+use crate::syntax::statement;
+use crate::syntax::volatile::volatile_function_in;
+use crate::view_options::CellsShown;
 use crate::views::planner::Views;
 
 /// Why a query cannot define a derived table.

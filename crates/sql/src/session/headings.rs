@@ -12,8 +12,8 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::session::dialect::TidetableDialect;
 use crate::session::script::LineOffsets;
+use crate::syntax::dialect::TidetableDialect;
 
 /// Keywords that end a select list.
 const AFTER_THE_LIST: [Keyword; 14] = [

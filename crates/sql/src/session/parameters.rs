@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidetable_layout::cell::ColumnText;
 
-use crate::session::rewrite::syntax::call;
-use crate::session::statement::{inner, prefix_range};
+use crate::syntax::rewrite::syntax::call;
+use crate::syntax::statement::{inner, prefix_range};
 
 /// Replaces parameters by values. `value IN UNNEST(@list)` becomes a list of values, which can select row keys.
 ///

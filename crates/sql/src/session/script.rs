@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
 use crate::error::SqlError;
-use crate::session::dialect::TidetableDialect;
+use crate::syntax::dialect::TidetableDialect;
 
 /// A statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,6 @@
 pub(crate) mod files;
 pub(crate) mod read;
 pub(crate) mod share;
-pub(crate) mod signature;
 pub(crate) mod signatures;
 pub(crate) mod split;
 

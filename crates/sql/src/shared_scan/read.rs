@@ -88,7 +88,6 @@ impl SharedScan {
             output: ScanOutput::Records { within: within.clone() },
             keys: task.scan.keys.clone(),
             time: range.time.clone(),
-            shared_scan: None,
             even: false,
             push_down: task.scan.push_down,
         });

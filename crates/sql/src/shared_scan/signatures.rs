@@ -5,6 +5,8 @@ use std::sync::Arc;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::KeyRange;
 
+use crate::scan::spec::{ScanOutput, ScanTask};
+
 /// Signature of a scan without its period.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScanSignature {
@@ -16,6 +18,25 @@ pub(crate) struct ScanSignature {
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
     /// The event-time column, if it and not the row's window decides the period of a record.
     pub(crate) time: Option<usize>,
+}
+
+impl ScanSignature {
+    /// The signature of a scan of records; `None` for aggregations, cells and rows.
+    pub(crate) fn of(task: &ScanTask) -> Option<Self> {
+        let ScanOutput::Records { within } = &task.scan.output else { return None };
+        if task.aggregate.is_some() {
+            return None;
+        }
+        let snapshot = &task.scan.snapshot;
+        Some(Self {
+            table: snapshot.table().name().to_owned(),
+            version: snapshot.version().number,
+            keys: task.scan.keys.clone(),
+            columns: task.columns.clone(),
+            filters: task.filters.clone(),
+            time: within.as_ref().map(|(time, _)| *time),
+        })
+    }
 }
 
 /// The scans of the queries of one period.

@@ -1,4 +1,3 @@
 //! Views of rows with options: `T(with_history => true)`, `rows(T, ..)`, `unpack(T, ..)`.
 
-pub(crate) mod options;
 pub(crate) mod planner;

@@ -22,10 +22,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidetable_functions::{TIMESTAMP, has_history, unpack};
 
-use crate::catalog::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::error::{SqlError, external};
-use crate::session::statement::inner;
-use crate::views::options::{CellsShown, ViewOption};
+use crate::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
+use crate::syntax::statement::inner;
+use crate::view_options::{CellsShown, ViewOption};
 use crate::workarounds::floats::coerce_expression;
 
 /// The tables that have row views.

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::ticks_per_second;
 
-use crate::optimizer::comparison_rule::{self, LogicalRules};
 use crate::pushdown::dependence::is_utc;
+use crate::rules::comparison_rule::{self, LogicalRules};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

@@ -25,7 +25,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::scalar::ScalarValue;
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -21,7 +21,7 @@ use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use crate::optimizer::node_rule::Rule;
+use crate::rules::node_rule::Rule;
 
 /// Name of the last rule that changes scans.
 pub(crate) const LAST: &str = preserved_order::NAME;

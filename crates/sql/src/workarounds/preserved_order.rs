@@ -9,7 +9,7 @@ use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 
 /// The name of the rule that sets `preserve_order` of sorted scans.
 pub(crate) const NAME: &str = "OrderIsKept";

@@ -34,7 +34,7 @@ use datafusion::physical_plan::{
     PhysicalExpr, PlanProperties, ReplaceChildrenOptions, replace_children_if_necessary,
 };
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

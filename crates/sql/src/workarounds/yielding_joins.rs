@@ -9,7 +9,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 
-use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::rules::node_rule::{Rule, node_rule};
 
 /// Inserts the rule after all that know joins by their inputs.
 pub(crate) fn insert(rules: &mut Vec<Rule>) {

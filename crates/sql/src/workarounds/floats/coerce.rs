@@ -12,8 +12,8 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, without_cast_label};
 
-use crate::session::planning::check_abandoned;
-use crate::session::semantics::{as_cast, compared_times, with_own_semantics};
+use crate::planning_thread::check_abandoned;
+use crate::semantics::{as_cast, compared_times, with_own_semantics};
 use crate::workarounds::rounded_decimals::with_literal_places;
 
 /// Operators from which on a chain is coerced as a whole.

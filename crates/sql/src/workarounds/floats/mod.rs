@@ -22,7 +22,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
-use crate::session::semantics::compared_times;
+use crate::semantics::compared_times;
 pub(crate) use crate::workarounds::floats::coerce::coerce_expression;
 use crate::workarounds::floats::coerce::{coerce_to_float, common_float, with_floats};
 

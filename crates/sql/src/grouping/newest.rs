@@ -14,9 +14,9 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, KeyRange, Projection};
 
-use crate::aggregate::exec::evaluate;
 use crate::aggregate::row_states::type_mismatch;
 use crate::aggregate::spec::ScanAggregate;
+use crate::grouping::exec::evaluate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, Records, passing, read_rows};
 use crate::scan::spec::{ScanOutput, TableScan};

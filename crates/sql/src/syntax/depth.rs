@@ -323,7 +323,7 @@ mod tests {
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     use super::*;
-    use crate::session::dialect::TidetableDialect;
+    use crate::syntax::dialect::TidetableDialect;
 
     fn tokens(text: &str) -> Vec<TokenWithSpan> {
         Tokenizer::new(&TidetableDialect, text).tokenize_with_location().unwrap()

@@ -8,7 +8,7 @@ use datafusion::scalar::ScalarValue;
 use tidetable_functions::parse_time;
 
 use crate::error::SqlError;
-use crate::pushdown::value_sets::ALL_TIMES;
+use tidetable_store::read::ALL_TIMES;
 
 /// The cells that a row view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,24 +10,26 @@ use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_store::ScanRange;
 use tidetable_store::read::{Scalar, ScanOptions};
 
-use crate::aggregate::exec::RunningAggregate;
-use crate::aggregate::newest::Newest;
 use crate::aggregate::spec::ScanAggregate;
-use crate::aggregate::stripe_stats::StripeTotals;
-use crate::catalog::schema::RowView;
 use crate::error::external;
+use crate::grouping::exec::RunningAggregate;
+use crate::grouping::newest::Newest;
+use crate::grouping::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::RangePruner;
-use crate::pushdown::value_sets::ALL_TIMES;
 use crate::scan::cell_reader::CellReader;
 use crate::scan::coalesce::Coalescer;
 use crate::scan::records::{ReadRequest, RecordReader};
 use crate::scan::rows::RowReader;
 use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
+use crate::schema::RowView;
+use crate::shared_scan::SharedScanPeriod;
+use tidetable_store::read::ALL_TIMES;
 
 /// The read of one DataFusion file, which stands for scan ranges.
 pub(crate) struct ScanRangeReader {
     pub(crate) task: ScanTask,
+    pub(crate) shared_scan: Option<SharedScanPeriod>,
     /// Name of that file, for messages.
     pub(crate) name: String,
     pub(crate) ranges: Vec<ScanRange>,
@@ -72,7 +74,7 @@ impl ScanRangeReader {
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, columns, batch_size, .. } = &self.task;
         let mut coalescer = Coalescer::new(*batch_size, scan.even);
-        let shared = scan.shared_scan.as_ref();
+        let shared = self.shared_scan.as_ref();
         if let Some(batches) =
             shared.and_then(|period| period.records(&self.task, &self.name, &self.ranges, &self.options))
         {

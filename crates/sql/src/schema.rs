@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use tidetable_layout::Layout;
 
-use crate::views::options::CellsShown;
+use crate::view_options::CellsShown;
 
 /// Schema of `cells.T`.
 pub(crate) fn cells_schema() -> Schema {

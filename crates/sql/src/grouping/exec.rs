@@ -17,9 +17,9 @@ use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
-use crate::aggregate::runs::Runs;
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
-use crate::aggregate::timeline::Timeline;
+use crate::grouping::runs::Runs;
+use crate::grouping::timeline::Timeline;
 use crate::scan::records::{Fields, ReadRequest, Records, WantedRows, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;

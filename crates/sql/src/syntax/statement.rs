@@ -23,14 +23,14 @@ use tidetable_functions::{COMPARABLE_WITH, TIMEZONE};
 use tidetable_layout::KeyRange;
 
 use crate::error::{SqlError, external};
-use crate::session::depth::{MAX_NESTING, check_depth};
-use crate::session::dialect::TidetableDialect;
-use crate::session::planning::with_deep_stack;
-use crate::session::rewrite::cast_labels::label_casts;
-use crate::session::rewrite::file_functions::replace_file_function;
-use crate::session::rewrite::float_values::{FloatValues, as_double};
-use crate::session::rewrite::syntax::{call, name_of, take};
-use crate::session::select_all::{without_empty_projections, without_select_list};
+use crate::planning_thread::with_deep_stack;
+use crate::syntax::depth::{MAX_NESTING, check_depth};
+use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::rewrite::cast_labels::label_casts;
+use crate::syntax::rewrite::file_functions::replace_file_function;
+use crate::syntax::rewrite::float_values::{FloatValues, as_double};
+use crate::syntax::rewrite::syntax::{call, name_of, take};
+use crate::syntax::select_all::{without_empty_projections, without_select_list};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
 ///

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     self, CastKind, Expr, ExprWithAlias, Query, SetExpr, UnaryOperator, Value, ValueWithSpan, Values, VisitorMut,
 };
 
-use crate::session::rewrite::syntax::take;
+use crate::syntax::rewrite::syntax::take;
 
 /// Casts decimals of `VALUES` to floats where their column has a float.
 pub(crate) struct FloatValues<'a> {

@@ -22,9 +22,9 @@ use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
 
 use crate::error::plain;
-use crate::session::set_planning_options;
-use crate::session::statement::{BigtableTypes, expression};
-use crate::session::volatile::volatile_function;
+use crate::session::options::set_planning_options;
+use crate::syntax::statement::{BigtableTypes, expression};
+use crate::syntax::volatile::volatile_function;
 use crate::workarounds::floats::coerce_expression;
 
 /// Why an expression is refused.

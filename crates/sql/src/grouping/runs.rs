@@ -10,7 +10,7 @@ use datafusion::physical_plan::aggregates::group_values::GroupValues;
 use tidetable_layout::decode::{is_one_each, record_counts};
 
 use crate::aggregate::spec::GroupOf;
-use crate::aggregate::timeline::{TimeRuns, Timeline};
+use crate::grouping::timeline::{TimeRuns, Timeline};
 use crate::scan::records::Records;
 
 type Expr = Arc<dyn PhysicalExpr>;

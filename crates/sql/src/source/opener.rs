@@ -12,14 +12,15 @@ use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchSt
 use futures::{StreamExt, stream};
 use tidetable_store::read::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
 
-use crate::aggregate::stripe_stats::StripeTotals;
+use crate::grouping::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;
 use crate::scan::cell_reader::has_stored_timestamps;
 use crate::scan::file_groups::{ScanRanges, is_small_scan};
 use crate::scan::late_filter::ColumnFilter;
 use crate::scan::metrics::ScanMetrics;
-use crate::scan::read::ScanRangeReader;
 use crate::scan::spec::{ScanOutput, ScanTask};
+use crate::shared_scan::SharedScanPeriod;
+use crate::source::read::ScanRangeReader;
 
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
@@ -27,13 +28,19 @@ const AHEAD: usize = 2;
 /// Opens the scan ranges of one partition.
 pub(crate) struct ScanRangeOpener {
     task: ScanTask,
+    shared_scan: Option<SharedScanPeriod>,
     pruner: Option<Arc<dyn StripePruner>>,
     record_filter: Option<Arc<dyn RecordFilter>>,
     metrics: ScanMetrics,
 }
 
 impl ScanRangeOpener {
-    pub(crate) fn new(task: ScanTask, metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+    pub(crate) fn new(
+        task: ScanTask,
+        shared_scan: Option<SharedScanPeriod>,
+        metrics: &ExecutionPlanMetricsSet,
+        partition: usize,
+    ) -> Self {
         let metrics = ScanMetrics::new(metrics, partition);
         let layout = task.scan.snapshot.layout();
         let filter = conjunction_opt(task.filters.iter().cloned());
@@ -48,6 +55,7 @@ impl ScanRangeOpener {
             pruner: pruner.map(|pruner| Arc::new(pruner) as Arc<dyn StripePruner>),
             record_filter: record_filter.map(|filter| Arc::new(filter) as Arc<dyn RecordFilter>),
             task,
+            shared_scan,
             metrics,
         }
     }
@@ -68,11 +76,18 @@ impl FileOpener for ScanRangeOpener {
             record_filter: self.record_filter.clone(),
             stripe_stats: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),
         };
-        let reading = ScanRangeReader { task: self.task.clone(), name, ranges, options, totals };
+        let reading = ScanRangeReader {
+            task: self.task.clone(),
+            shared_scan: self.shared_scan.clone(),
+            name,
+            ranges,
+            options,
+            totals,
+        };
         let metrics = self.metrics.clone();
         let scan = &self.task.scan;
         // Not for shared scans, which may wait for other periods.
-        if scan.shared_scan.is_none() && is_small_scan(&scan.snapshot, &reading.ranges) {
+        if self.shared_scan.is_none() && is_small_scan(&scan.snapshot, &reading.ranges) {
             let schema = Arc::clone(&self.task.schema);
             return Ok(Box::pin(async move {
                 let mut batches = Vec::new();

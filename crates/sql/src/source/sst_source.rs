@@ -23,12 +23,13 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use tidetable_layout::KeyRange;
 
 use crate::aggregate::spec::ScanAggregate;
-use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
-use crate::pushdown::value_sets::ALL_TIMES;
 use crate::scan::cell_reader::is_of_names_and_times;
-use crate::scan::opener::ScanRangeOpener;
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
+use crate::schema::RowView;
+use crate::shared_scan::SharedScanPeriod;
+use crate::source::opener::ScanRangeOpener;
+use tidetable_store::read::ALL_TIMES;
 
 /// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;
@@ -45,6 +46,8 @@ pub(crate) struct SstSource {
     /// records.
     dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
+    /// The shared scan that may provide the records.
+    shared_scan: Option<SharedScanPeriod>,
     /// Output order of one scan range.
     order: Option<LexOrdering>,
     /// Whether records come in any order.
@@ -72,6 +75,7 @@ impl SstSource {
             filters: Vec::new(),
             dynamic_filters: Vec::new(),
             aggregate: None,
+            shared_scan: None,
             order,
             unordered: false,
             projection: SplitProjection::unprojected(&table_schema),
@@ -80,6 +84,16 @@ impl SstSource {
             counts: (slices, ssts),
             metrics: ExecutionPlanMetricsSet::new(),
         }
+    }
+
+    /// The same source, which takes its records from `shared_scan` where that has them.
+    pub(crate) fn with_shared_scan(self, shared_scan: Option<SharedScanPeriod>) -> Self {
+        Self { shared_scan, ..self }
+    }
+
+    /// Whether a shared scan may provide the records.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared_scan.is_some()
     }
 
     /// A source as another process planned it, without dynamic filters.
@@ -97,7 +111,7 @@ impl SstSource {
 
     /// The filters, if they and the projection are all that there is to the scan.
     pub(crate) fn portable_filters(&self) -> Option<&[Arc<dyn PhysicalExpr>]> {
-        let plain = self.aggregate.is_none() && self.dynamic_filters.is_empty() && self.scan.shared_scan.is_none();
+        let plain = self.aggregate.is_none() && self.dynamic_filters.is_empty() && self.shared_scan.is_none();
         plain.then_some(&self.filters)
     }
 
@@ -107,7 +121,7 @@ impl SstSource {
     }
 
     fn opener_of(&self, task: ScanTask, partition: usize) -> Result<Arc<dyn FileOpener>> {
-        let opener = ScanRangeOpener::new(task, &self.metrics, partition);
+        let opener = ScanRangeOpener::new(task, self.shared_scan.clone(), &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
@@ -126,7 +140,7 @@ impl SstSource {
     pub(crate) fn unordered(&self) -> Option<Self> {
         let scan = &self.scan;
         let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
-        let is_free = is_of_records && !scan.even && scan.shared_scan.is_none() && !self.unordered;
+        let is_free = is_of_records && !scan.even && self.shared_scan.is_none() && !self.unordered;
         is_free.then(|| Self { order: None, unordered: true, ..self.clone() })
     }
 

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::{SqlError, external};
-use crate::session::dialect::TidetableDialect;
+use crate::syntax::dialect::TidetableDialect;
 
 /// A form of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

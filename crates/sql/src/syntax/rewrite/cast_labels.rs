@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidetable_functions::CAST_LABEL;
 
-use crate::session::rewrite::syntax::{call, name_of, take};
+use crate::syntax::rewrite::syntax::{call, name_of, take};
 
 /// Labels the casts of `statement`, if it has aggregates, window functions or group keys that differ by casts only.
 pub(crate) fn label_casts(statement: &mut ast::Statement) {

@@ -1,0 +1,33 @@
+//! What every session has: functions, types and settings of the planner.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::SessionConfig;
+use tidetable_functions::{override_totals, register};
+
+use crate::syntax::statement::BigtableTypes;
+use crate::views::planner::{ViewPlanner, Views};
+
+/// Adds the functions of plans: those of DataFusion and of this project.
+pub fn with_functions(builder: SessionStateBuilder) -> SessionStateBuilder {
+    override_totals(register(builder.with_default_features()))
+}
+
+/// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
+pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
+    with_functions(builder)
+        .with_type_planner(Arc::new(BigtableTypes))
+        .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+}
+
+/// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry
+/// their position.
+pub(crate) fn set_planning_options(config: &mut SessionConfig) {
+    let parser = &mut config.options_mut().sql_parser;
+    parser.enable_ident_normalization = false;
+    parser.parse_float_as_decimal = true;
+    parser.collect_spans = true;
+    // Row "Nullable CASE" of `docs/datafusion-workarounds.md`.
+    config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+}

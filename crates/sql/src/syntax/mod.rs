@@ -1,0 +1,8 @@
+//! Statements before they are planned: the dialect, bounds on their depth, and rewrites of the parsed tree.
+
+pub(crate) mod depth;
+pub(crate) mod dialect;
+pub(crate) mod rewrite;
+pub(crate) mod select_all;
+pub(crate) mod statement;
+pub(crate) mod volatile;
