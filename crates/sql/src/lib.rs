@@ -30,7 +30,6 @@
 
 mod aggregate;
 mod catalog;
-mod distributed;
 mod error;
 mod expressions;
 mod optimizer;
@@ -46,13 +45,8 @@ mod workarounds;
 pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;
 pub use catalog::runs::run_tables;
-pub use datafusion::execution::SendableRecordBatchStream;
 pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;
-pub use distributed::groups::ScanGroups;
-pub use distributed::order::ScanOrder;
-pub use distributed::plan::Place;
-pub use distributed::scan::DistributedScan;
 pub use error::{Result, SqlError, UnknownName};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
 pub use predicate::{Predicate, Predicates};
@@ -63,6 +57,5 @@ pub use session::declared::{
 pub use session::planning::{PlannedQuery, plan_frame};
 pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::small_results::{first_row_of_integers, first_rows, quoted_name};
-pub use session::{Session, SessionOptions, with_functions};
+pub use session::{Session, SessionOptions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
-pub use workarounds::property_barriers::{Hidden, PropertyBarrierExec};
