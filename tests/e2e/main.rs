@@ -85,7 +85,6 @@ mod bucket {
 mod cluster {
     mod failures;
     mod in_a_bucket;
-    mod queries;
     mod refusals;
     mod same_results;
     mod servers;

@@ -491,8 +491,6 @@ impl CliError {
                 | ClusterError::ExecutorTimeout { .. }
                 | ClusterError::Heartbeat,
             ) => 2,
-            #[cfg(feature = "cluster")]
-            Self::Cluster(ClusterError::Run(error)) => error.exit_code(),
             Self::Run(error) => error.exit_code(),
             #[cfg(feature = "bigtable")]
             Self::Bigtable(error) => error.exit_code(),

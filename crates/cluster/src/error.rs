@@ -1,8 +1,6 @@
 //! Errors of the servers.
 
 use ballista_core::error::BallistaError;
-use tidetable_runner::RunError;
-use tidetable_sql::SqlError;
 
 /// Why a scheduler or an executor could not be started, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +113,7 @@ pub enum ClusterError {
         /// The cause.
         source: Box<BallistaError>,
     },
-    /// No scheduler to send a query to.
+    /// A scheduler that an executor cannot reach.
     #[error(
         "the scheduler at {place} cannot be reached: {reason}; start it with `tidetable scheduler`, or correct the address"
     )]
@@ -125,18 +123,4 @@ pub enum ClusterError {
         /// The cause.
         reason: String,
     },
-    /// A query failed.
-    #[error("the query failed on the executors of {place}: {reason}")]
-    Query {
-        /// Address of the scheduler.
-        place: String,
-        /// The cause.
-        reason: String,
-    },
-    /// A query is wrong, or only one process can run it.
-    #[error(transparent)]
-    Sql(#[from] SqlError),
-    /// The root or the program cannot be used.
-    #[error(transparent)]
-    Run(#[from] Box<RunError>),
 }

@@ -5,22 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ballista_core::ConfigProducer;
 use ballista_core::error::BallistaError;
 use ballista_core::extension::SessionConfigExt;
-use ballista_core::registry::BallistaFunctionRegistry;
-use ballista_core::{ConfigProducer, RuntimeProducer};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
-use tidetable_runner::RunError;
-use tidetable_runner::units::{Worker, root_key};
+use tidetable_runner::units::Worker;
 use tonic::Code;
 
 use crate::codec::PlanCodec;
 use crate::connect::SchedulerLink;
 use crate::error::ClusterError;
-use crate::query::roots::RootStores;
-use crate::query::settings::function_state;
+use crate::runtime::runtime_without_files;
 use crate::tls::config::Tls;
 use crate::tls::executor::SecureServer;
 use crate::tls::files::TlsFiles;
@@ -86,11 +82,6 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
             None
         }
     };
-    let key = root_key(worker.root()).map_err(|error| Box::new(RunError::Build(error)))?;
-    let functions = function_state(None).map_err(|error| ClusterError::Ballista {
-        role: "the executor",
-        source: Box::new(BallistaError::DataFusionError(Box::new(error))),
-    })?;
     let config = ExecutorProcessConfig {
         executor_id: options.name,
         bind_host: inner.to_string(),
@@ -107,8 +98,7 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         executor_heartbeat_interval_seconds: options.heartbeat.as_secs(),
         // Units have a budget of their own.
         memory_pool_size: Some(0),
-        override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&functions))),
-        override_runtime_producer: Some(runtime_of(Arc::clone(&worker), key)),
+        override_runtime_producer: Some(Arc::new(|_: &SessionConfig| runtime_without_files())),
         override_physical_codec: Some(Arc::new(PlanCodec::new(Some(worker)))),
         override_create_grpc_client_endpoint: tls.map(|tls| tls.hook(Some(REQUEST))),
         override_config_producer: tls.map(fetches),
@@ -123,14 +113,6 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
             ClusterError::Refused { place: link.place(), reason: status.message().to_owned() }
         }
         source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
-    })
-}
-
-/// Makes what queries run with: they read the root, and nothing else.
-fn runtime_of(worker: Arc<Worker>, key: String) -> RuntimeProducer {
-    Arc::new(move |_| {
-        let roots = Arc::new(RootStores::of(&key, &worker.store()));
-        RuntimeEnvBuilder::new().with_object_store_registry(roots).build_arc()
     })
 }
 

@@ -66,7 +66,7 @@ impl Job<'_> {
     }
 
     /// Sends a plan, and waits until it is done.
-    pub(crate) async fn finish(mut self, plan: Vec<u8>, named: &Named<'_>) -> Result<SuccessfulJob, JobError> {
+    async fn finish(mut self, plan: Vec<u8>, named: &Named<'_>) -> Result<SuccessfulJob, JobError> {
         let settings = self.settings.into_iter();
         let settings = settings.map(|(key, value)| KeyValuePair { key, value: Some(value) }).collect();
         let mut request = Request::new(ExecuteQueryParams {
@@ -147,10 +147,7 @@ async fn fetch(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<Ve
 }
 
 /// The rows of a partition, from the executor that has them.
-pub(crate) async fn stream_of(
-    location: PartitionLocation,
-    tls: Option<&Arc<Tls>>,
-) -> Result<SendableRecordBatchStream, JobError> {
+async fn stream_of(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<SendableRecordBatchStream, JobError> {
     let layout = location.layout();
     let lost = |reason: String| JobError::Lost(reason);
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {

@@ -1,12 +1,12 @@
-//! Units of work, and queries, on Apache Ballista.
+//! Units of work on Apache Ballista.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `carrier` | [`Ballista`], which brings the units of a run to a scheduler and their answers back |
 //! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
-//! | `query` | queries: their plans, scans and the files that they may read |
 //! | `scheduler`, `executor` | the two servers |
+//! | `runtime` | what plans run in: sessions that read no files |
 //! | `service` | what the scheduler answers |
 //! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |
 //! | `tls` | certificates, and the servers with TLS |
@@ -24,7 +24,7 @@ mod exec;
 mod executor;
 mod job;
 mod jobs;
-mod query;
+mod runtime;
 mod scheduler;
 mod service;
 mod session;
@@ -34,7 +34,6 @@ pub use address::{SCHEME, TLS_SCHEME};
 pub use carrier::Ballista;
 pub use error::ClusterError;
 pub use executor::{ExecutorOptions, run_executor};
-pub use query::ClusterQueries;
 pub use scheduler::{SchedulerOptions, run_scheduler};
 pub use session::Chaos;
 pub use tls::files::TlsFiles;

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::codec::PlanCodec;
 use crate::error::ClusterError;
-use crate::query::settings::function_state;
+use crate::runtime::session_without_files;
 use crate::service::serve;
 use crate::tls::config::Tls;
 use crate::tls::files::TlsFiles;
@@ -75,7 +75,7 @@ pub async fn run_scheduler(
         finished_job_data_clean_up_interval_seconds: CLEAN_UP,
         finished_job_state_clean_up_interval_seconds: CLEAN_UP,
         override_physical_codec: Some(Arc::new(PlanCodec::new(None))),
-        override_session_builder: Some(Arc::new(|config| function_state(Some(config)))),
+        override_session_builder: Some(Arc::new(session_without_files)),
         override_create_grpc_client_endpoint: tls.as_ref().map(|tls| tls.hook(Some(REQUEST))),
         ..SchedulerConfig::default()
     });

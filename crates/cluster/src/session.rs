@@ -33,7 +33,7 @@ pub struct Chaos {
 }
 
 impl Session {
-    /// A session by `link`, for a run or for queries.
+    /// A session by `link`, for a run.
     pub(crate) fn new(link: SchedulerLink, name: &str) -> Self {
         Self { link, name: name.to_owned(), next: AtomicU64::new(0), chaos: None, reached: AtomicBool::new(false) }
     }

@@ -4,7 +4,6 @@
 //! of its length, or the cube where names are made, too. As a function of all operands the chain is flat. It evaluates the same
 //! operators in the same order.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -20,12 +19,10 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::expressions::{BinaryExpr as PhysicalBinary, Column, Literal};
 use datafusion::physical_plan::PhysicalExpr;
 
-use crate::checked::{self, Checked};
+use crate::checked::Checked;
 
 /// Operators of a chain from which on it becomes a function.
 const MIN_LINKS: usize = 16;
-/// Start of the code of a chain.
-const CODE: &str = "chain";
 
 /// A chain that is built from its first operand.
 #[derive(Debug)]
@@ -93,57 +90,6 @@ impl ChainBuilder {
         args.extend(operands);
         Expr::ScalarFunction(ScalarFunction { func: function(links, kind), args })
     }
-}
-
-/// The operators of a chain that are not checked.
-const OPERATORS: [Operator; 11] = [
-    Operator::Plus,
-    Operator::Minus,
-    Operator::Multiply,
-    Operator::Divide,
-    Operator::Modulo,
-    Operator::StringConcat,
-    Operator::BitwiseAnd,
-    Operator::BitwiseOr,
-    Operator::BitwiseXor,
-    Operator::BitwiseShiftLeft,
-    Operator::BitwiseShiftRight,
-];
-
-/// The code of the function, if it is a chain: a line for its type, and one for each operator with its casts.
-pub(crate) fn code(function: &ScalarUDF) -> Option<String> {
-    let Chain { links, kind, .. } = function.inner().downcast_ref::<Chain>()?;
-    let mut code = format!("{CODE}\n{kind}");
-    for link in links {
-        let operator = match &link.operator {
-            LinkOperator::Checked(checked) => format!("checked {}", checked.sign()),
-            LinkOperator::Other(operator) => operator.to_string(),
-        };
-        code.push_str(&format!("\n{operator}"));
-        for cast in &link.casts {
-            code.push_str(&format!("\t{cast}"));
-        }
-    }
-    Some(code)
-}
-
-/// The function of a code.
-pub(crate) fn of_code(code: &str) -> Option<Arc<ScalarUDF>> {
-    let (kind, links) = code.strip_prefix(CODE)?.strip_prefix('\n')?.split_once('\n')?;
-    let kind = DataType::from_str(kind).ok()?;
-    let links = links.lines().map(link_of).collect::<Option<Vec<_>>>()?;
-    Some(function(links, kind))
-}
-
-fn link_of(line: &str) -> Option<Link> {
-    let mut parts = line.split('\t');
-    let sign = parts.next()?;
-    let operator = match checked::of_code(sign) {
-        Some(function) => LinkOperator::Checked(function.inner().downcast_ref::<Checked>()?.clone()),
-        None => LinkOperator::Other(OPERATORS.into_iter().find(|operator| operator.to_string() == sign)?),
-    };
-    let casts = parts.map(|cast| DataType::from_str(cast).ok()).collect::<Option<Vec<_>>>()?;
-    Some(Link { casts, operator })
 }
 
 fn function(links: Vec<Link>, kind: DataType) -> Arc<ScalarUDF> {

@@ -88,26 +88,6 @@ impl Op {
     }
 }
 
-/// The code of the function, if it is one of these.
-pub(crate) fn code(function: &ScalarUDF) -> Option<String> {
-    let Checked { op, .. } = function.inner().downcast_ref::<Checked>()?;
-    // The sign alone would not tell them apart.
-    let name = if *op == Op::Negate { "negate" } else { op.sign() };
-    Some(format!("checked {name}"))
-}
-
-/// The function of a code.
-pub(crate) fn of_code(code: &str) -> Option<Arc<ScalarUDF>> {
-    let op = match code.strip_prefix("checked ")? {
-        "+" => Op::Add,
-        "-" => Op::Subtract,
-        "*" => Op::Multiply,
-        "negate" => Op::Negate,
-        _ => return None,
-    };
-    Some(function(op))
-}
-
 fn function(op: Op) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Checked { op, signature: Signature::variadic_any(Volatility::Immutable) }))
 }

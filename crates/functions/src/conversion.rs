@@ -55,18 +55,6 @@ pub(crate) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
     }
 }
 
-/// The code of the function, if it is a cast of this kind: its name, whether it gives null, the type.
-pub(crate) fn code<C: Conversion>(function: &ScalarUDF) -> Option<String> {
-    let Converted { to, or_null, .. } = function.inner().downcast_ref::<Converted<C>>()?;
-    Some(format!("{} {or_null} {to}", C::NAME))
-}
-
-/// The function of a code of this kind.
-pub(crate) fn of_code<C: Conversion>(code: &str) -> Option<Arc<ScalarUDF>> {
-    let (or_null, to) = code.strip_prefix(C::NAME)?.strip_prefix(' ')?.split_once(' ')?;
-    Some(function::<C>(to.parse().ok()?, or_null.parse().ok()?))
-}
-
 fn function<C: Conversion>(to: DataType, or_null: bool) -> Arc<ScalarUDF> {
     let signature = Signature::any(1, Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(Converted::<C> { to, or_null, signature, conversion: PhantomData }))

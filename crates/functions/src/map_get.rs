@@ -36,18 +36,9 @@ impl ExprPlanner for MapAccess {
                 return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access: range, ..access }));
             }
         };
-        let function = function();
+        let function = Arc::new(ScalarUDF::new_from_impl(MapGet::new()));
         Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![access.expr, key]))))
     }
-}
-
-/// The function of `map['key']`.
-pub(crate) fn function() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::new_from_impl(MapGet::new()))
-}
-
-pub(crate) fn is_map_get(function: &ScalarUDF) -> bool {
-    function.inner().is::<MapGet>()
 }
 
 /// The value type of a map with keys of bytes.

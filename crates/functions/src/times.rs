@@ -162,7 +162,7 @@ pub fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 
 /// Casts text to a time or a date.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TextToTime;
+struct TextToTime;
 
 impl Conversion for TextToTime {
     const NAME: &str = "text_as_time";
@@ -225,15 +225,8 @@ fn parse_days(text: &str) -> Option<i64> {
 /// Casts coarser times to nanoseconds for comparisons, saturating: a time beyond the range becomes the first or the
 /// last, which preserves the order.
 pub fn as_nanos(expr: Expr) -> Expr {
-    Expr::ScalarFunction(ScalarFunction { func: as_nanos_function(), args: vec![expr] })
-}
-
-pub(crate) fn as_nanos_function() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }))
-}
-
-pub(crate) fn is_as_nanos(function: &ScalarUDF) -> bool {
-    function.inner().is::<AsNanos>()
+    let func = Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }));
+    Expr::ScalarFunction(ScalarFunction { func, args: vec![expr] })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

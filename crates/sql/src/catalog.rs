@@ -97,11 +97,6 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The store.
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// The lists of exports.
     pub(crate) fn published(&self) -> &ExportLists {
         &self.published

@@ -31,20 +31,6 @@ pub enum SqlError {
         /// Table id.
         table: String,
     },
-    /// A query that only one process can run.
-    #[error("executors cannot run this query: {reason}; leave out --on to run it in this process")]
-    NotDistributed {
-        /// What cannot be done elsewhere.
-        reason: String,
-    },
-    /// A root that is not the one in which a query was planned.
-    #[error("version {version} of {table} is another here: start the executor in the root of the query")]
-    OtherVersion {
-        /// Table id.
-        table: String,
-        /// Number of the version.
-        version: u64,
-    },
     /// A scan range that cannot be decoded.
     #[error("{table}, {slice}: {source}")]
     Decode {
@@ -306,7 +292,6 @@ impl SqlError {
             Self::Query(error) => is_refusal(error.find_root()),
             Self::Store(StoreError::NoTable { .. }) => true,
             Self::Store(_)
-            | Self::OtherVersion { .. }
             | Self::Decode { .. }
             | Self::PublishedGone { .. }
             | Self::PublishedReplaced { .. }

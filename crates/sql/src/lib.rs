@@ -30,7 +30,6 @@
 
 mod aggregate;
 mod catalog;
-mod distributed;
 mod error;
 mod grouping;
 mod names;
@@ -55,13 +54,8 @@ mod workarounds;
 pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;
 pub use catalog::runs::run_tables;
-pub use datafusion::execution::SendableRecordBatchStream;
 pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;
-pub use distributed::groups::ScanGroups;
-pub use distributed::order::ScanOrder;
-pub use distributed::plan::Place;
-pub use distributed::scan::DistributedScan;
 pub use error::{Result, SqlError, UnknownName};
 pub use predicate::{Predicate, Predicates};
 pub use scan::cells::{CellRef, cells_of_block};
@@ -69,10 +63,8 @@ pub use session::declared::{
     CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,
 };
 pub use session::expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
-pub use session::options::with_functions;
 pub use session::planning::{PlannedQuery, plan_frame};
 pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
-pub use workarounds::property_barriers::{Hidden, PropertyBarrierExec};

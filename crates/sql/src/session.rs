@@ -23,7 +23,6 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
@@ -34,7 +33,6 @@ use tidetable_store::Store;
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
-use crate::distributed::plan::{Place, portable, settings};
 use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, RECORDS, ROWS};
 use crate::optimizer::group_top_k::top_by_group;
@@ -297,32 +295,6 @@ impl Session {
         let first = rows.next().await.transpose()?;
         let all = futures::stream::iter(first.map(Ok)).chain(rows);
         Ok(Box::pin(RecordBatchStreamAdapter::new(planned.plan.schema(), all)))
-    }
-
-    /// The plan of a query as other processes can run it, in the root that they know as `place`. It has the answer of this
-    /// session's own plan.
-    ///
-    /// # Errors
-    /// As [`Session::sql`], and [`SqlError::NotDistributed`] if only this process can run it.
-    pub async fn distributed(&self, query: &str, place: &Place) -> Result<Arc<dyn ExecutionPlan>> {
-        let existing = self.context.state();
-        let config = settings(existing.config());
-        let state = SessionStateBuilder::new_from_existing(existing)
-            .with_config(config)
-            .with_physical_optimizer_rules(stoppable_physical(workarounds::physical_rules()))
-            .build();
-        let there = Self { context: SessionContext::new_with_state(state), ..self.clone() };
-        let planned = async { plan_frame(there.sql(query).await?).await };
-        let plan = match planned.await {
-            Ok(planned) => planned.plan,
-            Err(error) => {
-                // A mistake of the query is told as ever.
-                plan_frame(self.sql(query).await?).await?;
-                return Err(SqlError::NotDistributed { reason: error.to_string() });
-            }
-        };
-        let options = there.context.state().config().options().clone();
-        Ok(portable(&plan, place, self.tables.store(), &options)?)
     }
 
     /// The scans of a query as a sequential session plans it: what a [`SharedScan`] may provide records for.

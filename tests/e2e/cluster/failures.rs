@@ -143,7 +143,6 @@ fn logs_of_servers_have_time_and_level_and_no_warnings_after_success() {
     for more in [&[][..], &["--rebuild"]] {
         project.ok(&[&["run", "j", "--root", "far", "--now", NOW, "--on", &address][..], more].concat());
     }
-    project.ok(&["sql", "--root", "far", "--on", &address, "-c", "select meter, count(*) from T group by meter"]);
     drop((executor, scheduler));
 
     for (name, said) in

@@ -42,10 +42,6 @@ fn work_by_tls_has_the_results_of_one_process() {
     project.ok(&["compact", "WIDE", "--full", "--root", "local", "--now", NOW, "--on", "local"]);
     project.ok(&["compact", "WIDE", "--full", "--root", "far", "--now", NOW]);
     assert_same(&project, "local", "far");
-    // Groups of all executors: each fetches rows of the other.
-    let query = "select meter, count(*) as n, max(kwh) as top from T group by meter order by meter";
-    let sql = |more: &[&str]| project.ok(&[&["sql", "--root", "far", "--output", "csv", "-c", query], more].concat());
-    assert_eq!(sql(&[]), sql(&["--on", &cluster.address]));
 }
 
 #[test]
@@ -70,8 +66,6 @@ fn clients_that_lack_something_are_told_what() {
     ] {
         settings(&project, text);
         let said = project.fails(1, &run);
-        assert!(said.contains(words), "{text}: {said}");
-        let said = project.fails(1, &["sql", "--on", address, "-c", "select count(*) from T"]);
         assert!(said.contains(words), "{text}: {said}");
     }
     // By another name than that of the certificate.

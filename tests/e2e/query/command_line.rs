@@ -268,3 +268,13 @@ fn statements_need_no_project() {
     }
     assert_eq!(run(&["tables"]).0, Some(2));
 }
+
+#[test]
+fn queries_run_in_this_process() {
+    let project = project();
+    for place in ["ballista://127.0.0.1:50050", "ballista+tls://127.0.0.1:50050", "local"] {
+        let said = project.fails(2, &["sql", "--on", place, "-c", "select count(*) from T"]);
+        assert!(said.contains("queries run in this process") && said.contains("docs/guide/cluster.md"), "{said}");
+    }
+    assert!(!project.ok(&["sql", "--help"]).contains("--on"));
+}

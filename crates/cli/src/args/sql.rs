@@ -28,9 +28,8 @@ pub struct Sql {
     /// temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Have the executors of a scheduler, ballista://HOST:PORT or ballista+tls://HOST:PORT, run the queries; one that they
-    /// cannot run is refused. Only this option does so: `url` of `cluster` in tidetable.toml is for runs [default: this process]
-    #[arg(long, value_name = "URL", conflicts_with = "memory")]
+    /// Refused, with a word on what to do instead
+    #[arg(long, value_name = "URL", hide = true)]
     pub on: Option<String>,
     /// Write the rows to this file, or object such as s3://bucket/rows.csv, in the format of --output or of the ending of its
     /// name; an existing one is replaced when the new one is complete. - is standard output

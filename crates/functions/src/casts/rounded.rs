@@ -18,7 +18,7 @@ pub fn rounding_cast(expr: Expr, schema: &DFSchema) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Rounded;
+struct Rounded;
 
 impl Conversion for Rounded {
     const NAME: &str = "rounded";

@@ -15,10 +15,6 @@ pub fn one_row() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(OneRow { signature: Signature::any(2, Volatility::Immutable) }))
 }
 
-pub(crate) fn is_one_row(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<OneRow>().is_some()
-}
-
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OneRow {
     signature: Signature,

@@ -16,10 +16,6 @@ pub fn opaque() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Opaque { signature: Signature::any(1, Volatility::Immutable) }))
 }
 
-pub(crate) fn is_opaque(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<Opaque>().is_some()
-}
-
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Opaque {
     signature: Signature,

@@ -218,7 +218,7 @@ pub fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
 
 /// Casts local times to instants of a zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct LocalToInstant;
+struct LocalToInstant;
 
 impl Conversion for LocalToInstant {
     const NAME: &str = "by_clocks";

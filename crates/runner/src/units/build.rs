@@ -29,15 +29,3 @@ pub fn build() -> io::Result<&'static str> {
     let build = format!("{}-{:032x}", env!("CARGO_PKG_VERSION"), hash.digest128());
     Ok(BUILD.get_or_init(|| build))
 }
-
-/// The name of the root `root` for this build: no other build, and no other root, has it.
-///
-/// # Errors
-/// As [`build`].
-pub fn root_key(root: &str) -> io::Result<String> {
-    let mut hash = Xxh3::new();
-    hash.update(build()?.as_bytes());
-    hash.update(b"\n");
-    hash.update(root.as_bytes());
-    Ok(format!("{:032x}", hash.digest128()))
-}

@@ -26,7 +26,7 @@ pub(crate) mod wire;
 pub(crate) mod work;
 pub(crate) mod worker;
 
-pub use build::{build, root_key};
+pub use build::build;
 pub use carrier::{Carried, UnitCarrier};
 pub use failure::{CarryError, UnitFailure};
 pub use wire::{Answer, Unit};

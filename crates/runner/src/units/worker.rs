@@ -100,16 +100,6 @@ impl Worker {
         Ok(Self { project, blobs, runtime, ids, name, memory, clock, jobs, last })
     }
 
-    /// The root, as units must name it.
-    pub fn root(&self) -> &str {
-        &self.project.root
-    }
-
-    /// The store of the root.
-    pub fn store(&self) -> Store {
-        Store::new(Arc::clone(&self.blobs))
-    }
-
     /// Runs a unit, until `stop` is asked for, and returns its answer. An error that no retry mends is an answer, too.
     ///
     /// # Errors

@@ -167,7 +167,7 @@ pub(crate) fn a_file_each(groups: &[FileGroup]) -> Vec<FileGroup> {
 }
 
 /// The scan ranges of a "file".
-pub(crate) fn ranges_of(file: &PartitionedFile) -> Vec<ScanRange> {
+fn ranges_of(file: &PartitionedFile) -> Vec<ScanRange> {
     file.extension::<ScanRanges>().map(|ranges| ranges.0.clone()).unwrap_or_default()
 }
 

@@ -9,14 +9,9 @@ use tidetable_functions::{override_totals, register};
 use crate::syntax::statement::BigtableTypes;
 use crate::views::planner::{ViewPlanner, Views};
 
-/// Adds the functions of plans: those of DataFusion and of this project.
-pub fn with_functions(builder: SessionStateBuilder) -> SessionStateBuilder {
-    override_totals(register(builder.with_default_features()))
-}
-
 /// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
 pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    with_functions(builder)
+    override_totals(register(builder.with_default_features()))
         .with_type_planner(Arc::new(BigtableTypes))
         .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }

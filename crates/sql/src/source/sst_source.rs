@@ -96,35 +96,6 @@ impl SstSource {
         self.shared_scan.is_some()
     }
 
-    /// A source as another process planned it, without dynamic filters.
-    pub(crate) fn planned(
-        scan: TableScan,
-        schema: SchemaRef,
-        filters: Vec<Arc<dyn PhysicalExpr>>,
-        projection: &ProjectionExprs,
-        batch_size: usize,
-    ) -> Self {
-        let source = Self::new(scan, schema, None, (0, 0));
-        let projection = SplitProjection::new(source.table_schema.file_schema(), projection);
-        Self { filters, projection, batch_size, ..source }
-    }
-
-    /// The filters, if they and the projection are all that there is to the scan.
-    pub(crate) fn portable_filters(&self) -> Option<&[Arc<dyn PhysicalExpr>]> {
-        let plain = self.aggregate.is_none() && self.dynamic_filters.is_empty() && self.shared_scan.is_none();
-        plain.then_some(&self.filters)
-    }
-
-    /// Opens the scan ranges of `partition`.
-    pub(crate) fn opener(&self, partition: usize) -> Result<Arc<dyn FileOpener>> {
-        self.opener_of(self.task()?, partition)
-    }
-
-    fn opener_of(&self, task: ScanTask, partition: usize) -> Result<Arc<dyn FileOpener>> {
-        let opener = ScanRangeOpener::new(task, self.shared_scan.clone(), &self.metrics, partition);
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
-    }
-
     /// The scan.
     pub(crate) fn scan(&self) -> &TableScan {
         &self.scan
@@ -207,7 +178,8 @@ impl FileSource for SstSource {
             // The limit counts records before the filter of a node above it.
             task.dynamic_filters.clear();
         }
-        self.opener_of(task, partition)
+        let opener = ScanRangeOpener::new(task, self.shared_scan.clone(), &self.metrics, partition);
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
     fn table_schema(&self) -> &TableSchema {

@@ -110,7 +110,7 @@ fn declares_constants_without_literal(plan: &Plan) -> bool {
 
 /// What a [`PropertyBarrierExec`] hides of the properties of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hidden {
+enum Hidden {
     /// Constants, equal expressions and orders.
     Order,
     /// These, and the partitioning.
@@ -119,7 +119,7 @@ pub enum Hidden {
 
 /// A node that passes the batches of its input on, without the properties that are [`Hidden`].
 #[derive(Debug, Clone)]
-pub struct PropertyBarrierExec {
+struct PropertyBarrierExec {
     input: Plan,
     hidden: Hidden,
     properties: Arc<PlanProperties>,
@@ -127,7 +127,7 @@ pub struct PropertyBarrierExec {
 
 impl PropertyBarrierExec {
     /// A barrier above `input`.
-    pub fn over(input: Plan, hidden: Hidden) -> Plan {
+    fn over(input: Plan, hidden: Hidden) -> Plan {
         let nothing = EquivalenceProperties::new(input.schema());
         let mut properties = PlanProperties::clone(input.properties()).with_eq_properties(nothing);
         if hidden == Hidden::All {
@@ -135,11 +135,6 @@ impl PropertyBarrierExec {
             properties = properties.with_partitioning(Partitioning::UnknownPartitioning(partitions));
         }
         Arc::new(Self { input, hidden, properties: Arc::new(properties) })
-    }
-
-    /// What it hides.
-    pub fn hidden(&self) -> Hidden {
-        self.hidden
     }
 }
 

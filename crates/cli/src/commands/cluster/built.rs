@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidetable_cluster::{
-    Ballista, ClusterError, ClusterQueries, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles,
-    run_executor, run_scheduler,
+    Ballista, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles, run_executor, run_scheduler,
 };
 use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_runner::run::machine;
 use tidetable_runner::units::{UnitCarrier, Worker};
 use tidetable_runner::{Project, UlidIds, runtime};
-use tidetable_sql::{SendableRecordBatchStream, Session};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::maintenance::Certificates;
@@ -63,31 +61,6 @@ pub fn carrier(to: &Elsewhere, run: &str) -> Result<Arc<dyn UnitCarrier>, CliErr
         Some(timeout) => ballista.with_timeout(timeout),
         None => ballista,
     }))
-}
-
-/// Runs queries by the executors of a scheduler.
-#[derive(Debug)]
-pub struct Queries(ClusterQueries);
-
-impl Queries {
-    /// Queries of `root` by a scheduler.
-    pub fn new(to: &Elsewhere, root: &str) -> Result<Self, CliError> {
-        let name = format!("sql-{}", ulid_text(UlidIds::default().next()));
-        Ok(Self(ClusterQueries::new(&to.address, &to.tls, root, &name)?))
-    }
-
-    /// The rows of a query.
-    pub async fn stream(&self, session: &Session, query: &str) -> Result<SendableRecordBatchStream, CliError> {
-        self.0.stream(session, query).await.map_err(|error| match error {
-            ClusterError::Sql(error) => CliError::Sql(error),
-            error => CliError::Cluster(error),
-        })
-    }
-
-    /// Cancels the query that still runs.
-    pub async fn cancel(&self) {
-        self.0.cancel().await;
-    }
 }
 
 /// Runs a scheduler until it is stopped. Its address is written to standard output.

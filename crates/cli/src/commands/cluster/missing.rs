@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tidetable_runner::Project;
 use tidetable_runner::units::UnitCarrier;
-use tidetable_sql::{SendableRecordBatchStream, Session};
 
 use crate::args::{Executor, Global, Scheduler};
 use crate::error::CliError;
@@ -21,24 +20,6 @@ impl Elsewhere {
 
 pub fn carrier(_: &Elsewhere, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
     Err(CliError::NotBuilt { feature: "cluster" })
-}
-
-/// Queries of other machines, of which there are none.
-#[derive(Debug)]
-pub enum Queries {}
-
-impl Queries {
-    pub fn new(_: &Elsewhere, _: &str) -> Result<Self, CliError> {
-        Err(CliError::NotBuilt { feature: "cluster" })
-    }
-
-    pub async fn stream(&self, _: &Session, _: &str) -> Result<SendableRecordBatchStream, CliError> {
-        match *self {}
-    }
-
-    pub async fn cancel(&self) {
-        match *self {}
-    }
 }
 
 pub fn scheduler(_: &Global, _: &Scheduler) -> Result<(), CliError> {

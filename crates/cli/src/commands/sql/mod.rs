@@ -15,7 +15,6 @@ use tidetable_runner::{Project, open_store, runtime};
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, statements};
 
-use super::cluster::{Queries, elsewhere};
 use super::root::RootCheck;
 use super::{note_if_nothing_ran, project_of_store};
 use crate::args::{Global, Sql};
@@ -23,17 +22,24 @@ use crate::error::CliError;
 use crate::output::HintStyle;
 use run::{OutputOptions, StatementRunner};
 
+/// The answer to `--on`, which scripts for runs on a cluster may pass on.
+const ONE_PROCESS: &str = "queries run in this process: leave out --on; to ask a cluster, query the published tables with an \
+                           engine of your own (docs/guide/cluster.md)";
+
 /// The root where there is neither a project nor `--root`.
 const NO_STORE: &str = ".tidetable-no-store";
 
 /// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
+    if args.on.is_some() {
+        return Err(CliError::Usage(ONE_PROCESS));
+    }
+
     let project = project_or_files_alone(global)?;
     let root = check_of_root(global, &project)?;
     let store = open_store(&project)?;
     let runtime = runtime()?;
     let external = ExternalTables::default();
-    let elsewhere = elsewhere(args.on.as_deref(), &project).map(|on| Queries::new(&on, &project.root)).transpose()?;
     let output_options = OutputOptions {
         output: global.output,
         format_is_explicit: global.output_given,
@@ -50,7 +56,6 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
         args,
         runtime: &runtime,
         external: &external,
-        elsewhere: elsewhere.as_ref(),
         output_options,
     };
     let has_root = global.root.is_some() || project.root_is_url();

@@ -15,7 +15,6 @@ use tokio::runtime::Runtime;
 
 use super::versions::versions;
 use crate::args::{Global, Output, Sql};
-use crate::commands::cluster::Queries;
 use crate::commands::root::{RootCheck, is_there};
 use crate::commands::sql::{listing, summarize};
 use crate::commands::{note_if_nothing_ran, project_of_store};
@@ -37,8 +36,6 @@ pub(crate) struct StatementRunner<'a> {
     pub(crate) runtime: &'a Runtime,
     /// External tables declared by earlier statements.
     pub(crate) external: &'a ExternalTables,
-    /// Who runs the queries, if not this process.
-    pub(crate) elsewhere: Option<&'a Queries>,
     pub(crate) output_options: OutputOptions,
 }
 
@@ -127,9 +124,6 @@ impl StatementRunner<'_> {
     /// Runs a statement. Returns the number of rows, if it returns rows.
     fn run(&self, query: &str) -> Result<Option<u64>, CliError> {
         if let Some(of) = summarize::asked(query) {
-            if self.elsewhere.is_some() {
-                return Err(CliError::Usage("SUMMARIZE runs in this process: leave out --on"));
-            }
             return self.summarize(of).map(Some);
         }
         if listing::is_asked(query) && matches!(self.destination()?.1, OutputFormat::Text(_)) {
@@ -145,9 +139,6 @@ impl StatementRunner<'_> {
         let done = match format {
             OutputFormat::Binary(_) if to.is_terminal() => {
                 return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
-            }
-            OutputFormat::Binary(_) if self.elsewhere.is_some() => {
-                return Err(CliError::Usage("files of Parquet and Arrow are written by this process: leave out --on"));
             }
             OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
             OutputFormat::Text(output) => {
@@ -205,11 +196,8 @@ impl StatementRunner<'_> {
     /// Streams the rows of a query to `writer`; Ctrl-C returns [`CliError::Cancelled`]. A stream keeps what was written.
     /// A regular file appears only after `finish`, so it is left unchanged.
     fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
-        let work = async {
-            let rows = match self.elsewhere {
-                Some(elsewhere) => elsewhere.stream(session, query).await,
-                None => session.stream(query).await.map_err(CliError::from),
-            };
+        self.cancellable(async {
+            let rows = session.stream(query).await;
             self.root_is_there_for(session, query)?;
             let mut rows = rows?;
             writer.start(&rows.schema())?;
@@ -220,12 +208,7 @@ impl StatementRunner<'_> {
                 }
             }
             Ok(())
-        };
-        let done = self.cancellable(work);
-        if let (Some(elsewhere), Err(_)) = (self.elsewhere, &done) {
-            self.runtime.block_on(elsewhere.cancel());
-        }
-        done
+        })
     }
 
     /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`].
