@@ -1,7 +1,9 @@
-"""Lists crates, directories, sizes, and circles between files: `just house`, or only what is wrong: `python3 tests/house.py --circles`.
+"""Lists crates, directories, sizes, circles and knots: `just house`, or only what is wrong: `python3 tests/house.py --circles`.
 
 A file depends on another if it names an item that the other defines; re-exports are followed to the definition, and test modules do
-not count. Exits with 1 if files depend on each other in a circle, or a directory of code or tests holds more than MOST_FILES.
+not count. In each directory, a file or directory depends on another if one of its files depends on a file there. Exits with 1 if
+files depend on each other in a circle, files and directories of a directory do (a knot), or a directory of code or tests holds
+more than MOST_FILES.
 """
 
 import re
@@ -171,6 +173,23 @@ def circles(graph):
     return found
 
 
+def knots(graph, source):
+    """The circles between the files and directories of each directory, as (directory, {entry: {other entry: an example}})."""
+    directories = {parent for file in graph for parent in file.parents if parent == source or source in parent.parents}
+    for directory in sorted(directories):
+        between = {}
+        for file, others in graph.items():
+            for other in others:
+                if directory not in file.parents or directory not in other.parents:
+                    continue
+                entry, target = (path.relative_to(directory).parts[0] for path in (file, other))
+                if entry != target:
+                    between.setdefault(entry, {}).setdefault(target, (file, other))
+                    between.setdefault(target, {})
+        for group in circles(between):
+            yield directory, {entry: {to: between[entry][to] for to in group if to in between[entry]} for entry in group}
+
+
 def crowded():
     """Directories of the crates and of tests with too many files; the tests of a file may stand beside it."""
     for top in ("crates", "tests"):
@@ -208,9 +227,14 @@ def main():
             for file in group:
                 to = [str(other.relative_to(source)) for other in group if other in graph[file]]
                 wrong.append(f"    {file.relative_to(source)} -> {', '.join(to)}")
+        for directory, group in knots(graph, source):
+            wrong.append(f"{directory.relative_to(ROOT)}: a knot of {len(group)} files and directories:")
+            for entry, targets in sorted(group.items()):
+                for target, (file, other) in sorted(targets.items()):
+                    wrong.append(f"    {entry} -> {target}: {file.relative_to(directory)} names {other.relative_to(directory)}")
     if lists:
         print(f"{'together':10} {total:6} lines of code")
-    print("\n".join(wrong) if wrong else "no circles, no crowded directory")
+    print("\n".join(wrong) if wrong else "no circles, no knots, no crowded directory")
     sys.exit(bool(wrong))
 
 
