@@ -120,7 +120,7 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<(Ver
 fn with_now(mut held: Vec<OwedWindow>, now_in: &BTreeSet<i64>) -> Vec<OwedWindow> {
     let known: BTreeSet<i64> = held.iter().map(|held| held.start).collect();
     let new = now_in.difference(&known);
-    held.extend(new.map(|start| OwedWindow { start: *start, rows: 0, days: Vec::new(), held: None }));
+    held.extend(new.map(|start| OwedWindow { start: *start, rows: 0, days: Vec::new(), held: None, lost: false }));
     held
 }
 
@@ -174,7 +174,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
 }
 
 /// The `days` that overlap the window at `start`.
-fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
+pub(crate) fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
     let bounds = window_bounds(window, start);
     let overlaps = |day: &i32| {
         let begun = i64::from(*day) * MICROS_PER_DAY;
