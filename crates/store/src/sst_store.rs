@@ -1,6 +1,7 @@
 //! SST store: paths, opening and deletion of the SSTs of a table.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,6 +17,16 @@ use crate::version::Sst;
 pub(crate) struct SstStore {
     blobs: Arc<dyn Blobs>,
     table: String,
+}
+
+/// The error for an SST that is missing; any other as it is.
+fn or_missing(error: StoreError, path: &str) -> StoreError {
+    match error {
+        StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            StoreError::SstMissing { path: path.to_owned() }
+        }
+        error => error,
+    }
 }
 
 impl SstStore {
@@ -67,7 +78,9 @@ impl SstStore {
     /// # Errors
     /// If it is missing, damaged, or another file.
     pub(crate) fn open(&self, sst: &Sst) -> Result<Reader> {
-        self.checked(sst, self.blobs.open_sized(&self.path(&sst.id), sst.bytes)?)
+        let path = self.path(&sst.id);
+        let file = self.blobs.open_sized(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        self.checked(sst, file)
     }
 
     /// As [`Self::open`], reading from the storage itself and no cache.
@@ -75,7 +88,9 @@ impl SstStore {
     /// # Errors
     /// As [`Self::open`].
     pub(crate) fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
-        self.checked(sst, self.blobs.open_fresh(&self.path(&sst.id), sst.bytes)?)
+        let path = self.path(&sst.id);
+        let file = self.blobs.open_fresh(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        self.checked(sst, file)
     }
 
     fn checked(&self, sst: &Sst, file: Arc<dyn ReadAt>) -> Result<Reader> {

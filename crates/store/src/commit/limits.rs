@@ -333,7 +333,10 @@ impl Audit {
 /// Ignores an error of a damaged or missing SST: verify reports it, and it does not block a commit. Returns any other.
 pub(crate) fn ignore_damage(error: StoreError) -> Result<()> {
     match error {
-        StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
+        StoreError::Sst { .. }
+        | StoreError::SstMissing { .. }
+        | StoreError::Swapped { .. }
+        | StoreError::Differs { .. } => Ok(()),
         StoreError::Io { ref source, .. } if source.kind() == ErrorKind::NotFound => Ok(()),
         error => Err(error),
     }

@@ -36,6 +36,12 @@ impl Store {
         self.blobs().create_new(PATH, &bytes).map(|_| ())
     }
 
+    /// Bytes that are free on the disk of the root for this user; `None` in a bucket, or if they are not known.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(self.blobs().directory()?).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     /// Runs `work`; if the disk is full, removes the reserve and runs it again.
     pub(crate) fn with_room<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
         match work() {
