@@ -9,10 +9,9 @@ use tidetable_sql::CellRef;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
+use crate::facts::{CellFacts, FieldFacts, PairFacts, RowFacts, TableFacts, ValueFacts};
 use crate::spread::Axis;
 use crate::trial::{Row, TrialTable, Visitor, Write};
-
-use crate::facts::{CellFacts, FieldFacts, PairFacts, RowFacts, TableFacts, ValueFacts};
 
 /// Most values of a column of the row key that are kept.
 const MOST_VALUES: usize = 1 << 20;

@@ -189,3 +189,17 @@ impl DiskFile for File {
         self.sync_all()
     }
 }
+
+/// Bytes that are free for this user on the disk of `directory`; `None` if they are not known.
+pub fn free_bytes(directory: &Path) -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    {
+        let disk = rustix::fs::statvfs(directory).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    {
+        let _ = directory;
+        None
+    }
+}

@@ -16,7 +16,7 @@ mod staging;
 pub use at_once::each;
 pub use blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, StagingDirectory, Stamp, Stat, Tag};
 pub use bucket::{BucketBlobs, CacheUsage, DiskCache};
-pub use disk::{Disk, DiskFile, OsDisk};
+pub use disk::{Disk, DiskFile, OsDisk, free_bytes};
 pub use durability::TEMPORARY;
 pub use error::{BlobError, Result};
 pub use local::LocalBlobs;

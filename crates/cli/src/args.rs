@@ -72,7 +72,7 @@ pub enum Command {
     Run(Run),
     /// Show what a run of a job would do, and why
     Plan(Plan),
-    /// Retry what a run left over: days it could not publish, or all of an unfinished run
+    /// Retry what a run left over: days it could not publish, windows it owes, or all of an unfinished run
     Retry(Retry),
     /// Show the status of jobs: last runs, age of their days, gaps, failed days, rejected rows
     Status(Status),
@@ -82,7 +82,7 @@ pub enum Command {
     History(History),
     /// Show what tables and published days were made from, and what an input went into
     Lineage(Lineage),
-    /// Show the rows that a run rejected
+    /// Show the rows that were rejected and not loaded since
     Rejects(Rejects),
     /// Read the inputs of a run's rejected rows again, after they or the job were fixed
     Replay(Replay),

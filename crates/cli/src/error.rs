@@ -202,20 +202,13 @@ pub enum CliError {
     /// The terminal cannot be read.
     #[error("cannot read from the terminal: {0}")]
     Terminal(String),
-    /// Damaged SSTs.
-    #[error("{files} damaged: restore them from a backup, or take damaged SSTs out with `tidetable repair`")]
+    /// Damaged files.
+    #[error("{files} damaged: {advice}")]
     Damaged {
         /// Their number, with the noun.
         files: String,
-    },
-    /// Damaged published files.
-    #[error(
-        "{files} damaged: run the job to publish changed and missing files again, and with --force those whose damage left \
-         no trace"
-    )]
-    DamagedExports {
-        /// Their number, with the noun.
-        files: String,
+        /// What to do.
+        advice: String,
     },
     /// Files missing from a backup, or damaged.
     #[error("{files} damaged, see above; {rest}")]
@@ -300,7 +293,7 @@ pub enum CliError {
     /// Stale jobs.
     #[error("{jobs} stale: older than {limit}")]
     Stale {
-        /// The jobs, with the verb.
+        /// The jobs, each with the reason, and the verb.
         jobs: String,
         /// The limit.
         limit: String,

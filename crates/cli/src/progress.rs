@@ -211,12 +211,22 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-/// The name of a stage, shortened to the first of several tables.
+/// The name of a stage, shortened; of several tables the others are counted, as in `load SENSOR and 2 more`.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME {
         return name.to_owned();
     }
-    name.chars().take(NAME - 2).chain("..".chars()).collect()
+    let (first, rest) = name.split_once(", ").map_or((name, ""), |(first, rest)| (first, rest));
+    let more = match rest {
+        "" => String::new(),
+        rest => format!(" and {} more", rest.split(", ").count()),
+    };
+    let room = NAME.saturating_sub(more.chars().count());
+    if first.chars().count() <= room {
+        return format!("{first}{more}");
+    }
+    let start: String = first.chars().take(room.saturating_sub(2)).collect();
+    format!("{start}..{more}")
 }
 
 #[cfg(test)]
@@ -250,7 +260,10 @@ mod tests {
     #[test]
     fn the_bar_fits_80_columns() {
         let name = cut("load CURRENT_METRIC, SENSOR_BY_METER, SENSOR_BY_DAY");
-        assert_eq!(name, "load CURRENT_METRIC, S..");
+        assert_eq!(name, "load CURREN.. and 2 more");
+        assert_eq!(name.chars().count(), NAME);
+        assert_eq!(cut("load SENSOR, SENSOR_BY_METER"), "load SENSOR and 1 more");
+        assert_eq!(cut("load A_TABLE_OF_A_VERY_LONG_NAME"), "load A_TABLE_OF_A_VERY..");
         let fixed = BAR.replace("{prefix}", &name).replace("{bar:20}", &"=".repeat(20)).replace("{percent:>3}", "100");
         let fixed = fixed.replace("{elapsed:>4}", " 59s").replace("{wide_msg}", "");
         let mut load = Stage::new(String::new(), Unit::Bytes, 1);

@@ -13,10 +13,10 @@
 pub(crate) mod log_state;
 
 use std::collections::{BTreeMap, BTreeSet};
-use tidetable_blobs::BlobError;
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use serde_json::json;
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_store::StoreError;
 use tidetable_store::published::{Part, PartFile, Published};

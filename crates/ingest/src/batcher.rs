@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidetable_store::Result;
+
 use crate::encode::PieceOutcome;
 use crate::encoders::Encoders;
 use crate::input::read::ReadMessage;
@@ -11,7 +13,6 @@ use crate::pass::Pass;
 use crate::spec::{Progress, UnitLoader};
 use crate::state::TargetState;
 use crate::work::Work;
-use tidetable_store::Result;
 
 /// Bytes a load uses beside waiting cells: for pieces being parsed, and SSTs being encoded and written.
 const WORKING_MEMORY: u64 = 128 << 20;

@@ -1,5 +1,8 @@
 //! Drives a load: plans its units, has them run, and makes an edit of their results.
 
+use tidetable_store::Result;
+use tidetable_store::version::VersionEdit;
+
 use crate::input::plan::{Grown, InputPlan};
 use crate::pass::passes;
 use crate::rebuild;
@@ -7,8 +10,6 @@ use crate::spec::{LoadTarget, Loaded, Loader, Progress};
 use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
 use crate::work::{ToRead, Work};
-use tidetable_store::Result;
-use tidetable_store::version::VersionEdit;
 
 impl Loader<'_> {
     /// Loads the new and changed inputs of each target's plan. Returns an edit for each target.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use tidetable_layout::Layout;
 use tidetable_layout::encode::EncodedBatch;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
+use tidetable_store::Result;
 
 use crate::encoders::Encoders;
 use crate::hidden_events::{HiddenEvents, TombstoneLoadFilter};
@@ -17,7 +18,6 @@ use crate::sort::chunk::{Chunk, split_by_window};
 use crate::spec::{MICROS_PER_DAY, TableTarget, UnitLoader};
 use crate::stats::EmptyRow;
 use crate::work::{Counts, ToRead, Work};
-use tidetable_store::Result;
 
 /// Result of encoding one message of the reader.
 pub(crate) enum PieceOutcome {

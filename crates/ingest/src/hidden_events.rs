@@ -7,7 +7,6 @@ use arrow::array::BooleanArray;
 use arrow::compute::nullif;
 use tidetable_layout::encode::{Dictionary, EncodedBatch};
 use tidetable_layout::{KeyRange, StoredSchema};
-
 use tidetable_store::Result;
 use tidetable_store::version::{DeleteTarget, Tombstone};
 

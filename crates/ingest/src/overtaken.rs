@@ -12,9 +12,6 @@ use std::sync::Arc;
 use arrow::array::Array;
 use tidetable_layout::schema::{Merge, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
-
-use crate::input::plan::Grown;
-use crate::spec::LoadTarget;
 use tidetable_store::Result;
 use tidetable_store::limits::ignore_damage;
 use tidetable_store::merge::Overflow;
@@ -23,6 +20,9 @@ use tidetable_store::read::SstSource;
 use tidetable_store::read::{ALL_TIMES, Snapshot};
 use tidetable_store::read::{ScanMode, ScanOptions};
 use tidetable_store::version::{Sst, VersionEdit};
+
+use crate::input::plan::Grown;
+use crate::spec::LoadTarget;
 
 impl LoadTarget<'_> {
     /// The grown inputs whose new cells, appended by `edit`, would hide cells of later inputs.

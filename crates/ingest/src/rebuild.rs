@@ -6,19 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use tidetable_layout::Window;
-use tidetable_layout::time::window_bounds;
 use tidetable_source::InputFile;
+use tidetable_store::Result;
+use tidetable_store::version::days_in;
+use tidetable_store::version::{Input, InputName, OwedWindow, VersionEdit};
 
 use crate::encode::PieceOutcome;
 use crate::encoders::Encoders;
 use crate::input::plan::Grown;
 use crate::input::read::read_ahead;
 use crate::pass::passes;
-use crate::spec::{LoadTarget, Loader, MICROS_PER_DAY};
+use crate::spec::{LoadTarget, Loader};
 use crate::work::{HeldInput, ToRead, Work};
-use tidetable_store::Result;
-use tidetable_store::version::{Input, InputName, OwedWindow, VersionEdit};
 
 /// Plans the work of each table, with its edit as far as that is known before reading.
 pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<(VersionEdit, Work)>> {
@@ -120,7 +119,7 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<(Ver
 fn with_now(mut held: Vec<OwedWindow>, now_in: &BTreeSet<i64>) -> Vec<OwedWindow> {
     let known: BTreeSet<i64> = held.iter().map(|held| held.start).collect();
     let new = now_in.difference(&known);
-    held.extend(new.map(|start| OwedWindow { start: *start, rows: 0, days: Vec::new(), held: None }));
+    held.extend(new.map(|start| OwedWindow { start: *start, rows: 0, days: Vec::new(), held: None, lost: false }));
     held
 }
 
@@ -171,14 +170,4 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
         })?;
     }
     Ok(found)
-}
-
-/// The `days` that overlap the window at `start`.
-fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
-    let bounds = window_bounds(window, start);
-    let overlaps = |day: &i32| {
-        let begun = i64::from(*day) * MICROS_PER_DAY;
-        begun < bounds.end && bounds.start < begun + MICROS_PER_DAY
-    };
-    days.iter().copied().filter(overlaps).collect()
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use tidetable_sstable::StripeLimits;
+use tidetable_store::Result;
 
 use crate::batcher::{Batcher, are_too_many, names_of};
 use crate::encoders::Encoders;
@@ -18,7 +19,6 @@ use crate::state::TargetState;
 use crate::stats::LoadStats;
 use crate::unit::{LoadUnit, LoadUnitDone, TableDone};
 use crate::work::Work;
-use tidetable_store::Result;
 
 /// Pieces of inputs that may wait to be parsed.
 const READ_AHEAD: usize = 4;

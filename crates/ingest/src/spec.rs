@@ -1,6 +1,9 @@
 //! Arguments and results of a load.
 
 use tidetable_layout::Layout;
+use tidetable_store::Ids;
+use tidetable_store::Table;
+use tidetable_store::version::{Version, VersionEdit};
 
 use crate::input::feed::Feed;
 use crate::input::owed::LeftWindow;
@@ -8,9 +11,6 @@ use crate::input::plan::InputPlan;
 use crate::input::prepare::Prepare;
 use crate::input::read::RejectedRow;
 use crate::stats::LoadStats;
-use tidetable_store::Ids;
-use tidetable_store::Table;
-use tidetable_store::version::{Version, VersionEdit};
 
 /// Minimum memory budget of a load, in bytes: with less it would write a small SST for each piece of an input.
 pub const MIN_LOAD_MEMORY: u64 = 16 << 20;

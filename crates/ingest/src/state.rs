@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tidetable_store::version::Sst;
+
 use crate::encode::{EncodedChunk, PieceOutcome};
 use crate::pass::Reading;
 use crate::sort::chunk::Chunk;
 use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::TableDone;
 use crate::work::{InputRead, ToRead, Work};
-use tidetable_store::version::Sst;
 
 /// A table of the load.
 #[derive(Default)]

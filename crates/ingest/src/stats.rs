@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
-
 use tidetable_store::{LargestRow, Sst};
 
 /// Counts and times of a load. Times of work on several cores are summed over the cores.

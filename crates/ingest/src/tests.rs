@@ -12,15 +12,15 @@ use tidetable_layout::encode::{Dictionary, EncodedBatch, EncodedGroup};
 use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::{Encoding, KeyTail, Merge as Kind, Packed, PackedForm, QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Column, FieldType, Group, StoredSchema, ValueType};
+use tidetable_store::merge::{Merge, emptied};
+use tidetable_store::{GcFilter, GcRule};
+use tidetable_store::{Result, StoreError};
 
 use crate::sort::chunk::{AllRanks, Chunk};
 use crate::sort::partition::Partition;
 use crate::sort::piece::PieceEvents;
 use crate::sort::ranks::Ranks;
 use crate::sort::rows;
-use tidetable_store::merge::{Merge, emptied};
-use tidetable_store::{GcFilter, GcRule};
-use tidetable_store::{Result, StoreError};
 
 const ROWS: [&str; 3] = ["a", "b", "c"];
 const QUALIFIERS: [&str; 3] = ["x", "y", "z"];

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tidetable_store::Table;
+use tidetable_store::version::{Sst, VersionEdit};
+use tidetable_store::{Result, StoreError};
 
 use crate::pass::{Pass, Reading, passes};
 use crate::spec::UnitLoader;
 use crate::stats::{EmptyRow, LoadStats};
 use crate::work::{InputRead, Work};
-use tidetable_store::Table;
-use tidetable_store::version::{Sst, VersionEdit};
-use tidetable_store::{Result, StoreError};
 
 /// Some inputs of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tidetable_source::{ContentHash, InputFile};
-
-use crate::input::plan::Grown;
 use tidetable_store::version::Tombstone;
 use tidetable_store::version::{Input, OwedWindow, VersionEdit};
 use tidetable_store::{Result, StoreError};
+
+use crate::input::plan::Grown;
 
 /// An input to be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -194,7 +194,7 @@ impl ToRead {
             let unchanged = self.prefix.filter(|_| !read.renewed.contains(&left.start)).map(|(_, before)| before);
             left.held.is_some_and(|held| held == hash || Some(held) == unchanged)
         };
-        let owes = |left: &OwedWindow| !is_right(left) && (left.rows > 0 || !left.days.is_empty());
+        let owes = |left: &OwedWindow| !is_right(left) && (left.lost || left.rows > 0 || !left.days.is_empty());
         let rows = |start: i64| read.owed.get(&start).copied().unwrap_or_default();
         let owed = self.left.iter().map(|left| OwedWindow { rows: rows(left.start), ..left.clone() });
         let mut owed: Vec<OwedWindow> = owed.filter(owes).collect();

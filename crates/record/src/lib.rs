@@ -56,6 +56,6 @@ pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use pull::PullOrigins;
 pub use push::{PushBase, PushCounts, PushProgress, PushRange, PushRecord, PushState};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};
-pub use run::{FORMAT, Outcome, RunRecord, RunRequest};
+pub use run::{DamageRecord, FORMAT, Outcome, RunRecord, RunRequest};
 pub use runs::{RunFound, Runs};
 pub use seen::Seen;

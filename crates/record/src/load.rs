@@ -65,7 +65,7 @@ impl LoadRecord {
     }
 }
 
-/// A window that stays as it is, because inputs of it are gone.
+/// A window that stays as it is, because inputs of it are gone or cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OwedRecord {
@@ -75,6 +75,8 @@ pub struct OwedRecord {
     pub inputs: Vec<OwingInput>,
     /// The missing inputs with rows in it.
     pub gone: Vec<String>,
+    /// Whether a repair removed a damaged SST of it: cells are missing there, and its days are not published.
+    pub lost: bool,
 }
 
 /// An input that owes a window.

@@ -60,6 +60,9 @@ pub struct RunRecord {
     /// Tables that were pushed into Bigtable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pushes: Vec<PushRecord>,
+    /// What was left undone, because a file of the store is damaged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<DamageRecord>,
     /// Attempts that failed with a transient error and were retried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptRecord>,
@@ -107,6 +110,16 @@ impl RunRequest {
         let of_all_days = self.from.is_none() && self.to.is_none() && self.parts.is_none() && self.only.is_empty();
         of_all_days && self.select.is_empty()
     }
+}
+
+/// Something that a run left undone, because a file of the store is damaged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DamageRecord {
+    /// What, such as `derive T@2018-01-05` or `compact T`.
+    pub undone: String,
+    /// The file, and what to do.
+    pub error: String,
 }
 
 /// How a run ended.
@@ -207,6 +220,7 @@ impl RunRecord {
                 format!("window {window} of {table} cannot be rebuilt without the missing {first}{more}")
             }));
         }
+        wrong.extend(self.damage.iter().map(|damage| format!("{} was left undone: {}", damage.undone, damage.error)));
         for part in self.exports.iter().filter(|part| part.state == PartState::Failed) {
             let error = part.error.as_deref().unwrap_or("no reason is known");
             wrong.push(format!("{} was not published: {error}", part.part));
@@ -231,7 +245,10 @@ impl RunRecord {
         let any = |state| self.exports.iter().any(|part| part.state == state);
         let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
         let owes = self.loads.iter().any(|load| !load.owed.is_empty());
-        let failed = owes || any(PartState::Failed) || self.pushes.iter().any(|push| push.error.is_some());
+        let failed = owes
+            || !self.damage.is_empty()
+            || any(PartState::Failed)
+            || self.pushes.iter().any(|push| push.error.is_some());
         match (failed, any(PartState::Checks) || broken) {
             (true, _) => Outcome::Partial,
             (false, true) => Outcome::Checks,

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use tidetable_blobs::{BlobError, Blobs, BucketBlobs, DiskCache, LocalBlobs};
 use tidetable_source::{BucketUrl, Location, Secret};
-
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::project::Project;

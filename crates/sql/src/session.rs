@@ -29,6 +29,7 @@ use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
 use tidetable_functions::bound_sizes;
 use tidetable_store::Store;
+use tidetable_store::read::ALL_TIMES;
 
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
@@ -55,7 +56,6 @@ use crate::session::spill::SpillSpace;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::statement::{parse, plan, plan_statement};
 use crate::workarounds;
-use tidetable_store::read::ALL_TIMES;
 
 /// Smallest batch size under a memory limit, rows.
 const MIN_BATCH_ROWS: usize = 128;

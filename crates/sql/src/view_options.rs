@@ -6,9 +6,9 @@ use std::ops::Range;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::parse_time;
+use tidetable_store::read::ALL_TIMES;
 
 use crate::error::SqlError;
-use tidetable_store::read::ALL_TIMES;
 
 /// The cells that a row view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -79,11 +79,11 @@ impl fmt::Display for FilePart {
     }
 }
 
-/// Errors of reading an SST. The caller adds the path.
+/// Errors of reading an SST. The caller adds the path, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The magic number is missing.
-    #[error("not an SST: no magic number at byte {offset}; check that the path names a .sst file of this table")]
+    #[error("no magic number at byte {offset}")]
     NotAnSst {
         /// Where the magic number should be.
         offset: u64,
@@ -97,7 +97,7 @@ pub enum ReadError {
         newest: u32,
     },
     /// The file is truncated.
-    #[error("{what} needs {wanted} bytes at byte {offset}, but the file has {length}; restore it from its source")]
+    #[error("{what} needs {wanted} bytes at byte {offset}, but the file has {length}")]
     Truncated {
         /// What was being read.
         what: &'static str,
@@ -109,10 +109,7 @@ pub enum ReadError {
         length: u64,
     },
     /// A checksum does not match.
-    #[error(
-        "checksum of {stream}, page {page}{} at byte {offset} does not match; restore the file or rebuild its window",
-        OfStripe(*.stripe)
-    )]
+    #[error("checksum of {stream}, page {page}{} at byte {offset} does not match", OfStripe(*.stripe))]
     Checksum {
         /// Index of the stripe, if the part is in one.
         stripe: Option<usize>,
@@ -124,7 +121,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// The content is invalid.
-    #[error("corrupt {what} near byte {offset}; restore the file or rebuild its window")]
+    #[error("corrupt {what} near byte {offset}")]
     Corrupt {
         /// What was being read.
         what: &'static str,

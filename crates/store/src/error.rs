@@ -73,15 +73,21 @@ pub enum StoreError {
         known: u32,
     },
     /// An SST is damaged.
-    #[error("{path} is damaged: {source}; restore it from a backup, or run `tidetable repair` to rebuild its window")]
+    #[error("{path} is damaged: {source}; {}", remedy(path))]
     Sst {
         /// Path inside the store.
         path: String,
         /// The cause, naming the page.
         source: ReadError,
     },
+    /// An SST is missing.
+    #[error("{path} is missing; {}", remedy(path))]
+    SstMissing {
+        /// Path inside the store.
+        path: String,
+    },
     /// An SST is not the file that the manifest names.
-    #[error("{path} is not the file that the manifest names: {reason}; restore it from a backup")]
+    #[error("{path} is not the file that the manifest names: {reason}; {}", remedy(path))]
     Swapped {
         /// Path inside the store.
         path: String,
@@ -89,9 +95,7 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The content of an SST differs from its description in the manifest.
-    #[error(
-        "{path} does not match its manifest: {reason} differs; restore it from a backup, or run `tidetable repair`"
-    )]
+    #[error("{path} does not match its manifest: {reason} differs; {}", remedy(path))]
     Differs {
         /// Path inside the store.
         path: String,
@@ -353,7 +357,34 @@ impl std::fmt::Display for Moment {
     }
 }
 
+/// What to do about a damaged SST.
+fn remedy(path: &str) -> String {
+    let table = table_and_sst(path).map_or("TABLE", |(table, _)| table);
+    format!(
+        "restore it from a backup, or take it out with `tidetable repair {table} --yes` and run the job, which rebuilds \
+         its window"
+    )
+}
+
+/// The table and the id of an SST, from its path inside the store.
+fn table_and_sst(path: &str) -> Option<(&str, &str)> {
+    let (table, file) = path.strip_prefix("tables/")?.split_once('/')?;
+    let (_, name) = file.rsplit_once('/')?;
+    Some((table, name.strip_suffix(".sst")?))
+}
+
 impl StoreError {
+    /// The table and the id of the SST that is damaged or missing, if that is the error.
+    pub fn damaged_sst(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Sst { path, .. }
+            | Self::SstMissing { path }
+            | Self::Swapped { path, .. }
+            | Self::Differs { path, .. } => table_and_sst(path),
+            _ => None,
+        }
+    }
+
     /// Sets the table name, which merge operators do not know.
     #[must_use]
     pub fn of_table(mut self, name: &str) -> Self {

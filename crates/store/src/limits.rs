@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::ops::Range;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::time::window_bounds;
@@ -334,7 +334,10 @@ impl Audit {
 /// Ignores an error of a damaged or missing SST: verify reports it, and it does not block a commit. Returns any other.
 pub fn ignore_damage(error: StoreError) -> Result<()> {
     match error {
-        StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
+        StoreError::Sst { .. }
+        | StoreError::SstMissing { .. }
+        | StoreError::Swapped { .. }
+        | StoreError::Differs { .. } => Ok(()),
         StoreError::Blob(BlobError::Io { ref source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
         error => Err(error),
     }

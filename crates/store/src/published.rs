@@ -8,15 +8,15 @@
 //! so of two writers one fails; and files that it lists no more are removed later, for readers of the old list.
 
 use std::collections::BTreeMap;
-use tidetable_blobs::BlobError;
 
 use serde::{Deserialize, Serialize};
+use tidetable_blobs::BlobError;
+use tidetable_blobs::each;
+use tidetable_blobs::{Blobs, Stamp, Stat, Tag};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
 use crate::left_out::unreadable;
-use tidetable_blobs::each;
-use tidetable_blobs::{Blobs, Stamp, Stat, Tag};
 
 const EXPORTS: &str = "exports";
 /// Format of lists whose parts are one file each.

@@ -4,7 +4,8 @@
 //! content, created while there is space; when the disk is full, vacuum removes it and tries again.
 
 use std::io::ErrorKind;
-use tidetable_blobs::BlobError;
+
+use tidetable_blobs::{BlobError, free_bytes};
 
 use crate::error::{Result, StoreError};
 use crate::store::Store;
@@ -36,6 +37,11 @@ impl Store {
         }
         self.blobs().create_new(PATH, &bytes)?;
         Ok(())
+    }
+
+    /// Bytes that are free on the disk of the root for this user; `None` in a bucket, or if they are not known.
+    pub fn free_bytes(&self) -> Option<u64> {
+        free_bytes(self.blobs().directory()?)
     }
 
     /// Runs `work`; if the disk is full, removes the reserve and runs it again.

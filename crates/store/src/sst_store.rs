@@ -4,18 +4,26 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tidetable_blobs::{BlobError, Blobs};
 use tidetable_sstable::{ReadAt, Reader};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{TABLES, ulid_text};
 use crate::version::Sst;
-use tidetable_blobs::Blobs;
 
 /// The SSTs of a table.
 #[derive(Debug, Clone)]
 pub struct SstStore {
     blobs: Arc<dyn Blobs>,
     table: String,
+}
+
+/// The error for an SST that is missing; any other as it is.
+fn or_missing(error: BlobError, path: &str) -> StoreError {
+    if error.is_not_found() {
+        return StoreError::SstMissing { path: path.to_owned() };
+    }
+    error.into()
 }
 
 impl SstStore {
@@ -69,7 +77,9 @@ impl SstStore {
     /// # Errors
     /// If it is missing, damaged, or another file.
     pub(crate) fn open(&self, sst: &Sst) -> Result<Reader> {
-        self.checked(sst, self.blobs.open_sized(&self.path(&sst.id), sst.bytes)?)
+        let path = self.path(&sst.id);
+        let file = self.blobs.open_sized(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        self.checked(sst, file)
     }
 
     /// As [`Self::open`], reading from the storage itself and no cache.
@@ -77,7 +87,9 @@ impl SstStore {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
-        self.checked(sst, self.blobs.open_fresh(&self.path(&sst.id), sst.bytes)?)
+        let path = self.path(&sst.id);
+        let file = self.blobs.open_fresh(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        self.checked(sst, file)
     }
 
     fn checked(&self, sst: &Sst, file: Arc<dyn ReadAt>) -> Result<Reader> {

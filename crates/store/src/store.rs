@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use tidetable_blobs::Blobs;
+use tidetable_blobs::each;
+
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
 use crate::manifest::newest::VersionCache;
 use crate::read::snapshot::Snapshot;
 use crate::row_size::ROW_LIMIT;
 use crate::table::Table;
-use tidetable_blobs::Blobs;
-use tidetable_blobs::each;
 
 /// All tables under one root.
 #[derive(Debug, Clone)]

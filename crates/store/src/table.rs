@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidetable_blobs::Blobs;
 use tidetable_layout::Layout;
 
 use crate::error::{Result, StoreError};
@@ -9,7 +10,6 @@ use crate::manifest::newest::VersionCache;
 use crate::manifest::store::ManifestStore;
 use crate::sst_store::SstStore;
 use crate::version::{TableIdentity, Version, VersionEdit};
-use tidetable_blobs::Blobs;
 
 /// One table of a store: its versions, their manifests and SSTs.
 #[derive(Debug, Clone)]

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
+use tidetable_blobs::BlobWriter;
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::Merge;
 use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOptions, Writer};
@@ -12,7 +13,6 @@ use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
 use crate::sst_store::SstStore;
 use crate::version::{Sst, SstBounds};
-use tidetable_blobs::BlobWriter;
 
 /// Target size of an SST, bytes.
 pub const SST_BYTES: u64 = 256 << 20;

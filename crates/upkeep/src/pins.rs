@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_store::Store;
 use tidetable_store::TABLES;
 use tidetable_store::Table;

@@ -1,21 +1,17 @@
 //! Repair: removes damaged SSTs from a table, so that their windows are rebuilt from inputs that still exist.
 //!
-//! A window is a function of its inputs, so nothing is patched: the inputs of a window that lost a file count as
-//! changed, and the next run rebuilds their windows. Until then the table answers without the lost cells, and the
-//! days of those windows count as changed.
+//! A window is a function of its inputs, so nothing is patched: the inputs of a window that lost a file owe that window,
+//! and the next run rebuilds it from them. If one of them is gone, the window stays owed until that input is back or
+//! removed. Until then the table answers without the lost cells, and no day of the window is published.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
-use tidetable_blobs::BlobError;
 
-use tidetable_source::ContentHash;
+use tidetable_blobs::BlobError;
+use tidetable_store::version::{Input, InputName, OwedWindow, Version, VersionEdit, days_in, mark_lost};
+use tidetable_store::{Ids, Result, Store, StoreError, Table};
 
 use crate::verify::{SstReport, VerifyOptions, verify};
-use tidetable_store::Ids;
-use tidetable_store::Store;
-use tidetable_store::Table;
-use tidetable_store::version::{Input, InputName, Version, VersionEdit};
-use tidetable_store::{Result, StoreError};
 
 /// The SSTs that a repair removes from the newest version of a table.
 #[derive(Debug)]
@@ -24,8 +20,10 @@ pub struct RepairPlan {
     base: Version,
     /// The damaged SSTs, by window; their keys and times tell what is lost.
     pub lost: Vec<SstReport>,
-    /// The inputs with cells in their windows, by sequence number: they are loaded again.
+    /// The inputs with cells in their windows, by sequence number: they are read again.
     pub inputs: Vec<Input>,
+    /// Those of `inputs` that are gone, by path.
+    pub gone: Vec<String>,
     /// Damage of manifests, which a repair cannot remove.
     pub manifests: Vec<StoreError>,
 }
@@ -41,11 +39,12 @@ pub struct RepairDone {
 
 impl RepairPlan {
     /// Verifies the newest version of a table and plans to remove its damaged SSTs: all, or those of `only`, by id.
+    /// `is_gone` says whether the input with a path is known to be missing.
     ///
     /// # Errors
     /// If no version is readable, or [`StoreError::NotDamaged`] if one of `only` is sound or not in the newest
     /// version.
-    pub fn new(store: &Store, name: &str, only: &[String]) -> Result<Self> {
+    pub fn new(store: &Store, name: &str, only: &[String], is_gone: impl Fn(&str) -> bool) -> Result<Self> {
         let base = store.snapshot(name)?.version().clone();
         let table = store.table(name);
         let report = verify(&table, VerifyOptions::default())?;
@@ -54,10 +53,25 @@ impl RepairPlan {
             return Err(StoreError::NotDamaged { table: name.to_owned(), sst: sound.clone() });
         }
         lost.retain(|file| only.is_empty() || only.contains(&file.sst.id));
+
         let windows: BTreeSet<i64> = lost.iter().flat_map(SstReport::windows).collect();
         let touches = |input: &&Input| input.touches().any(|window| windows.contains(&window));
-        let inputs = base.inputs.iter().filter(touches).cloned().collect();
-        Ok(Self { table, base, lost, inputs, manifests: report.manifests })
+        let inputs: Vec<Input> = base.inputs.iter().filter(touches).cloned().collect();
+        let paths = inputs.iter().map(|input| input.path.as_str());
+        let gone = paths.filter(|path| is_gone(path)).map(str::to_owned).collect();
+        Ok(Self { table, base, lost, inputs, gone, manifests: report.manifests })
+    }
+
+    /// Starts of the windows that the SSTs belong to.
+    fn windows(&self) -> BTreeSet<i64> {
+        self.lost.iter().flat_map(SstReport::windows).collect()
+    }
+
+    /// Starts of the windows that the next run cannot rebuild, because an input of theirs is gone.
+    pub fn stuck(&self) -> BTreeSet<i64> {
+        let gone = self.inputs.iter().filter(|input| self.gone.contains(&input.path));
+        let touched: BTreeSet<i64> = gone.flat_map(Input::touches).collect();
+        self.windows().intersection(&touched).copied().collect()
     }
 
     /// Whether nothing is damaged.
@@ -76,22 +90,33 @@ impl RepairPlan {
         for file in &self.lost {
             edit.removed_ssts.entry(file.window).or_default().push(file.sst.id.clone());
         }
-        let windows: BTreeSet<i64> = self.lost.iter().flat_map(SstReport::windows).collect();
-        let lost = self.base.windows.iter().filter(|window| windows.contains(&window.start));
-        let days: BTreeMap<i64, BTreeSet<i32>> =
-            lost.map(|window| (window.start, window.days.keys().copied().collect())).collect();
-        edit.days = days;
-        // Their remaining cells are not their content.
-        let changed = |input: &Input| {
-            let mut changed = Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
-            changed.owed.iter_mut().for_each(|owed| owed.held = None);
-            changed
-        };
-        edit.inputs = self.inputs.iter().map(changed).collect();
+        let windows = self.windows();
+        for window in self.base.windows.iter().filter(|window| windows.contains(&window.start)) {
+            edit.days.insert(window.start, window.days.keys().copied().collect());
+        }
+
+        // The next load rebuilds these windows, and no other window of the inputs.
+        edit.inputs = self.inputs.iter().map(|input| self.owing(input, &windows)).collect();
+
         let left_in = |name: &&InputName| name.owed.iter().any(|owed| windows.contains(&owed.start));
         edit.names = self.base.names.iter().filter(left_in).cloned().collect();
-        edit.names.iter_mut().flat_map(|name| &mut name.owed).for_each(|owed| owed.held = None);
+        edit.names.iter_mut().for_each(|name| mark_lost(&mut name.owed, &windows));
         edit
+    }
+
+    /// The record of `input` with what it owes in the lost `windows`.
+    fn owing(&self, input: &Input, windows: &BTreeSet<i64>) -> Input {
+        let mut input = input.clone();
+        for start in input.windows.iter().filter(|start| windows.contains(start)) {
+            if input.owed.iter().any(|owed| owed.start == *start) {
+                continue;
+            }
+            let days = days_in(&input.days, self.base.table.spec.window, *start);
+            input.owed.push(OwedWindow { start: *start, rows: 0, days, held: None, lost: true });
+        }
+        input.owed.sort_by_key(|owed| owed.start);
+        mark_lost(&mut input.owed, windows);
+        input
     }
 
     /// Commits the table without the damaged SSTs, and keeps copies of them.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
 use tidetable_sstable::{ReadError, Reader};
-
 use tidetable_store::Table;
 use tidetable_store::limits::rows_over_limits;
 use tidetable_store::version::{Sst, Version};

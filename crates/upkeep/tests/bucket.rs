@@ -10,24 +10,25 @@ use std::ops::Range;
 use std::path::Path as Folder;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tidetable_blobs::BlobError;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use model::{DAY, Event, File, START, World};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_blobs::{BucketBlobs, DiskCache};
 use tidetable_layout::Projection;
 use tidetable_store::{Store, StoreError, VersionEdit};
 use tokio::runtime::{Builder, Runtime};
+
+use model::{DAY, Event, File, START, World};
 
 /// Counts requests, and how often one begins while none is under way: the round trips that follow one another.
 #[derive(Debug, Default)]

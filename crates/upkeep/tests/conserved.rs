@@ -8,10 +8,11 @@ mod model;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use model::{DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::TableSpec;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
+
+use model::{DAY, Event, File, START, World};
 
 /// A column: its qualifier, its value and whether it is at timestamp 0.
 type Column = (&'static str, &'static str, bool);

@@ -8,12 +8,13 @@ mod model;
 
 use std::collections::BTreeSet;
 
-use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
 use tidetable_store::DeletePlan;
 use tidetable_store::version::DeleteTarget;
 use tidetable_store::{StoreError, VersionEdit};
 use tidetable_upkeep::compaction::{Compaction, CompactionPlan};
+
+use model::{DAY, Event, Model, START, World};
 
 /// A step of a table.
 #[derive(Debug, Clone)]

@@ -6,7 +6,6 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use model::{DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::TableSpec;
 use tidetable_layout::schema::Merge;
@@ -17,6 +16,8 @@ use tidetable_store::version::SstBounds;
 use tidetable_store::{Snapshot, StoreError, VersionEdit};
 use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan};
 use tidetable_upkeep::{VerifyOptions, verify};
+
+use model::{DAY, Event, File, START, World};
 
 const LIMIT: u64 = 256 << 20;
 

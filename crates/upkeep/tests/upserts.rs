@@ -6,7 +6,6 @@ mod model;
 
 use std::cmp::Reverse;
 
-use model::{Cells, DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{TableSpec, Window};
@@ -14,6 +13,8 @@ use tidetable_store::DeletePlan;
 use tidetable_store::version::DeleteTarget;
 use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan};
 use tidetable_upkeep::{VerifyOptions, verify};
+
+use model::{Cells, DAY, Event, File, START, World};
 
 #[derive(Debug, Clone)]
 enum Step {

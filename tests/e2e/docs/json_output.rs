@@ -20,6 +20,8 @@ const NEVER: &[&str] = &[
     "attempts[].",
     "compactions[].",
     "continues",
+    // Of damaged files.
+    "damage[].",
     // Of the cache of a bucket.
     "directory",
     // Of runs on a cluster.

@@ -70,7 +70,7 @@ fn status_reports_ages_gaps_and_killed_runs() {
     let project = project();
     let never = status(&project, &["--now", "2020-01-05T01:30:00Z"]);
     assert_eq!((&never["outcome"], &never["published_until"]), (&Value::Null, &Value::Null));
-    project.fails(1, &["status", "--fresh", "26h"]);
+    assert!(project.fails(1, &["status", "--fresh", "26h"]).contains("j (never ran) is stale"));
 
     let record = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
     let at = ["--now", "2020-01-05T01:30:00Z", "--fresh", "26h"];
@@ -82,7 +82,7 @@ fn status_reports_ages_gaps_and_killed_runs() {
     assert_eq!(found["run"], record["run"]);
     assert!(project.ok(&[&["status"][..], &at].concat()).contains("E: 2020-01-03"));
     let said = project.fails(1, &["status", "j", "--now", "2020-01-06T02:00:01Z", "--fresh", "26h"]);
-    assert!(said.contains("j is stale: older than 1d 2h"), "{said}");
+    assert!(said.contains("j (newest day ended 1d 2h ago) is stale: older than 1d 2h"), "{said}");
     assert!(project.fails(2, &["status", "other"]).contains("no job other"));
     assert!(project.ok(&["status", "--help"]).contains("1 one is stale"));
 
@@ -270,6 +270,18 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
     assert_eq!(project.sql(cells)[0], json!({ "n": 8, "keys": 8 }));
     assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 8);
     assert_eq!(status(&project, &[])["rejected"], 1);
+    // Only what is still rejected is listed.
+    let still = project.json(&["rejects", "j"]);
+    assert_eq!((still.len(), &still[0]["run"]), (1, &done["run"]), "{still:?}");
+    let then = project.run(&["rejects", "j", "--run", first]);
+    assert!(then.stderr.contains("not shown: 2 rows of inputs that were read again since"), "{}", then.stderr);
+    write_day(&project, 2, "8");
+    project.ok(&["replay", text(&done["run"])]);
+    let none = project.run(&["rejects", "j"]);
+    assert!(none.stderr.contains("no row of j is still rejected"), "{}", none.stderr);
+    write_day(&project, 2, "little");
+    project.ok(&["run", "j"]);
+    assert_eq!(project.json(&["rejects", "j"]).len(), 1);
 
     // Another layout is refused, as in a run.
     project.write("jobs/j/job.toml", JOB.replace("{meter:03}", "{meter:04}"));

@@ -254,6 +254,7 @@ fn full_disk_loses_no_data() {
     for _ in 0..2 {
         let told = project.fails(1, &["run", "j"]);
         assert!(told.contains("No space left on device") && told.lines().count() < 25, "{told}");
+        assert!(told.contains("bytes free. Nothing is lost") && told.contains("/data has"), "{told}");
     }
     drop(mount);
     fs::remove_dir_all(project.path("data")).unwrap();
@@ -265,7 +266,7 @@ fn full_disk_loses_no_data() {
     assert!(full.is_err(), "the disk is full");
     project.write("in/4.csv", project.read("in/3.csv").replace("2020-01-03", "2020-01-04"));
     let told = project.fails(1, &["run", "j"]);
-    assert!(told.contains("No space left on device"), "{told}");
+    assert!(told.contains("No space left on device") && told.contains("the next run goes on"), "{told}");
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
     // An open file keeps its space.
     drop(free);

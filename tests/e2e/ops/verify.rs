@@ -37,3 +37,20 @@ fn verify_refuses_an_unknown_table() {
     let said = project.fails(2, &["verify", "SENSORS"]);
     assert!(said.contains("there is no table SENSORS") && said.contains("SENSOR"), "{said}");
 }
+
+#[test]
+fn the_advice_is_of_what_is_damaged() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let files = project.files("data/exports").into_iter().filter(|(name, _)| name.ends_with(".parquet"));
+    flip_bit(project.path(&files.map(|(name, _)| name).next().unwrap()));
+    let said = project.fails(1, &["verify", "--all"]);
+    assert!(said.contains("1 file damaged: run the job") && !said.contains("repair"), "{said}");
+    project.ok(&["run", "smart-meters"]);
+    project.ok(&["verify", "--all"]);
+
+    let files = project.files("data/tables").into_iter().filter(|(name, _)| name.ends_with(".sst"));
+    flip_bit(project.path(&files.map(|(name, _)| name).next().unwrap()));
+    let said = project.fails(1, &["verify", "--all"]);
+    assert!(said.contains("tidetable repair TABLE --yes") && !said.contains("--force"), "{said}");
+}

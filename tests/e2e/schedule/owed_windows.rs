@@ -76,7 +76,7 @@ fn all_but_the_window_is_loaded_and_published() {
     let record = ran(&project, 4, &[]);
     let load = &record["loads"][0];
     let inputs = json!([{ "path": "in/late.csv", "rows": 2 }]);
-    let window = json!({ "window": "2020-01-01", "inputs": inputs, "gone": ["in/old.csv"] });
+    let window = json!({ "window": "2020-01-01", "inputs": inputs, "gone": ["in/old.csv"], "lost": false });
     assert_eq!((&load["owed"], &load["rows_read"]), (&json!([window]), &json!(0)), "{record}");
     assert_eq!(project.files("data/tables"), files);
     assert_eq!(owed(&project), json!([{ "table": "T", "windows": [window] }]));

@@ -3,13 +3,12 @@
 use tidetable_runner::Job;
 use tidetable_runner::job::Table;
 
-use crate::cost::Prices;
-
 use super::finding::Finding;
 use super::found::Found;
 use super::rule::{Check, Rule, Severity};
 use super::rules::RULES;
 use super::subject::JobSubject;
+use crate::cost::Prices;
 use crate::facts::DataFacts;
 
 /// The findings of a job, by their place in its file.

@@ -9,9 +9,8 @@ use tidetable_runner::Job;
 use tidetable_runner::job::Table;
 use tidetable_store::GcRule;
 
-use crate::cost::Prices;
-
 use super::found::Edit;
+use crate::cost::Prices;
 use crate::facts::{DataFacts, TableFacts};
 
 /// Most versions that a rule of garbage collection is asked about: more are no bound.

@@ -8,12 +8,11 @@ use tidetable_runner::workload::{Need, Query, Workload};
 use crate::comparison::{Comparison, Economy, Extent, observe, value_columns};
 use crate::cost::declared_rate;
 use crate::error::{AdvisorError, Result};
+use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
 use crate::measure::Measured;
 use crate::queries::{Asked, ask};
 use crate::spread::Axis;
 use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
-
-use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
 
 /// What the rows of a job say about those of its tables that a trial has encoded, with what queries read of them: a
 /// workload, and what the trial drew for it.

@@ -1,8 +1,8 @@
 //! Requests that are refused, and the statuses that clients get.
 
 use std::io::ErrorKind;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
 use tonic::Status;
 

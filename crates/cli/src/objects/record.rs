@@ -22,6 +22,7 @@ pub const RUN: &[Key] = &[
     key("exports", List(&Object(PART)), "parts of exports that were published or compared"),
     key("checks", List(&Object(CHECK)), "results of checks"),
     key("pushes", List(&Object(PUSH)), "tables that were pushed into Bigtable"),
+    key("damage", List(&Object(DAMAGE)), "what was left undone, because a file of the store is damaged"),
     key("attempts", List(&Object(ATTEMPT)), "failed attempts that were retried"),
     key("executors", List(&Object(EXECUTOR)), "who did the work of a run on other machines"),
     key("rejected", OrNull(&Text), "path of the rejected rows of its sources, inside the root"),
@@ -40,6 +41,9 @@ const ASKED: &[Key] = &[
     key("only", List(&Text), "only days in these states, `failed` or `missing`; any if empty"),
     key("select", List(&Text), "only these tables and exports, such as `export:DAY`; all if empty"),
 ];
+
+const DAMAGE: &[Key] =
+    &[key("undone", Text, "what, such as `compact SENSOR`"), key("error", Text, "the file, and what to do")];
 
 const LOAD: &[Key] = &[
     key("table", Text, "the table"),

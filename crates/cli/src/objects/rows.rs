@@ -56,6 +56,7 @@ pub(super) const OWED: &[Key] = &[
     key("window", Text, "name of the window, such as `2018-01-05`"),
     key("inputs", List(&Object(OWING)), "inputs whose change it lacks"),
     key("gone", List(&Text), "missing inputs with rows in it: put back or removed, they let it be rebuilt"),
+    key("lost", Truth, "whether cells of it went with a damaged SST: then none of its days is published"),
 ];
 
 const OWING: &[Key] = &[

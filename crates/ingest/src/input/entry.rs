@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
-
 use tidetable_store::version::Input;
 use tidetable_store::version::InputName;
 

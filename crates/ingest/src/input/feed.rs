@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use tidetable_source::{Chunk, ContentHash, InputFile, Parser, SourceSpec, Storage};
-
 use tidetable_store::{Result, StoreError};
 
 /// Some rows of an input.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::input::plan::InputPlan;
 use tidetable_store::version::{Input, OwedWindow, Version, VersionEdit};
+
+use crate::input::plan::InputPlan;
 
 /// A window that must be rebuilt and cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct LeftWindow {
     pub inputs: Vec<(String, u64)>,
     /// The vanished inputs with rows in it, by sequence number.
     pub gone: Vec<String>,
+    /// Whether a repair removed a damaged SST of it, so that cells are missing there.
+    pub lost: bool,
 }
 
 /// The windows that inputs of `version` owe; which inputs are gone is not known.
@@ -53,7 +56,8 @@ impl InputPlan {
             owed.add(&input.path, &input.owed);
         }
         base.names.iter().for_each(|name| owed.add(&name.path, &name.owed));
-        owed.0.retain(|start, _| stuck.contains(start));
+        owed.by_window.retain(|start, _| stuck.contains(start));
+        owed.lost.extend(base.lost_windows());
         self.with_gone(owed)
     }
 
@@ -82,22 +86,31 @@ impl InputPlan {
         let left = |(start, inputs): (i64, BTreeMap<String, u64>)| {
             let gone = vanished.iter().filter(|input| input.touches().any(|touched| touched == start));
             let gone = gone.map(|input| input.path.clone()).collect();
-            LeftWindow { start, inputs: inputs.into_iter().collect(), gone }
+            LeftWindow { start, inputs: inputs.into_iter().collect(), gone, lost: owed.lost.contains(&start) }
         };
-        owed.0.into_iter().map(left).collect()
+        owed.by_window.into_iter().map(left).collect()
     }
 }
 
 /// The rows that inputs owe, by window and path.
 #[derive(Default)]
-struct Owed(BTreeMap<i64, BTreeMap<String, u64>>);
+struct Owed {
+    by_window: BTreeMap<i64, BTreeMap<String, u64>>,
+    /// Starts of the windows that lost an SST.
+    lost: BTreeSet<i64>,
+}
 
 impl Owed {
     fn add(&mut self, path: &str, owed: &[OwedWindow]) {
-        owed.iter().for_each(|owed| self.add_rows(path, owed.start, owed.rows));
+        for owed in owed {
+            self.add_rows(path, owed.start, owed.rows);
+            if owed.lost {
+                self.lost.insert(owed.start);
+            }
+        }
     }
 
     fn add_rows(&mut self, path: &str, start: i64, rows: u64) {
-        self.0.entry(start).or_default().insert(path.to_owned(), rows);
+        self.by_window.entry(start).or_default().insert(path.to_owned(), rows);
     }
 }

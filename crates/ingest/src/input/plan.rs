@@ -14,10 +14,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
-
-use crate::input::entry::{Entry, Gone, Outgrown, Sizes, carriers};
 use tidetable_store::version::{Input, Version};
 use tidetable_store::version::{InputContent, InputName};
+
+use crate::input::entry::{Entry, Gone, Outgrown, Sizes, carriers};
 
 /// An input that has grown: its loaded rows stay, new rows are appended.
 #[derive(Debug, Clone)]

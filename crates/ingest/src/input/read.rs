@@ -4,10 +4,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tidetable_layout::error::LayoutReject;
 use tidetable_source::{InputFile, Origin, Rejected};
+use tidetable_store::Result;
 
 use crate::input::feed::{Feed, FeedEnd, FeedPiece};
 use crate::input::prepare::{Prepared, UnpreparedRow};
-use tidetable_store::Result;
 
 /// A row that was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use tidetable_layout::{Layout, StoredSchema};
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_splits};
+use tidetable_store::Ids;
+use tidetable_store::Table;
+use tidetable_store::row_size;
+use tidetable_store::write::{SizedStripe, SstFile, write_error};
+use tidetable_store::{Result, StoreError};
 
 use crate::output::finish::{Finisher, OutputId};
 use crate::sort::chunk::{AllRanks, Chunk, event_bytes};
@@ -15,11 +20,6 @@ use crate::sort::piece::PieceEvents;
 use crate::sort::rows;
 use crate::sort::rows::SortedPiece;
 use crate::stats::LoadStats;
-use tidetable_store::Ids;
-use tidetable_store::Table;
-use tidetable_store::row_size;
-use tidetable_store::write::{SizedStripe, SstFile, write_error};
-use tidetable_store::{Result, StoreError};
 
 /// Events of a piece of a window: those of a full stripe, whose keys and values are in the cache while it is built.
 const PIECE_EVENTS: usize = 65_536;

@@ -5,7 +5,6 @@ use std::ops::Range;
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::DataType;
-
 use tidetable_store::Result;
 
 /// The values of a column of fixed width without nulls.

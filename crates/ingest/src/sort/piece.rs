@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use tidetable_store::Result;
 
 use crate::sort::lane::{Lane, Places, gather};
 use crate::sort::order::{Row, RowOrder, Tails};
 use crate::sort::partition::{Columns, Part, Partition};
-use tidetable_store::Result;
 
 /// The events of a piece by row; those of a row in order of arrival.
 #[derive(Debug)]

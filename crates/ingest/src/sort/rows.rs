@@ -8,15 +8,15 @@ use arrow::array::Array;
 use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
+use tidetable_store::Result;
+use tidetable_store::merge::Contents;
+use tidetable_store::merge::{EqualCells, Overflow, merge_cells};
 
 use crate::sort::chunk::AllRanks;
 use crate::sort::piece::{GroupEvents, PieceEvents};
 use crate::sort::ranks::Ranks;
 use crate::sort::take::{pick, pick_folded, pick_from};
 use crate::sort::upsert::Upserts;
-use tidetable_store::Result;
-use tidetable_store::merge::Contents;
-use tidetable_store::merge::{EqualCells, Overflow, merge_cells};
 
 /// A sorted piece of a window.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array, downcast_primitive};
 use arrow::compute::{interleave, take};
-
-use crate::sort::lane::Lane;
 use tidetable_store::Result;
 use tidetable_store::merge::EqualCells;
+
+use crate::sort::lane::Lane;
 
 /// The values at `places`, each (chunk, index in it).
 pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use tidetable_blobs::BlobError;
 
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, parse_url_opts};
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_blobs::BucketBlobs;
 use tidetable_store::StoreError;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_source::ContentHash;
 use tidetable_store::{Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};

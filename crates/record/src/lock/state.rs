@@ -2,8 +2,8 @@
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_store::StoreError;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_record::Runs;
 use tidetable_store::published::Published;

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_record::Runs;
 use tidetable_store::published::Published;

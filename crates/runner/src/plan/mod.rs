@@ -3,6 +3,8 @@
 pub(crate) mod days;
 pub(crate) mod owed;
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use tidetable_record::{InputState, OwedRecord};
@@ -25,6 +27,9 @@ pub struct Plan {
     /// Tables to push, in the order of the job file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pushes: Vec<PushPlan>,
+    /// Options that change nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A table that would be pushed into Bigtable.
@@ -70,6 +75,9 @@ pub struct TablePlan {
     /// The missing inputs to remove so that all of them can be rebuilt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_remove: Vec<String>,
+    /// Event times of those of `owed` that lost cells with a damaged SST, microseconds since the epoch.
+    #[serde(skip)]
+    pub lost: Vec<Range<i64>>,
 }
 
 /// Why a table would change.
@@ -127,6 +135,9 @@ pub struct ExportPlan {
     /// Changed parts that stay as published, because cells of them have passed their `maxage`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<PlannedPart>,
+    /// Changed parts that stay as they were, because a window of theirs lost cells with a damaged SST.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<PlannedPart>,
     /// Number of parts that are up to date, or outside the range of days.
     pub unchanged: usize,
     /// Whether more days become known when inputs are read.
@@ -163,6 +174,11 @@ impl Plan {
 }
 
 impl TablePlan {
+    /// Whether a window that overlaps `times` lost cells and would not be rebuilt.
+    pub(crate) fn loses(&self, times: &Range<i64>) -> bool {
+        self.lost.iter().any(|lost| lost.start < times.end && times.start < lost.end)
+    }
+
     fn line(&self) -> Option<String> {
         let reason = self.reason?;
         let states = [
@@ -211,6 +227,10 @@ impl ExportPlan {
         if !self.sealed.is_empty() {
             let labels: Vec<&str> = self.sealed.iter().map(|part| part.label.as_str()).collect();
             said.push(format!("{} (sealed: stays as it is)", ranges(&labels)));
+        }
+        if !self.owed.is_empty() {
+            let labels: Vec<&str> = self.owed.iter().map(|part| part.label.as_str()).collect();
+            said.push(format!("{} (cells are lost: stays as it is)", ranges(&labels)));
         }
         if self.unknown {
             said.push("days unknown until the inputs are read".to_owned());

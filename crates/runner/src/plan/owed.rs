@@ -12,28 +12,57 @@ const NAMED: usize = 5;
 /// Notes on windows of `table` that stay as they are, one for each set of missing inputs; `to_remove` are the inputs to
 /// remove so that all of them can be rebuilt.
 pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String]) -> Vec<String> {
-    let mut by_gone: Vec<(&[String], Vec<&OwedRecord>)> = Vec::new();
+    let mut by_cause: Vec<(&OwedRecord, Vec<&OwedRecord>)> = Vec::new();
     for window in owed {
-        match by_gone.iter_mut().find(|(gone, _)| *gone == window.gone.as_slice()) {
+        let cause = (&window.gone, window.lost);
+        match by_cause.iter_mut().find(|(first, _)| (&first.gone, first.lost) == cause) {
             Some((_, windows)) => windows.push(window),
-            None => by_gone.push((&window.gone, vec![window])),
+            None => by_cause.push((window, vec![window])),
         }
     }
-    let note = |(gone, windows): (&[String], Vec<&OwedRecord>)| {
-        let names: Vec<&str> = windows.iter().map(|window| window.window.as_str()).collect();
-        let (noun, stays) =
-            if names.len() == 1 { ("window", "stays as it is") } else { ("windows", "stay as they are") };
-        let (is, it) = if gone.len() == 1 { ("is", "it") } else { ("are", "them") };
-        let owing = owing(&windows);
-        format!(
-            "{table}: {noun} {} cannot be rebuilt and {stays}, because {} {is} gone; owed there: {owing}. Put {it} back, or \
-             remove rows for good with {}, and run again",
-            ranges(&names),
-            some(gone),
-            without(to_remove)
-        )
+    by_cause.into_iter().map(|(_, windows)| note(table, &windows, to_remove)).collect()
+}
+
+/// The note on `windows`, which have the same cause.
+fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String]) -> String {
+    let names: Vec<&str> = windows.iter().map(|window| window.window.as_str()).collect();
+    let ranges = ranges(&names);
+    let (window, stays, them) = match names.len() {
+        1 => ("window", "stays as it is", "it"),
+        _ => ("windows", "stay as they are", "them"),
     };
-    by_gone.into_iter().map(note).collect()
+    let is_lost = windows.iter().any(|window| window.lost);
+    let gone = windows.first().map_or(&[][..], |window| window.gone.as_slice());
+
+    if gone.is_empty() {
+        let why = if is_lost { "lost cells with a damaged SST" } else { "could not be rebuilt before" };
+        return format!("{table}: {window} {ranges} {why}: the next run rebuilds {them}");
+    }
+    if gone.iter().all(|name| is_table_window(name)) {
+        let missing = some(gone);
+        return format!(
+            "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} lost cells or cannot be read; the run \
+             after that is mended rebuilds {them}"
+        );
+    }
+    let (is, it) = if gone.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let (missing, remove) = (some(gone), without(to_remove));
+    if is_lost {
+        return format!(
+            "{table}: {window} {ranges} lost cells with a damaged SST and cannot be rebuilt, because {missing} {is} gone; \
+             days of {them} are not published until then. Put {it} back, or remove rows for good with {remove}, and run again"
+        );
+    }
+    let owing = owing(windows);
+    format!(
+        "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} gone; owed there: {owing}. Put {it} \
+         back, or remove rows for good with {remove}, and run again"
+    )
+}
+
+/// Whether the input of a derived table is a window of a table, such as `SENSOR@2020-01-31`, and not a file.
+fn is_table_window(name: &str) -> bool {
+    name.contains('@') && !name.contains(['/', '.'])
 }
 
 /// What inputs owe in some windows, such as `3 rows of in/02.csv`.
@@ -64,5 +93,30 @@ fn some(items: &[String]) -> String {
     match items.len().saturating_sub(NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owed(gone: &[&str], lost: bool) -> OwedRecord {
+        let gone = gone.iter().map(|path| (*path).to_owned()).collect();
+        OwedRecord { window: "2020-01-01".to_owned(), gone, lost, ..OwedRecord::default() }
+    }
+
+    #[test]
+    fn a_note_says_why_and_what_to_do() {
+        let note = |gone: &[&str], lost| {
+            let to_remove: Vec<String> = gone.iter().map(|path| (*path).to_owned()).collect();
+            owed_notes("T", &[owed(gone, lost)], &to_remove).concat()
+        };
+        assert!(note(&["in/a.csv"], false).contains("because in/a.csv is gone; owed there"));
+        let lost = note(&["in/a.csv", "in/b.csv"], true);
+        assert!(lost.contains("lost cells") && lost.contains("--without in/a.csv --without in/b.csv"), "{lost}");
+        assert!(note(&[], true).ends_with("lost cells with a damaged SST: the next run rebuilds it"));
+        // A window of another table is no file that could be put back or given up.
+        let derived = note(&["SENSOR@2020-01-01"], false);
+        assert!(derived.contains("lost cells or cannot be read") && !derived.contains("--without"), "{derived}");
     }
 }

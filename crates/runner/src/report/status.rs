@@ -120,12 +120,14 @@ fn owed(blobs: &dyn Blobs, job: &str, tables: &[(String, Version)]) -> Vec<OwedO
     let mut owed = Vec::new();
     for (table, version) in tables {
         let of_window = |left: LeftWindow| {
-            let is_gone = |path: &str| seen.knows(table, &InputRecord::new(path, InputState::Gone));
+            let absent = [InputState::Gone, InputState::Empty];
+            let is_gone = |path: &str| absent.iter().any(|state| seen.knows(table, &InputRecord::new(path, *state)));
             let inputs = version.inputs.iter().filter(|input| input.touches().any(|start| start == left.start));
             OwedRecord {
                 window: window_name(version.table.spec.window, left.start),
                 gone: inputs.map(|input| input.path.clone()).filter(|path| is_gone(path)).collect(),
                 inputs: left.inputs.into_iter().map(|(path, rows)| OwingInput { path, rows }).collect(),
+                lost: left.lost,
             }
         };
         let windows: Vec<OwedRecord> = owed_in(version).into_iter().map(of_window).collect();

@@ -22,13 +22,15 @@ use crate::run::error::RunError;
 use crate::run::params::probe_params;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, absence, owed_record, pulls, taken_out};
+use crate::run::stages::damage::damage_in;
+use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
     pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
-        let mut plan = Plan { job: self.job.name.clone(), ..Plan::default() };
+        let notes = idle_notes(&self.options.without, sources);
+        let mut plan = Plan { job: self.job.name.clone(), notes, ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);
             let planned = planned.clone().find(|planned| planned.table.spec.name == table.spec.name);
@@ -88,7 +90,9 @@ impl Run<'_> {
         for start in plan.settled() {
             days.add(&settled_days(&base.version, table.spec.window, start, &held));
         }
+        let lost = owed.iter().filter(|left| left.lost);
         Ok(TablePlan {
+            lost: lost.map(|left| base.version.window_times(left.start)).collect(),
             to_remove: plan.to_remove(&owed),
             owed: owed.iter().map(|left| owed_record(table, left)).collect(),
             table: table.spec.name.clone(),
@@ -132,6 +136,8 @@ impl Run<'_> {
                 // A rebuild must not fail because the former layout or its files cannot be read: the day counts as held.
                 Err(SqlError::NoTime { .. }) => {}
                 Err(_) if planned.base.reset.is_some() => {}
+                // A damaged file holds back its own days only.
+                Err(error) if damage_in(&error).is_some() => {}
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -155,7 +161,7 @@ impl Run<'_> {
         }
         if there && !matches!(reason, Some(TableReason::Missing | TableReason::Rebuild)) {
             let stage = self.stage(&|_| {});
-            let derived = stage.plan_derived(table, shape)?;
+            let derived = stage.plan_derived(table, shape, &BTreeSet::new())?;
             if derived.planned.has_work() {
                 reason = reason.or(Some(TableReason::UpstreamChanged));
                 let changed = derived.changed_days();
@@ -176,6 +182,7 @@ impl Run<'_> {
             days,
             owed: Vec::new(),
             to_remove: Vec::new(),
+            lost: Vec::new(),
         })
     }
 
@@ -204,7 +211,7 @@ impl Run<'_> {
             return Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() });
         }
         let wanted = PartSelection::new(self.options, failures.labels(&export.name));
-        let mut sealed = Vec::new();
+        let (mut sealed, mut owed) = (Vec::new(), Vec::new());
         let is_there = there.len() == reads.len();
         let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();
         let is_rebuilt = |table: &TablePlan| reads.contains(&table.table) && table.reason == Some(TableReason::Rebuild);
@@ -215,11 +222,18 @@ impl Run<'_> {
         };
         if let Some(compared) = &compared {
             unchanged = compared.unchanged;
-            for StalePart { label, folder, reason, sealed: stays, .. } in compared.parts.iter().cloned() {
+            for StalePart { period, label, folder, reason, sealed: stays, lost, .. } in compared.parts.iter().cloned() {
                 let planned = PlannedPart { label: label.clone(), part: folder, reason };
-                match stays {
-                    true => sealed.push(planned),
-                    false => drop(parts.insert(label, planned)),
+                let times = period.bounds(self.job.timezone);
+                // The load of this run may rebuild the window.
+                let stays_lost = lost
+                    .is_some_and(|lost| !tables.iter().any(|table| table.table == lost.table && !table.loses(&times)));
+                if stays_lost {
+                    owed.push(planned);
+                } else if stays {
+                    sealed.push(planned);
+                } else {
+                    parts.insert(label, planned);
                 }
             }
         }
@@ -232,7 +246,10 @@ impl Run<'_> {
             for period in touched {
                 let label = period.label();
                 let known = published.parts.contains_key(&label);
-                if !wanted.takes(&export.name, &period, tz, !known) || sealed.iter().any(|part| part.label == label) {
+                if !wanted.takes(&export.name, &period, tz, !known)
+                    || sealed.iter().chain(&owed).any(|part| part.label == label)
+                    || table.loses(&period.bounds(tz))
+                {
                     continue;
                 }
                 let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
@@ -243,7 +260,7 @@ impl Run<'_> {
         }
         unknown &= wanted.may_take_unknown();
         let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, compared))
+        Ok((ExportPlan { export: export.name.clone(), parts, sealed, owed, unchanged, unknown }, compared))
     }
 
     /// The tables that the query of an export reads, found by planning it over the tables of the job and the store.

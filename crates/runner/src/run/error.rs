@@ -1,8 +1,8 @@
 //! Errors of a run.
 
 use std::path::PathBuf;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_export::ExportError;
 use tidetable_source::SourceError;
 use tidetable_source::panics::Panicked;
@@ -61,7 +61,8 @@ pub enum RunError {
     /// More rejected rows than the source allows.
     #[error(
         "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \
-         nothing was committed. The rows and reasons are in {log}: fix the source or its columns, or raise the limit"
+         nothing was committed. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the source or its columns, \
+         or raise the limit"
     )]
     TooManyRejected {
         /// The source.
@@ -72,13 +73,16 @@ pub enum RunError {
         read: u64,
         /// The limit as in the job file.
         limit: String,
+        /// The job.
+        job: String,
         /// File with the rejected rows.
         log: String,
     },
     /// More rejected rows of a table's query than allowed.
     #[error(
         "{rejected} of {read} rows that the query of table {table} gave were rejected, more than {limit}; the table is as \
-         it was, the tables it reads are up to date. The rows and reasons are in {log}: fix the query or the layout"
+         it was, the tables it reads are up to date. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the \
+         query or the layout"
     )]
     TooManyQueryRejected {
         /// The table.
@@ -89,6 +93,8 @@ pub enum RunError {
         read: u64,
         /// The limit.
         limit: String,
+        /// The job.
+        job: String,
         /// File with the rejected rows.
         log: String,
     },
@@ -303,6 +309,64 @@ pub enum RunError {
         /// The table.
         table: String,
     },
+    /// A name of `--without` that is no input.
+    #[error("--without {path}: {who} no input of that name{}", suggestion(near))]
+    UnknownInput {
+        /// As given.
+        path: String,
+        /// Whose inputs were searched, with its verb, such as `job meters has`.
+        who: String,
+        /// The most similar names.
+        near: Vec<String>,
+    },
+    /// The disk of the root is full.
+    #[error(
+        "{source}: the disk of the root {root} has {free} bytes free. Nothing is lost, and what was committed and published \
+         stays: make room there (`tidetable vacuum` removes old versions), and the next run goes on"
+    )]
+    DiskFull {
+        /// The root.
+        root: String,
+        /// Its free bytes.
+        free: String,
+        /// The write that failed.
+        source: Box<RunError>,
+    },
+    /// A window of a table that cannot be read.
+    #[error("window {window} of table {table} cannot be read: {reason}")]
+    Damaged {
+        /// The table.
+        table: String,
+        /// Name of the window, or of the first and the last.
+        window: String,
+        /// The file, what is wrong with it, and what to do.
+        reason: String,
+    },
+    /// A rebuild of a derived table that would lose rows.
+    #[error(
+        "rebuilding table {table} would lose rows, because these windows of the tables that it reads lost cells or cannot \
+         be read: {}; `tidetable status` and `tidetable verify` say how to mend them",
+        windows.join(", ")
+    )]
+    RebuildLost {
+        /// The derived table.
+        table: String,
+        /// The windows.
+        windows: Vec<String>,
+    },
+    /// A part or a push of a table that lost cells.
+    #[error(
+        "window {window} of table {table} lost cells with a damaged SST, so what is made of it stays as it was; \
+         `tidetable status {job}` says how to load them again"
+    )]
+    LostCells {
+        /// The table.
+        table: String,
+        /// The job of the table.
+        job: String,
+        /// Name of the window.
+        window: String,
+    },
     /// The rejected rows could not be written, so nothing is committed.
     #[error("the rejected rows could not be kept; nothing was committed, run again")]
     RejectLog,
@@ -449,6 +513,7 @@ impl RunError {
                 75
             }
             Self::Interrupted { signal } => 128 + signal,
+            Self::DiskFull { source, .. } => source.exit_code(),
             Self::Secret { .. }
             | Self::RootSecret { .. }
             | Self::Root { .. }
@@ -459,6 +524,7 @@ impl RunError {
             | Self::Unconditional { .. }
             | Self::HalfRestored { .. }
             | Self::NotSelected { .. }
+            | Self::UnknownInput { .. }
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
@@ -473,6 +539,14 @@ impl RunError {
             Self::Query { source, .. } if source.is_of_statement() => 2,
             _ => 1,
         }
+    }
+}
+
+/// The names that an unknown one may stand for.
+fn suggestion(near: &[String]) -> String {
+    match near {
+        [] => "; its tables have no inputs".to_owned(),
+        near => format!("; did you mean {}?", near.join(" or ")),
     }
 }
 

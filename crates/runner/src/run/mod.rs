@@ -47,6 +47,7 @@ pub use publish::{check_columns, tables_read};
 pub use push_failure::PushFailure;
 pub use pusher::Pusher;
 pub use secrets::{check_stores, source_storage};
+pub use stages::without::{check_without_of_all, input_names};
 pub use stop::{Stop, Stopped};
 
 use crate::backup::RESTORING;
@@ -61,6 +62,7 @@ use crate::units::wire::JobReference;
 use ahead::Ahead;
 use columns::OtherColumns;
 use post_run::PostRun;
+use stages::damage::explained;
 use stages::load::LoadStage;
 use stages::retry::Retry;
 
@@ -171,6 +173,10 @@ pub fn run(
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(None),
             Err(error) => {
+                let error = match open_store(project) {
+                    Ok(store) => explained(&store, error),
+                    Err(_) => error,
+                };
                 ended(&mut record, &error, options);
                 not_begun(project, job, options, observer, (record, lock), &error);
                 return Err(error);
@@ -210,7 +216,7 @@ pub fn run(
     let done = at_boundary(|| {
         let selected = whole.selected()?;
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
-        let done = at_boundary(|| stages.run(&mut record));
+        let done = at_boundary(|| stages.run(&mut record)).map_err(|error| explained(store, error));
         record.executors = stages.tally.records();
         done
     });
@@ -229,9 +235,10 @@ pub fn run(
     // The first error is the one to report.
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
+            let error = explained(store, error.into());
             record.outcome = Outcome::Failed;
             record.error = Some(error.to_string());
-            Err(error.into())
+            Err(error)
         }
         (done, _) => done,
     };

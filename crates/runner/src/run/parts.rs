@@ -29,6 +29,18 @@ pub(crate) struct StalePart {
     pub(crate) sealed: bool,
     /// Whether its tables hold no record of it, so that nothing is checked or published.
     pub(crate) is_empty: bool,
+    /// A window of its tables that lost cells: until it is rebuilt, the part stays as it is.
+    pub(crate) lost: Option<LostWindow>,
+}
+
+/// A window of a table that lost cells with a damaged SST.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostWindow {
+    pub(crate) table: String,
+    /// The job of the table.
+    pub(crate) job: String,
+    /// Name of the window.
+    pub(crate) window: String,
 }
 
 /// The parts that a run is asked to publish.

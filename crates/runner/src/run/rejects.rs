@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::BlobWriter;
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
-use tidetable_blobs::BlobError;
 
 use serde::{Deserialize, Serialize};
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_blobs::{BlobWriter, TEMPORARY};
 use tidetable_ingest::RejectedRow;

@@ -20,6 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use tidetable_layout::error::Advice;
 use tidetable_layout::time::window_of;
 use tidetable_layout::{KeyRange, Window};
+use tidetable_store::read::ALL_TIMES;
 use tidetable_store::{ScanRange, Snapshot};
 
 use crate::error::{SqlError, external};
@@ -32,7 +33,6 @@ use crate::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::shared_scan::SharedScanPeriod;
 use crate::source::sst_source::SstSource;
 use crate::view_options::CellsShown;
-use tidetable_store::read::ALL_TIMES;
 
 /// Scan ranges whose SSTs may be opened while planning.
 const FEW_RANGES: usize = 64;

@@ -57,8 +57,9 @@ impl Stamp {
 }
 
 impl UnchangedFiles {
-    /// Expects that the files at `paths` stay as they are. A file that is missing is missed when it is listed.
-    pub(crate) fn expect<'a>(&self, paths: impl Iterator<Item = &'a Path>) {
+    /// Records the files at `paths` as they are now: reads of them fail once they are others. A file that is missing is
+    /// missed when it is listed.
+    pub(crate) fn record_stamps<'a>(&self, paths: impl Iterator<Item = &'a Path>) {
         let mut expected = self.expected();
         for path in paths {
             // Another scan of the query may have planned it before.

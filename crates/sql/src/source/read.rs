@@ -8,6 +8,7 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_store::ScanRange;
+use tidetable_store::read::ALL_TIMES;
 use tidetable_store::read::{Scalar, ScanOptions};
 
 use crate::aggregate::spec::ScanAggregate;
@@ -24,7 +25,6 @@ use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
 use crate::schema::RowView;
 use crate::shared_scan::SharedScanPeriod;
-use tidetable_store::read::ALL_TIMES;
 
 /// The read of one DataFusion file, which stands for scan ranges.
 pub(crate) struct ScanRangeReader {

@@ -21,6 +21,7 @@ use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use tidetable_layout::KeyRange;
+use tidetable_store::read::ALL_TIMES;
 
 use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_columns;
@@ -29,7 +30,6 @@ use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 use crate::schema::RowView;
 use crate::shared_scan::SharedScanPeriod;
 use crate::source::opener::ScanRangeOpener;
-use tidetable_store::read::ALL_TIMES;
 
 /// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;

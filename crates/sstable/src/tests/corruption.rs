@@ -5,14 +5,13 @@ use std::ops::Range;
 use bytes::Bytes;
 use tidetable_layout::{Block, Projection, StoredSchema};
 
+use super::generate::{self, Random};
+use super::{open, spell, write};
 use crate::error::ReadError;
 use crate::file::Reader;
 use crate::io::checksum;
 use crate::options::WriteOptions;
 use crate::stripe::StripeHead;
-
-use super::generate::{self, Random};
-use super::{open, spell, write};
 
 /// Small files of three patterns: meters, many types, one column of noise in two stripes.
 fn files() -> Vec<(StoredSchema, Block, Bytes)> {

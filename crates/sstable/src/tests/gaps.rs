@@ -7,13 +7,12 @@ use arrow::compute::take;
 use bytes::Bytes;
 use tidetable_layout::{Block, Projection};
 
+use super::generate::{self, Random};
+use super::{assert_rows, open, write};
 use crate::file::Reader;
 use crate::format::{PAGE_RECORDS, VERSION};
 use crate::io::{FileSource, ReadAt};
 use crate::options::{Compression, WriteOptions};
-
-use super::generate::{self, Random};
-use super::{assert_rows, open, write};
 
 const METERS: usize = 150;
 

@@ -12,13 +12,12 @@ use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TailPart, TimestampKind};
 use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Projection, StoredSchema, ValueType};
 
+use super::{assert_rows, open, write};
 use crate::file::Reader;
 use crate::format::{OLDEST_VERSION, VERSION};
 use crate::io::{FileSource, ReadAt};
 use crate::options::{Compression, WriteOptions};
 use crate::stats::Scalar;
-
-use super::{assert_rows, open, write};
 
 const UID: u128 = 0x0123_4567_89ab_cdef_0011_2233_4455_6677;
 const ROWS: usize = 40;

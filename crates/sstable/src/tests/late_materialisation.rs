@@ -9,13 +9,12 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64T
 use proptest::prelude::*;
 use tidetable_layout::Projection;
 
+use super::generate::{self, Random};
+use super::{open, spell, write};
 use crate::codec::value_range::ValueRange;
 use crate::group::RecordFilter;
 use crate::options::WriteOptions;
 use crate::stats::Scalar;
-
-use super::generate::{self, Random};
-use super::{open, spell, write};
 
 /// Keeps records by their number, whatever their values.
 #[derive(Debug)]

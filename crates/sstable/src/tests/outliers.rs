@@ -12,15 +12,14 @@ use bytes::Bytes;
 use tidetable_layout::schema::KeyTail;
 use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
 
+use super::generate::Random;
+use super::{open, schema_of, spell, write};
 use crate::file::Reader;
 use crate::format::VERSION;
 use crate::group::RecordFilter;
 use crate::io::{FileSource, ReadAt, ReadCounts};
 use crate::options::{Compression, WriteOptions};
 use crate::stats::Scalar;
-
-use super::generate::Random;
-use super::{open, schema_of, spell, write};
 
 const UID: u128 = 0x6666_0123_4567_89ab_cdef_0011_2233_4455;
 const ROWS: usize = 250;

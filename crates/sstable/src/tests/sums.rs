@@ -9,11 +9,10 @@ use bytes::Bytes;
 use tidetable_layout::schema::KeyTail;
 use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
 
+use super::{open, schema_of, write};
 use crate::file::Reader;
 use crate::io::FileSource;
 use crate::options::{Compression, WriteOptions};
-
-use super::{open, schema_of, write};
 
 const UID: u128 = 0x5555_0123_4567_89ab_cdef_0011_2233_4455;
 const ROWS: usize = 30;

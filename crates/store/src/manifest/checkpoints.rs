@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use tidetable_blobs::Listed;
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
@@ -10,7 +11,6 @@ use crate::manifest;
 use crate::manifest::kept::{Kept, Listing, OLDEST, kept_of, numbered};
 use crate::manifest::store::ManifestStore;
 use crate::version::{Origin, Version};
-use tidetable_blobs::Listed;
 
 /// Commits between checkpoints: a reader reads at most as many deltas.
 const CHECKPOINT_EVERY: u64 = 32;

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tidetable_blobs::{ETag, Stat};
+
 use crate::manifest::kept::Listing;
 use crate::version::Version;
-use tidetable_blobs::{ETag, Stat};
 
 /// Cache of the newest version of each table. A committed version never changes; one of many windows is slow to read,
 /// and a run asks for it a dozen times.

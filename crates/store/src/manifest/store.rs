@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidetable_blobs::{Blobs, ETag, ReadBytes};
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
@@ -16,7 +17,6 @@ use crate::manifest::kept::{Kept, Listing, numbered};
 use crate::manifest::newest::VersionCache;
 use crate::manifest::{Manifest, ManifestDelta};
 use crate::version::{Origin, Version, invariants};
-use tidetable_blobs::{Blobs, ETag, ReadBytes};
 
 /// Attempts to read the newest version while vacuums remove older ones.
 const ATTEMPTS: usize = 5;

@@ -41,7 +41,7 @@ fn input(path: u8, size: u8) -> Input {
 
 fn owed(path: u8, rows: u8) -> Vec<OwedWindow> {
     let held = Some(tidetable_source::ContentHash(path.into()));
-    let window = OwedWindow { start: path.into(), rows: rows.into(), days: vec![1], held };
+    let window = OwedWindow { start: path.into(), rows: rows.into(), days: vec![1], held, lost: false };
     (0..rows).map(|_| window.clone()).collect()
 }
 

@@ -3,7 +3,7 @@
 //! A name keeps the sequence number that it got when it was first seen, so that order and tombstones stay valid
 //! whatever happens to the file. The names whose rows a table holds are its [`crate::Input`]s; these are the others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tidetable_source::ContentHash;
@@ -38,7 +38,7 @@ pub struct Input {
 }
 
 /// A window that an input owes: other inputs of the window were gone when it had to be rebuilt, so it was left as it
-/// was. Once they are back, or removed, the next load rebuilds it.
+/// was, or a repair removed an SST of it. Once all its inputs are back, or removed, the next load rebuilds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwedWindow {
     /// Its start, microseconds since the epoch.
@@ -53,6 +53,9 @@ pub struct OwedWindow {
     /// Hash of that content, if the window holds exactly its cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<ContentHash>,
+    /// Whether a repair removed a damaged SST of the window: cells of its inputs are missing there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 impl Input {
@@ -67,9 +70,17 @@ impl Input {
         let of_content = self.windows.iter().filter(|start| !self.owed.iter().any(|owed| owed.start == **start));
         let of_content = of_content.map(|start| {
             let days = days_in(&self.days, *start);
-            OwedWindow { start: *start, rows: 0, days, held }
+            OwedWindow { start: *start, rows: 0, days, held, lost: false }
         });
         self.owed.iter().cloned().chain(of_content).collect()
+    }
+}
+
+/// Marks the windows of `starts` in `owed` as lost: they no longer hold exactly the cells of any content.
+pub fn mark_lost(owed: &mut [OwedWindow], starts: &BTreeSet<i64>) {
+    for owed in owed.iter_mut().filter(|owed| starts.contains(&owed.start)) {
+        owed.held = None;
+        owed.lost = true;
     }
 }
 

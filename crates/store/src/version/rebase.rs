@@ -28,15 +28,17 @@ impl Version {
                 // Only its fingerprint changed. With SSTs, both may have loaded the input: its cells would be stored
                 // and summed twice.
                 Some(held)
-                    if edit.ssts.is_empty() && (held.input_seqno, held.hash) == (input.input_seqno, input.hash) => {}
+                    if edit.ssts.is_empty()
+                        && (held.input_seqno, held.hash, &held.owed)
+                            == (input.input_seqno, input.hash, &input.owed) => {}
                 None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
                 _ => return both(&input.path),
             }
         }
         for name in &edit.names {
             let known = names.get(name.path.as_str());
-            if live.contains_key(name.path.as_str()) || known.is_some_and(|known| known.input_seqno != name.input_seqno)
-            {
+            let differs = known.is_some_and(|known| (known.input_seqno, &known.owed) != (name.input_seqno, &name.owed));
+            if live.contains_key(name.path.as_str()) || differs {
                 return both(&name.path);
             }
         }

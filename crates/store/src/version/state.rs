@@ -1,9 +1,11 @@
 //! One version of a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tidetable_layout::{SourceSchema, TableSpec};
+use tidetable_layout::time::window_bounds;
+use tidetable_layout::{SourceSchema, TableSpec, Window};
 
 use crate::version::Tombstone;
 use crate::version::cow_list::CowList;
@@ -132,6 +134,26 @@ impl Version {
     /// Multi-window files with rows of the window at `start`.
     pub fn shared_files(&self, start: i64) -> impl Iterator<Item = &Sst> {
         self.ssts().filter(move |sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start)))
+    }
+
+    /// Starts of the windows that lost a damaged SST to a repair and were not rebuilt since: cells are missing there.
+    pub fn lost_windows(&self) -> BTreeSet<i64> {
+        let of_inputs = self.inputs.iter().flat_map(|input| &input.owed);
+        let of_names = self.names.iter().flat_map(|name| &name.owed);
+        of_inputs.chain(of_names).filter(|owed| owed.lost).map(|owed| owed.start).collect()
+    }
+
+    /// The event times of the [lost windows](Self::lost_windows), microseconds since the epoch.
+    pub fn lost_times(&self) -> Vec<Range<i64>> {
+        self.lost_windows().into_iter().map(|start| self.window_times(start)).collect()
+    }
+
+    /// The event times of the window at `start`, microseconds since the epoch.
+    pub fn window_times(&self, start: i64) -> Range<i64> {
+        match self.table.spec.window {
+            Window::None => i64::MIN..i64::MAX,
+            window => window_bounds(window, start),
+        }
     }
 
     /// Whether tombstones or garbage-collection rules may hide cells of `sst`.

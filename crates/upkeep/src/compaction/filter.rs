@@ -1,7 +1,6 @@
 //! Compaction filter: removes cells that garbage-collection rules have expired.
 
 use tidetable_layout::{Block, StoredSchema};
-
 use tidetable_store::GcFilter;
 use tidetable_store::Result;
 use tidetable_store::read::Snapshot;

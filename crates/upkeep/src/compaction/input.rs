@@ -4,11 +4,6 @@ use std::ops::Range;
 
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_splits};
-
-use crate::compaction::filter::CompactionFilter;
-use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
-use crate::compaction::plan::MergePlan;
-use crate::compaction::subcompaction::InputPart;
 use tidetable_store::limits::sst_bounds;
 use tidetable_store::merge;
 use tidetable_store::merge::{emptied, weight};
@@ -21,6 +16,11 @@ use tidetable_store::version::Sst;
 use tidetable_store::version::overlaps;
 use tidetable_store::write::{SST_BYTES, SizedStripe, write_error};
 use tidetable_store::{Result, StoreError};
+
+use crate::compaction::filter::CompactionFilter;
+use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
+use crate::compaction::plan::MergePlan;
+use crate::compaction::subcompaction::InputPart;
 
 /// Rows of a merged block: several stripes for rows of one cell.
 const BLOCK_ROWS: usize = 4 * 65_536;

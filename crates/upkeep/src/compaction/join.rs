@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use tidetable_layout::Window;
 use tidetable_layout::time::{window_bounds, window_of};
-
-use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use tidetable_store::version::{Sst, Version};
 use tidetable_store::write::SST_BYTES;
+
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
 
 /// Number of later windows after which a window counts as settled: late data has mostly arrived by then.
 const SETTLED_AFTER: i64 = 7;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tidetable_layout::StoredSchema;
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
-
 use tidetable_store::Ids;
 use tidetable_store::Result;
 use tidetable_store::SstStore;

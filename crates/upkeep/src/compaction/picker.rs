@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use tidetable_store::version::{Sst, Version, WindowState};
+
 use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use crate::compaction::join::JoinPick;
-use tidetable_store::version::{Sst, Version, WindowState};
 
 /// Maximum number of sorted runs of one merge, which bounds its memory: more are merged in rounds.
 pub(crate) const MAX_RUNS: usize = 32;

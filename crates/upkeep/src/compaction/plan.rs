@@ -3,16 +3,16 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{KeyRange, Projection};
-
-use crate::compaction::extent::{CompactionExtent, CompactionReason};
-use crate::compaction::join::{JoinPick, joins};
-use crate::compaction::picker::{Pick, pick};
 use tidetable_store::Result;
 use tidetable_store::read::ScanRange;
 use tidetable_store::read::{ALL_TIMES, Snapshot};
 use tidetable_store::tombstone::cells_of;
 use tidetable_store::version::held_windows;
 use tidetable_store::version::{Replacement, Sst, Version, WindowState};
+
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::join::{JoinPick, joins};
+use crate::compaction::picker::{Pick, pick};
 
 /// The merges worth doing in a version.
 #[derive(Debug, Clone)]

@@ -6,16 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use tidetable_store::Ids;
+use tidetable_store::read::Snapshot;
+use tidetable_store::version::{Compacted, MultiWindow, Sst, VersionEdit};
+use tidetable_store::{Result, StoreError};
 
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::input::MergeInputs;
 use crate::compaction::output::{MergeOutput, SubcompactionOutput};
 use crate::compaction::plan::{CompactionPlan, MergePlan};
 use crate::compaction::subcompaction::{Subcompaction, subcompactions};
-use tidetable_store::Ids;
-use tidetable_store::read::Snapshot;
-use tidetable_store::version::{Compacted, MultiWindow, Sst, VersionEdit};
-use tidetable_store::{Result, StoreError};
 
 /// Minimum size of a subcompaction, in bytes: stripes at its boundaries are read twice.
 const MIN_SUBCOMPACTION: u64 = 2 << 20;

@@ -1,8 +1,9 @@
+use tidetable_store::version::{Compacted, MultiWindow, Replacement, Sst, Version, VersionEdit, WindowState};
+use tidetable_store::version::{DeleteTarget, Tombstone};
+
 use super::{CompactionExtent, CompactionReason};
 use crate::compaction::join::joins;
 use crate::compaction::picker::{Pick, pick};
-use tidetable_store::version::{Compacted, MultiWindow, Replacement, Sst, Version, VersionEdit, WindowState};
-use tidetable_store::version::{DeleteTarget, Tombstone};
 
 fn sst(id: &str, seqno: u64, first: &str, last: &str) -> Sst {
     Sst {

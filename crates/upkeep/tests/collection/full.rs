@@ -2,8 +2,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::LocalBlobs;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::{RemovalKind, VacuumOptions, VacuumPlan, VerifyOptions, verify};

@@ -1,13 +1,13 @@
 use std::fs;
 
-use tidetable_store::{Sst, Store, StoreError};
+use tidetable_store::{Sst, Store, StoreError, VersionEdit};
 use tidetable_upkeep::{RepairPlan, VacuumOptions, VacuumPlan, VerifyOptions, verify};
 
 use super::model::{DAY, START, World};
 use super::{event, load, loaded, path};
 
 fn plan(world: &World, only: &[String]) -> Result<RepairPlan, StoreError> {
-    RepairPlan::new(&Store::new(world.table().blobs().clone()), "T", only)
+    RepairPlan::new(&Store::new(world.table().blobs().clone()), "T", only, |_| false)
 }
 
 fn ssts(world: &World) -> Vec<Sst> {
@@ -57,10 +57,15 @@ fn a_window_that_lost_an_sst_is_built_anew_by_the_next_run() {
     assert_eq!(world.changed_days(), [(START / DAY) as i32].into());
     assert!(verify(&world.table(), VerifyOptions::default()).unwrap().is_sound());
 
+    // Only the window is rebuilt, and not the other day of input 2.
+    let version = world.snapshot().unwrap().version().clone();
+    assert_eq!(version.lost_windows(), [START].into());
+    assert_eq!(world.work_out(&version).rebuilt, [START]);
     world.load(model.now);
     assert_eq!(world.cells(), model.cells());
     // Then there is nothing left to do.
     let version = world.snapshot().unwrap().version().clone();
+    assert!(version.lost_windows().is_empty());
     world.load(model.now);
     assert_eq!(world.work_out(&version).ssts.len(), 0);
     let options = VacuumOptions { before: i64::MAX, half_written_before: 0, keep_versions: 1 };
@@ -108,4 +113,20 @@ fn a_repair_gives_way_to_whatever_came_meanwhile() {
     plan(&world, &[]).unwrap().run(&world.ids).unwrap();
     world.load(model.now);
     assert_eq!(world.cells(), model.cells());
+}
+
+#[test]
+fn a_load_that_began_before_a_repair_does_not_forget_what_was_lost() {
+    let (world, model) = loaded();
+    let base = world.snapshot().unwrap().version().clone();
+    // A load that found nothing but another fingerprint of an input.
+    let mut input = base.inputs.iter().next().unwrap().clone();
+    input.version = "touched".to_owned();
+    let edit = VersionEdit { base: base.number, inputs: vec![input], ..VersionEdit::default() };
+    damage(&world, &ssts(&world)[0]);
+    let done = plan(&world, &[]).unwrap().run(&world.ids).unwrap();
+    let refused = world.table().commit(base, &edit, &world.ids, model.now).unwrap_err();
+    assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
+    let version = world.snapshot().unwrap().version().clone();
+    assert_eq!((version.number, version.lost_windows()), (done.version, [START].into()));
 }

@@ -55,7 +55,7 @@ fn damage(world: &World, sst: &Sst) {
 }
 
 fn plan(world: &World) -> RepairPlan {
-    RepairPlan::new(&Store::new(world.table().blobs().clone()), "T", &[]).unwrap()
+    RepairPlan::new(&Store::new(world.table().blobs().clone()), "T", &[], |_| false).unwrap()
 }
 
 /// What a repair plan reports: the days of lost windows, and the sequence numbers of the inputs to load again.

@@ -35,17 +35,12 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
-    let Taken { id, files, tables, .. } = &done.backup;
+    let Taken { id, root, files, tables, .. } = &done.backup;
     if global.output == Output::Table {
-        let (all, copied) = (count(files.len() as u64, "file"), count(done.copied, "file"));
-        writeln!(
-            out,
-            "backup {id}: {} of {}, {all} of {}; {copied} of {} copied",
-            count(tables.len() as u64, "table"),
-            done.backup.root,
-            bytes(done.backup.bytes()),
-            bytes(done.copied_bytes)
-        )?;
+        let (tables, all) = (count(tables.len() as u64, "table"), count(files.len() as u64, "file"));
+        let (size, copied) = (bytes(done.backup.bytes()), count(done.copied, "file"));
+        let copied_size = bytes(done.copied_bytes);
+        writeln!(out, "backup {id} of {root}: {tables}, {all} of {size}; copied now: {copied} of {copied_size}")?;
     } else {
         rows(&[(&done.backup, Some((done.copied, done.copied_bytes)))]).write(global.output, &mut out)?;
     }
@@ -79,10 +74,9 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
         writeln!(
             out,
-            "restored {} of backup {id}, of {}, into {}: {} of {}, each with its checksum",
-            count(tables.len() as u64, "table"),
+            "restored backup {id} of {} into {root}: {}, {} of {}, each with its checksum",
             time(*taken).unwrap_or_default(),
-            root,
+            count(tables.len() as u64, "table"),
             count(files.len() as u64, "file"),
             bytes(restored.backup.bytes()),
         )?;

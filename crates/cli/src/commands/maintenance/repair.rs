@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
+use tidetable_runner::plan::ranges;
 use tidetable_source::Location;
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
@@ -19,16 +20,16 @@ use crate::output::{ResultRows, bytes_value, row, stdout};
 /// Removes damaged SSTs, or reports what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let store = store(global)?;
-    let plan = RepairPlan::new(&store, &args.table, &args.drop)?;
+    let project = project_if_any(global)?;
+    let is_gone = |path: &str| {
+        let is_here = Location::parse(path).is_ok_and(|place| matches!(place, Location::Path(_)));
+        is_here && project.as_ref().is_some_and(|project| !Path::new(&project.resolve(path)).exists())
+    };
+    let plan = RepairPlan::new(&store, &args.table, &args.drop, is_gone)?;
     let acts = args.yes || !args.drop.is_empty();
     let done = if acts && !plan.is_empty() { Some(plan.run(&UlidIds::default())?) } else { None };
-    for path in gone(global, &plan)? {
-        print_message(
-            global,
-            &format!(
-                "warning: {path} is gone: what the SST held of it is lost, unless it is put back or a backup is restored"
-            ),
-        );
+    if let Some(warning) = owed(&plan) {
+        print_message(global, &warning);
     }
     let mut out = stdout();
     match global.output {
@@ -39,15 +40,20 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The files of this machine that would be loaded again, and are not there.
-fn gone(global: &Global, plan: &RepairPlan) -> Result<Vec<String>, CliError> {
-    let Some(project) = project_if_any(global)? else { return Ok(Vec::new()) };
-    let is_gone = |path: &&str| {
-        let place = Location::parse(path).ok();
-        let is_here = place.is_some_and(|place| matches!(place, Location::Path(_)));
-        is_here && !Path::new(&project.resolve(path)).exists()
-    };
-    Ok(plan.inputs.iter().map(|input| input.path.as_str()).filter(is_gone).map(str::to_owned).collect())
+/// The warning about windows that the next run cannot rebuild, because inputs of them are gone.
+fn owed(plan: &RepairPlan) -> Option<String> {
+    let (first, rest) = plan.gone.split_first()?;
+    let (is, it) = if rest.is_empty() { ("is", "it") } else { ("are", "them") };
+    let others = if rest.is_empty() { String::new() } else { format!(" and {} more inputs", rest.len()) };
+    let windows: Vec<String> =
+        plan.stuck().into_iter().map(|start| window_name(plan.version().table.spec.window, start)).collect();
+    let windows: Vec<&str> = windows.iter().map(String::as_str).collect();
+    let job = &plan.version().table.job;
+    Some(format!(
+        "warning: {first}{others} {is} gone: window {} cannot be rebuilt, and its published days stay as they are, until you \
+         put {it} back, restore a backup, or give up the rows with `tidetable run {job} --without FILE`",
+        ranges(&windows)
+    ))
 }
 
 fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut impl Write) -> Result<(), CliError> {
@@ -75,12 +81,12 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
             writeln!(out, "    times    {first} to {last}")?;
         }
     }
-    writeln!(out, "  to be loaded again:")?;
+    writeln!(out, "  to be read again:")?;
     plan.inputs.iter().try_for_each(|input| writeln!(out, "    {}", input.path))?;
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
         let job = &plan.version().table.job;
-        writeln!(out, "the next run rebuilds those windows from the inputs that still exist\n  tidetable run {job}")?;
+        writeln!(out, "the next run rebuilds those windows from their inputs\n  tidetable run {job}")?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `tidetable verify`: reads tables, exports and records and checks that they are intact.
 
 use std::io::Write;
-use tidetable_blobs::BlobError;
 
 use serde_json::{Value, json};
+use tidetable_blobs::BlobError;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::window_name;
 use tidetable_runner::RunError;
@@ -60,11 +60,33 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
-    match (damaged, args.exports) {
-        (0, _) => Ok(()),
-        (files, true) => Err(CliError::DamagedExports { files: count(files as u64, "file") }),
-        (files, false) => Err(CliError::Damaged { files: count(files as u64, "file") }),
+    if damaged == 0 {
+        return Ok(());
     }
+    let of_kind = |kind: &str| files.iter().any(|file| file.kind == kind && !file.is_sound());
+    let others = files.iter().filter(|file| !file.is_sound()).count();
+    let advice = advice(damaged > others, of_kind("export"), of_kind("record"));
+    Err(CliError::Damaged { files: count(damaged as u64, "file"), advice })
+}
+
+/// What mends the damage with the least effort, by what is damaged.
+fn advice(tables: bool, exports: bool, records: bool) -> String {
+    let mut steps = Vec::new();
+    if tables {
+        steps.push(
+            "take damaged SSTs out with `tidetable repair TABLE --yes`, so that the next run of the job rebuilds their \
+             windows, or restore a backup",
+        );
+    }
+    if exports {
+        steps.push(
+            "run the job, which publishes changed and missing files again, and with --force those whose damage left no trace",
+        );
+    }
+    if records {
+        steps.push("move damaged records away with `tidetable doctor --fix`");
+    }
+    steps.join("; ")
 }
 
 /// A file outside tables.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use serde_json::json;
 use tidetable_ingest::RejectedRow;
 use tidetable_runner::Project;
-use tidetable_runner::record::{RunRecord, Runs, rejected_rows};
+use tidetable_runner::record::{InputState, RunRecord, Runs, rejected_rows};
 use tidetable_store::Store;
 
 use crate::args::{Global, Output, Rejects};
@@ -23,16 +23,22 @@ const LONGEST_HEADER: u64 = 1 << 20;
 /// Bytes of a row that are kept.
 const KEPT: usize = 4 << 10;
 
-/// Shows the rejected rows of a run.
+/// Shows the rejected rows of a run, except those whose input was read again since.
 pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let store = store(global)?;
-    let blobs = store.blobs().as_ref();
     let mut out = stdout();
-    let Some(record) = find(&store, args)? else {
-        print_message(global, &format!("no run of {} has rejected rows", args.job));
+    let found = find(&store, args)?;
+    if found.read_again > 0 {
+        let rows = count(found.read_again, "row");
+        print_message(global, &format!("not shown: {rows} of inputs that were read again since"));
+    }
+    let Some(record) = found.record else {
+        let none = if found.read_again > 0 { "no row of" } else { "no run of" };
+        let what = if found.read_again > 0 { "is still rejected" } else { "has rejected rows" };
+        print_message(global, &format!("{none} {} {what}", args.job));
         return Ok(());
     };
-    let mut rows = rejected_rows(blobs, &record)?;
+    let mut rows = found.rows;
     if rows.is_empty() && record.all_rejected() > 0 {
         print_message(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
     }
@@ -55,26 +61,68 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The given run, or the last run of the job with rejected rows.
-fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
-    let runs = Runs::of(store.blobs().as_ref());
-    if let Some(run) = &args.run {
-        let record = if run == "last" { runs.last(&args.job)? } else { Some(find_run(store, run)?) };
-        let record = record.filter(|record| record.job == args.job);
-        return record.map(Some).ok_or_else(|| CliError::NoRun { run: run.clone() });
-    }
-    let mut jobs = BTreeSet::new();
-    for record in runs.readable(None)? {
-        if record.job == args.job && record.all_rejected() > 0 {
-            return Ok(Some(record));
+/// Rejected rows of a run.
+#[derive(Default)]
+struct Found {
+    /// The run; `None` if no row is rejected.
+    record: Option<RunRecord>,
+    rows: Vec<RejectedRow>,
+    /// Rows that this run and later ones rejected, and whose inputs were read again since.
+    read_again: u64,
+}
+
+/// The rows of the given run, or of the last run of the job with rows that are still rejected.
+fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
+    let blobs = store.blobs().as_ref();
+    let runs = Runs::of(blobs);
+    let wanted = match &args.run {
+        None => None,
+        Some(run) => {
+            let record = if run == "last" { runs.last(&args.job)? } else { Some(find_run(store, run)?) };
+            let record = record.filter(|record| record.job == args.job);
+            Some(record.ok_or_else(|| CliError::NoRun { run: run.clone() })?)
         }
+    };
+    let mut jobs = BTreeSet::new();
+    let mut found = Found::default();
+    let mut read_since = BTreeSet::new();
+    for record in runs.readable(None)? {
+        if record.job != args.job {
+            jobs.insert(record.job);
+            continue;
+        }
+        let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.run == record.run);
+        if is_wanted && (wanted.is_some() || record.all_rejected() > 0) {
+            let mut rows = rejected_rows(blobs, &record)?;
+            let all = rows.len();
+            rows.retain(|row| !read_since.contains(&row.file));
+            found.read_again += (all - rows.len()) as u64;
+            if wanted.is_some() || all == 0 || !rows.is_empty() {
+                return Ok(Found { record: Some(record), rows, ..found });
+            }
+        }
+        read_since.extend(read_again(&record));
         jobs.insert(record.job);
     }
-    if jobs.contains(&args.job) {
-        return Ok(None);
+    if wanted.is_some() || jobs.contains(&args.job) {
+        return Ok(found);
     }
     let known = jobs.into_iter().collect::<Vec<_>>().join(", ");
     Err(CliError::NoJob { job: args.job.clone(), known })
+}
+
+/// The inputs that a run read as a whole or removed: rows that were rejected of them before are rejected no more, or by
+/// this run.
+fn read_again(record: &RunRecord) -> impl Iterator<Item = String> {
+    let committed = record.loads.iter().filter(|load| load.version != load.before);
+    let inputs = committed.flat_map(|load| &load.inputs);
+    let replaced = inputs.filter(|input| {
+        matches!(
+            input.state,
+            InputState::New | InputState::Changed | InputState::ReadAgain | InputState::TakenOut | InputState::LeftOut
+        )
+    });
+    replaced.map(|input| input.path.clone())
 }
 
 fn table(

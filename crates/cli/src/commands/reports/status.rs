@@ -26,11 +26,11 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         return Err(CliError::NoJob { job: job.clone(), known });
     }
     let now = args.now.unwrap_or(clock);
-    let stale: Vec<&str> = found
+    let stale: Vec<String> = found
         .jobs
         .iter()
         .filter(|status| args.fresh.is_some_and(|limit| status.is_stale(now, limit)))
-        .map(|status| status.job.as_str())
+        .map(|status| format!("{} ({})", status.job, why_stale(status, now, args.fresh.unwrap_or_default())))
         .collect();
     let mut out = stdout();
     match (global.output, args.job.is_some()) {
@@ -56,6 +56,26 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     }
 }
 
+/// Why a job is stale: what is older than `limit`, microseconds.
+fn why_stale(status: &Status, now: i64, limit: i64) -> String {
+    if status.last.is_none() {
+        return "never ran".to_owned();
+    }
+    let mut old = Vec::new();
+    match Status::age(now, status.good) {
+        None => old.push("no good run".to_owned()),
+        Some(since) if since > limit => old.push(format!("last good run {} ago", age(since))),
+        Some(_) => {}
+    }
+    match Status::age(now, newest(status)) {
+        None if status.publishes => old.push("nothing is published".to_owned()),
+        None => old.push("no data".to_owned()),
+        Some(since) if since > limit => old.push(format!("newest day ended {} ago", age(since))),
+        Some(_) => {}
+    }
+    old.join(", ")
+}
+
 /// A row for each job, for a table.
 fn short(jobs: &[Status], now: i64) -> ResultRows {
     let mut rows = ResultRows::new(&[
@@ -63,7 +83,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "last run",
         "began",
         "newest day",
-        "age",
+        "day age",
         "good run",
         "gaps",
         "failed",
@@ -178,7 +198,7 @@ fn owed(of: &[OwedOf], output: args::Output) -> Value {
 }
 
 /// Names of the windows that could not be rebuilt, by table.
-fn owed_windows(of: &[OwedOf]) -> String {
+pub(crate) fn owed_windows(of: &[OwedOf]) -> String {
     let text = |OwedOf { table, windows }: &OwedOf| {
         let names: Vec<&str> = windows.iter().map(|owed| owed.window.as_str()).collect();
         format!("{table}: {}", ranges(&names))

@@ -1,7 +1,10 @@
 //! Runs all jobs of a project, or shows their plans.
 
+use std::collections::{BTreeSet, HashMap};
+
 use tidetable_runner::plan::TableReason;
-use tidetable_runner::{Job, Project, RunOptions, UlidIds, plan_job};
+use tidetable_runner::run::{check_without_of_all, input_names};
+use tidetable_runner::{Job, Project, RunOptions, UlidIds, open_store, plan_job};
 
 use super::dry_run::show;
 use super::one::{load, run_one};
@@ -28,6 +31,7 @@ pub fn run_all(
             project.jobs().iter().for_each(|name| drop(load(global, project, name, unread)));
         }
     })?;
+    let names = names_for_without(project, unread, &jobs)?;
     let mut failed: Vec<(String, u8)> = Vec::new();
     let mut unmade: Vec<&str> = Vec::new();
     for (job, after) in &jobs {
@@ -36,7 +40,9 @@ pub fn run_all(
             failed.push((job.name.clone(), 1));
             continue;
         }
-        let options = options(job)?;
+        let mut options = options(job)?;
+        // An input belongs to one job, or to a few.
+        options.without.retain(|path| names.get(&job.name).is_some_and(|names| names.contains(path)));
         let done = match dry_run {
             true => match plan_job(project, job, &options, ids) {
                 Ok(plan) => {
@@ -69,4 +75,23 @@ pub fn run_all(
         None => Ok(()),
         Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
     }
+}
+
+/// The names of the inputs of each job, if `--without` is given; each of its names must be one of them.
+fn names_for_without(
+    project: &Project,
+    options: &RunOptions,
+    jobs: &[(Job, Vec<String>)],
+) -> Result<HashMap<String, BTreeSet<String>>, CliError> {
+    let mut names = HashMap::new();
+    if options.without.is_empty() {
+        return Ok(names);
+    }
+    let store = open_store(project)?;
+    for (job, _) in jobs {
+        names.insert(job.name.clone(), input_names(&store, job)?);
+    }
+    let all = names.values().flatten().cloned().collect();
+    check_without_of_all(&all, &options.without)?;
+    Ok(names)
 }

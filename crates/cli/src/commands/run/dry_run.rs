@@ -18,6 +18,7 @@ use crate::output::{ResultRows, row, stdout};
 pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     let mut out = stdout();
     rows(plan, global.output).write(global.output, &mut out)?;
+    plan.notes.iter().for_each(|note| print_message(global, note));
     for table in &plan.tables {
         owed_notes(&table.table, &table.owed, &table.to_remove).iter().for_each(|note| print_message(global, note));
     }
@@ -61,6 +62,10 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
         }
         for part in &export.sealed {
             row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
+        }
+        for part in &export.owed {
+            let why = "stays as it is: a window of it lost cells";
+            row("owed", &part.part, &export.export, why, part.label.clone(), 0);
         }
         if export.unknown {
             let why = "days of inputs not yet read";

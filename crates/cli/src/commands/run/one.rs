@@ -55,6 +55,10 @@ pub fn run_one(
                 1 => missed.push("1 push failed".to_owned()),
                 pushes => missed.push(format!("{pushes} pushes failed")),
             }
+            match record.damage.len() as u64 {
+                0 => {}
+                steps => missed.push(format!("{} left undone", count(steps, "step"))),
+            }
             let again = match missed.is_empty() {
                 true => "A run rebuilds them once that is possible".to_owned(),
                 false => format!("`tidetable retry {}` tries again", record.run),

@@ -24,12 +24,16 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         .filter(|part| missed(part.state))
         .map(|part| (part.export.clone(), part.label.clone()))
         .collect();
-    // Any run of the job repeats failed checks of tables.
-    if !record.outcome.is_open() && parts.is_empty() && !record.checks.iter().any(is_broken) {
+    let is_open = record.outcome.is_open();
+    let owes = !record.damage.is_empty() || record.loads.iter().any(|load| !load.owed.is_empty());
+    let failed_pushes = record.pushes.iter().any(|push| push.error.is_some());
+    // Any run of the job repeats failed checks of tables, and pushes.
+    let is_done = parts.is_empty() && !failed_pushes && !record.checks.iter().any(is_broken);
+    if is_done && !is_open && !owes {
         return Err(CliError::NothingLeft { run: record.run.clone() });
     }
-    // An interrupted run has tried only some of its parts.
-    let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
+    // An interrupted run has tried only some of its parts. Which parts an owed window changes is known when it is rebuilt.
+    let parts = if is_open || owes { record.asked.parts.clone() } else { Some(parts) };
     let (from, to) = (record.asked.from, record.asked.to);
     let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
     let asked = RunDays {

@@ -53,6 +53,9 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
     }
     exports(job, record, out)?;
     checks(record, out)?;
+    for damage in &record.damage {
+        writeln!(out, "left undone: {}, because a file of the store is damaged", damage.undone)?;
+    }
     if !(record.attempts.is_empty() || global.verbose) {
         let mut names: Vec<String> =
             record.attempts.iter().map(|attempt| format!("{} {}", attempt.stage, attempt.name)).collect();

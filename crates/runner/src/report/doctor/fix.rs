@@ -7,8 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_record::rejected_lines;
 use tidetable_store::{Ids, Store, StoreError};

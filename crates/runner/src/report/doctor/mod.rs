@@ -5,9 +5,9 @@ pub(crate) mod fix;
 pub(crate) mod in_the_way;
 
 use std::collections::BTreeMap;
-use tidetable_blobs::BlobError;
 
 use serde::Serialize;
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_record::{KnownVersions, Runs, holder, rejected_lines};

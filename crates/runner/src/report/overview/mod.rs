@@ -15,7 +15,7 @@ use tidetable_store::{Store, Version};
 use crate::job::Job;
 use crate::project::Project;
 use crate::report::lineage::Lineage;
-use crate::report::status::statuses;
+use crate::report::status::{OwedOf, statuses};
 use crate::run::RunError;
 
 pub use days::{DayOf, DayState};
@@ -23,7 +23,7 @@ pub use flow::{Place, PlaceKind, Step};
 pub use rules::{RuleValue, RuleValues};
 
 /// A job at a glance.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Overview {
     /// Days by export, or by table of a job without exports; then ascending.
     pub days: Vec<DayOf>,
@@ -33,6 +33,8 @@ pub struct Overview {
     pub rules: Vec<RuleValues>,
     /// Steps from inputs to exports.
     pub steps: Vec<Step>,
+    /// Windows of its tables that could not be rebuilt.
+    pub owed: Vec<OwedOf>,
 }
 
 impl Overview {
@@ -56,14 +58,15 @@ impl Overview {
         }
         let (lists, _) = Published::readable(blobs)?;
         let lists: Vec<Published> = lists.into_iter().filter(|list| list.job == job).collect();
-        let gaps = statuses(store, project, Some(job), clock)?.jobs.pop().map(|status| status.gaps).unwrap_or_default();
+        let status = statuses(store, project, Some(job), clock)?.jobs.pop().unwrap_or_default();
         let failures = Failures::load(blobs, job)?;
         let lineage = Lineage::read(store, project)?;
         Ok(Some(Self {
-            days: days::days(tz, &runs, &lists, &versions, &failures, &gaps),
+            days: days::days(tz, &runs, &lists, &versions, &failures, &status.gaps),
             rules: rules::rules(&runs),
             steps: flow::steps(&lineage, &versions, &lists, &runs),
             runs,
+            owed: status.owed,
         }))
     }
 

@@ -7,8 +7,8 @@
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_blobs::Tag;
 use tidetable_record::{Holder, Lease, lock_name};

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_layout::time::SECOND;
+use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
 
@@ -23,7 +24,6 @@ use crate::run::options::RunOptions;
 use crate::run::post_run::hooks::HookRun;
 use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
 use crate::run::stop::Stop;
-use tidetable_record::{Outcome, RunRecord, Runs};
 
 /// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;

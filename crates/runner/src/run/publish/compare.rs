@@ -17,6 +17,7 @@ use crate::run::error::RunError;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
 use crate::run::publish::stage::{Others, PublishStage};
+use crate::run::stages::damage::damage_in;
 
 /// An export compared with its tables.
 pub(crate) struct ComparedExport<'a> {
@@ -104,10 +105,20 @@ impl<'a> PublishStage<'a> {
             published.tag = list.tag;
         }
         let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
-        for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
+        for part in &mut parts {
+            if part.period.per == Per::Query || part.sealed || part.lost.is_some() {
+                continue;
+            }
             let bounds = part.period.bounds(self.job.timezone);
-            part.is_empty = !snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds))
-                && !self.runtime.block_on(holds_records(&session, tables, bounds)).map_err(query_error)?;
+            if snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds)) {
+                continue;
+            }
+            part.is_empty = match self.runtime.block_on(holds_records(&session, tables, bounds)) {
+                Ok(holds) => !holds,
+                // Publishing the part alone fails, and names the file.
+                Err(error) if damage_in(&error).is_some() => false,
+                Err(error) => return Err(query_error(error)),
+            };
         }
         let empty: Vec<StalePart> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
         gone.extend(empty.iter().map(|part| part.label.clone()));

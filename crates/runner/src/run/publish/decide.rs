@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use arrow::datatypes::Schema;
 use chrono_tz::Tz;
 use tidetable_export::{Reason, column_without_delta_type, stale};
-use tidetable_layout::time::DAY;
+use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::PartState;
 use tidetable_store::published::Published;
 use tidetable_store::{GcRule, Snapshot};
@@ -16,7 +16,7 @@ use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 use crate::run::error::RunError;
-use crate::run::parts::{PartSelection, StalePart};
+use crate::run::parts::{LostWindow, PartSelection, StalePart};
 
 /// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";
@@ -77,7 +77,9 @@ impl ExportInputs<'_> {
             let folder = export.name_template.render_at(period.start);
             let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
             let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
-            takes.then_some(StalePart { period, label, folder, reason, sources, previous, sealed, is_empty: false })
+            let lost = self.lost_window(&period);
+            let is_empty = false;
+            takes.then_some(StalePart { period, label, folder, reason, sources, previous, sealed, is_empty, lost })
         });
         let parts: Vec<StalePart> = parts.collect();
         PartDecision { others: total - parts.len(), parts, gone }
@@ -107,6 +109,25 @@ impl ExportInputs<'_> {
             changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
         };
         periods.into_iter().map(|period| SourcePeriod { sources: sources(&period), period }).collect()
+    }
+
+    /// A window of its tables that overlaps `period` and lost cells.
+    fn lost_window(&self, period: &Period) -> Option<LostWindow> {
+        let bounds = period.bounds(self.zone);
+        for snapshot in self.snapshots {
+            let version = snapshot.version();
+            for start in version.lost_windows() {
+                let times = version.window_times(start);
+                if times.start < bounds.end && bounds.start < times.end {
+                    return Some(LostWindow {
+                        table: snapshot.table().name().to_owned(),
+                        job: version.table.job.clone(),
+                        window: window_name(version.table.spec.window, start),
+                    });
+                }
+            }
+        }
+        None
     }
 
     /// Whether cells of `period` may have expired, so that the published part holds more than the tables.

@@ -18,6 +18,7 @@ use tidetable_export::{
     EmptyPart, ExportError, PublishedPart, check_log, record, retire, sweep, sweep_retired, write_log,
 };
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
+use tidetable_sql::Session;
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
 
@@ -26,7 +27,8 @@ use crate::observe::{Event, Unit};
 use crate::period::Period;
 use crate::run::checks::checker::Checker;
 use crate::run::error::RunError;
-use crate::run::parts::StalePart;
+use crate::run::parts::{LostWindow, StalePart};
+use crate::run::stages::damage::{damage_in, explained};
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
 use crate::units::publish::PartContext;
@@ -227,24 +229,20 @@ impl PublishStage<'_> {
         found: &mut Vec<CheckRecord>,
     ) -> PartResult {
         let (compared, member) = (round.compared, round.passes.get(&place));
+        let bounds = part.period.bounds(self.job.timezone);
         let work = async {
-            let (export, options) = (compared.export, self.options);
             if let Some(done) = self.without_rows(compared, part) {
                 return done;
             }
-            let bounds = part.period.bounds(self.job.timezone);
-            let work = compared.work(part);
-            let params = work.params(&part.period, self.job, options.now);
-            let restricted = match member {
-                Some(PassMember { pass, at }) => compared.session.for_shared_scan(pass, *at),
-                None => compared.session.restricted(bounds),
-            };
-            let context = self.context(export);
-            let about = (round.checker, compared.tables.as_slice());
-            let written = work.write(context, (&restricted, &params), about).await?;
-            *found = written.checks;
-            let Some(draft) = written.draft else { return Ok(PartResult::Refused) };
-            Ok(PartResult::Published(Box::new(draft.settle(&work.request(context, &restricted, &params))?)))
+            if let Some(PassMember { pass, at }) = member {
+                let shared = compared.session.for_shared_scan(pass, *at);
+                match self.write_part(round, part, &shared, found).await {
+                    // The damage may lie in another part of the files that are read together.
+                    Err(error) if damage_in(&error).is_some() => pass.finish(*at),
+                    done => return done,
+                }
+            }
+            self.write_part(round, part, &compared.session.restricted(bounds), found).await
         };
         let done: Result<PartResult, RunError> = tokio::select! {
             done = work => done,
@@ -256,13 +254,36 @@ impl PublishStage<'_> {
                 pass.stop();
             }
         }
-        done.unwrap_or_else(PartResult::Failed)
+        done.unwrap_or_else(|error| PartResult::Failed(explained(self.store, error)))
+    }
+
+    /// Checks and publishes one part by the scans of `session`.
+    async fn write_part(
+        &self,
+        round: &Round<'_>,
+        part: &StalePart,
+        session: &Session,
+        found: &mut Vec<CheckRecord>,
+    ) -> Result<PartResult, RunError> {
+        let compared = round.compared;
+        let work = compared.work(part);
+        let params = work.params(&part.period, self.job, self.options.now);
+        let context = self.context(compared.export);
+        let about = (round.checker, compared.tables.as_slice());
+
+        let written = work.write(context, (session, &params), about).await?;
+        *found = written.checks;
+        let Some(draft) = written.draft else { return Ok(PartResult::Refused) };
+        Ok(PartResult::Published(Box::new(draft.settle(&work.request(context, session, &params))?)))
     }
 }
 
 impl PublishStage<'_> {
     /// The result of a part whose query is not run; `None` for others.
     fn without_rows(&self, compared: &ComparedExport<'_>, part: &StalePart) -> Option<Result<PartResult, RunError>> {
+        if let Some(LostWindow { table, job, window }) = part.lost.clone() {
+            return Some(Err(RunError::LostCells { table, job, window }));
+        }
         if part.sealed {
             return Some(Ok(PartResult::Sealed));
         }

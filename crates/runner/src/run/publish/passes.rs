@@ -41,7 +41,7 @@ impl PublishStage<'_> {
         let parts: Vec<(usize, &StalePart, Range<i64>)> = places
             .iter()
             .filter_map(|place| Some((*place, compared.parts.get(*place)?)))
-            .filter(|(_, part)| !part.sealed)
+            .filter(|(_, part)| !part.sealed && part.lost.is_none())
             .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
             .collect();
         let files: Vec<PartSsts> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();

@@ -24,22 +24,32 @@ use crate::run::stop::Stop;
 use crate::units::work::{LoadFrom, Versions};
 
 impl LoadStage<'_> {
-    /// The new and changed windows that a derived table has to read.
+    /// The new and changed windows that a derived table has to read. Windows of `unread`, by name, cannot be read: they
+    /// count as missing, and so do windows that lost cells.
     pub(crate) fn plan_derived<'b>(
         &self,
         table: &'b Table,
         shape: &QueryShape,
+        unread: &BTreeSet<String>,
     ) -> Result<PlannedDerived<'b>, RunError> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None, &[])?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
         let windows = windows(&read, unit(&read, table));
-        let found: Vec<InputFile> =
-            windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
+        let missing = missing(&read, &windows, unread);
+        let present = windows.iter().filter(|(path, _)| !missing.contains(path.as_str()));
+        let found: Vec<InputFile> = present.map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
+
         // A window that is gone, because its table is new or has other windows, is no missing input.
+        let without = |path: &str| !missing.contains(path);
         let looking =
-            InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
+            InputPlanOptions { without: &without, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
+        if base.reset.is_some() && !missing.is_empty() {
+            let windows = missing.into_iter().map(str::to_owned).collect();
+            return Err(RunError::RebuildLost { table: table.spec.name.clone(), windows });
+        }
+
         // It is taken out without a choice of the user.
         plan.left_out.clear();
         plan.read_again(&self.options.reread);
@@ -51,14 +61,15 @@ impl LoadStage<'_> {
         Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows, versions })
     }
 
-    /// Loads new and changed windows into a derived table, without committing.
+    /// Loads new and changed windows, except those of `unread`, into a derived table, without committing.
     pub(crate) fn load_derived(
         &self,
         table: &Table,
         (sql, shape): (&str, &QueryShape),
         handle: &Handle,
+        unread: &BTreeSet<String>,
     ) -> Result<Vec<Pending>, RunError> {
-        let PlannedDerived { planned, windows, versions } = self.plan_derived(table, shape)?;
+        let PlannedDerived { planned, windows, versions } = self.plan_derived(table, shape, unread)?;
         let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
         let times: HashMap<String, Range<i64>> =
@@ -89,6 +100,11 @@ impl PlannedDerived<'_> {
         for (_, file) in new.iter().chain(resumed) {
             days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
         }
+        for start in self.planned.plan.settled() {
+            let inputs = self.planned.base.version.inputs.iter();
+            let owed = inputs.flat_map(|input| &input.owed).filter(|owed| owed.start == start);
+            days.extend(owed.flat_map(|owed| &owed.days));
+        }
         let grown = grown.iter().map(|grown| (&grown.file, &grown.held));
         for (file, old) in changed.iter().map(|(file, old)| (file, old)).chain(grown) {
             days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since(&old.version)));
@@ -98,7 +114,7 @@ impl PlannedDerived<'_> {
 }
 
 /// Checks the rejected rows of a derived table against the default limit of sources.
-pub(crate) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunError> {
+pub(crate) fn check_query_rejected(job: &str, run: &str, load: &Pending) -> Result<(), RunError> {
     let record = &load.record;
     let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
     if !limit.exceeded(rejected.saturating_sub(load.let_pass), read) {
@@ -106,7 +122,8 @@ pub(crate) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunE
     }
     let (table, limit) = (record.table.clone(), limit.to_string());
     let log = tidetable_record::rejects_path(run, Some(&table));
-    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, log })
+    let job = job.to_owned();
+    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, job, log })
 }
 
 /// A window of the tables that a query reads.
@@ -188,6 +205,18 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     changed.into_iter().map(named).collect()
 }
 
+/// Names of the windows that cannot be read: those of `unread`, and those in which a table lost cells.
+fn missing<'a>(
+    read: &[Snapshot],
+    windows: &'a [(String, SourceWindow)],
+    unread: &BTreeSet<String>,
+) -> BTreeSet<&'a str> {
+    let lost: Vec<Range<i64>> = read.iter().flat_map(|snapshot| snapshot.version().lost_times()).collect();
+    let is_lost = |time: &Range<i64>| lost.iter().any(|lost| lost.start < time.end && time.start < lost.end);
+    let missing = windows.iter().filter(|(path, window)| unread.contains(path) || is_lost(&window.time));
+    missing.map(|(path, _)| path.as_str()).collect()
+}
+
 /// Stands in for a content hash: the rows of a window change only with a version.
 fn hash(input: &InputFile) -> ContentHash {
     ContentHash(xxh3_128(format!("{}\0{}", input.path, input.version).as_bytes()))
@@ -213,7 +242,12 @@ fn keep_what_is_newer(
     version: &Version,
     plan: &mut InputPlan,
 ) -> Result<(), StoreError> {
-    let days = days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?)?;
+    let days = match days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?) {
+        Ok(days) => days,
+        // Their windows are rebuilt, which needs none of their SSTs.
+        Err(error) if error.damaged_sst().is_some() => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let hidden = plan.changed.extract_if(.., |(_, old)| !old.days.iter().any(|day| days.contains(day)));
     plan.grown = hidden.map(|(file, held)| Grown { file, held, from: 0, hash: None }).collect();
     Ok(())

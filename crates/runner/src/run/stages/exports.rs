@@ -15,7 +15,9 @@ use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::parts::PartSelection;
 use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
+use crate::run::stages::damage::damage_in;
 use crate::run::stages::retry::Retry;
+use crate::run::stages::transient::is_transient_chain;
 use crate::run::{Run, compare};
 
 impl Run<'_> {
@@ -157,9 +159,18 @@ impl Run<'_> {
                     let day = CheckScope { session: &restricted, label: &label, params: &[] };
                     checker.table(&day, table).await
                 };
-                let checks = self.runtime.block_on(measure).map_err(failed)?;
-                failures.note_day(&self.options.run, table, &label, &checks);
-                found.extend(checks);
+                match self.runtime.block_on(measure) {
+                    Ok(checks) => {
+                        failures.note_day(&self.options.run, table, &label, &checks);
+                        found.extend(checks);
+                    }
+                    // A damaged file holds back its own days only; they are checked by the next run.
+                    Err(error) if damage_in(&error).is_some() && !is_transient_chain(&error) => {
+                        failures.note(&self.options.run, table, &label, PartState::Failed);
+                        self.leave_undone(record, format!("check {table} of {label}"), failed(error));
+                    }
+                    Err(error) => return Err(failed(error)),
+                }
             }
         }
         record.checks.extend(found);

@@ -1,7 +1,7 @@
 //! The load stage: loads the inputs of each source into its tables, reading each input once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tidetable_ingest::Loader;
 use tidetable_ingest::{
@@ -9,6 +9,7 @@ use tidetable_ingest::{
     RejectedRow,
 };
 use tidetable_layout::time::window_name;
+use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
     ContentHash, DiscoveredFiles, Growth, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
 };
@@ -21,12 +22,12 @@ use crate::run::RunOptions;
 use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
 use crate::run::stages::pulled;
+use crate::run::stages::without::{add_names, check_without};
 use crate::run::stop::Stoppable;
 use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
-use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
 type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;
@@ -100,7 +101,21 @@ impl<'a> LoadStage<'a> {
                 sources.push(self.plan_source(source, &tables)?);
             }
         }
+        self.check_without(&sources)?;
         Ok(sources)
+    }
+
+    /// Checks the names of `--without`.
+    fn check_without(&self, sources: &[PlannedSource<'_>]) -> Result<(), RunError> {
+        if self.options.without.is_empty() {
+            return Ok(());
+        }
+        let (mut known, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        for planned in sources.iter().flat_map(|source| &source.tables) {
+            add_names(planned.base.known(), &mut known);
+            gone.extend(planned.plan.vanished.iter().map(|input| input.path.as_str()));
+        }
+        check_without(&self.job.name, &self.options.without, &known, gone)
     }
 
     /// The loads that the tables of one source need.
@@ -393,6 +408,20 @@ pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
     rows.into_iter().chain(names).map(|(path, days)| (path, state(path), days)).collect()
 }
 
+/// A note on each of `without` that removes nothing: its file is there, or its rows were removed before.
+pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> Vec<String> {
+    let tables = || sources.iter().flat_map(|source| &source.tables);
+    let removes = |planned: &Planned<'_>, path: &str| {
+        taken_out(&planned.plan).iter().any(|(removed, state, _)| *removed == path && *state == InputState::LeftOut)
+    };
+    let is_idle = |path: &&String| !tables().any(|planned| planned.base.reset.is_some() || removes(planned, path));
+    without
+        .iter()
+        .filter(is_idle)
+        .map(|path| format!("--without {path} changes nothing: no such input is gone"))
+        .collect()
+}
+
 /// The version that a load starts from.
 pub(crate) struct Base {
     pub(crate) version: Version,
@@ -493,6 +522,7 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
         window: window_name(table.spec.window, left.start),
         inputs: left.inputs.iter().map(owing).collect(),
         gone: left.gone.clone(),
+        lost: left.lost,
     }
 }
 
@@ -510,6 +540,7 @@ pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(),
         rejected,
         read,
         limit: source.max_rejected.to_string(),
+        job: job.name.clone(),
         log: tidetable_record::rejects_path(run, None),
     })
 }

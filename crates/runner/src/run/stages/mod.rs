@@ -1,5 +1,6 @@
 //! The stages of a run.
 
+pub(crate) mod damage;
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
@@ -8,3 +9,4 @@ pub(crate) mod push;
 pub(crate) mod retry;
 pub(crate) mod tables;
 pub(crate) mod transient;
+pub(crate) mod without;

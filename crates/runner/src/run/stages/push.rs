@@ -1,5 +1,6 @@
 //! The push stage: writes tables into Bigtable after the exports are published.
 
+use tidetable_layout::time::window_name;
 use tidetable_record::{PushRecord, PushState, RunRecord};
 
 use crate::job::{Push, Stage};
@@ -63,6 +64,13 @@ impl Run<'_> {
 
     fn push_once(&self, push: &Push) -> Result<PushRecord, RunError> {
         let Some(pusher) = &self.options.pusher else { return Err(RunError::NoPusher { push: push.name.clone() }) };
+        if let Some(version) = self.store.table(&push.table).latest()?
+            && let Some(start) = version.lost_windows().first()
+        {
+            // The push would delete the rows that are missing here.
+            let window = window_name(version.table.spec.window, *start);
+            return Err(RunError::LostCells { table: push.table.clone(), job: version.table.job, window });
+        }
         let pushed = pusher.push(self.project, self.store, push, &self.options.run, &self.options.stop);
         pushed.map_err(|source| RunError::Push { push: push.name.clone(), source })
     }

@@ -1,11 +1,12 @@
 //! The stages that bring tables up to date: load, derive, compact.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::error::Error;
 use std::time::Instant;
 
 use tidetable_ingest::{LoadStats, RejectedRow};
 use tidetable_record::{
-    Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
+    Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
 use tidetable_sql::QueryShape;
 use tidetable_store::StoreError;
@@ -14,12 +15,13 @@ use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 use crate::compact::{compact, compact_by};
 use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
-use crate::plan::{Plan, owed_notes};
+use crate::plan::{Plan, owed_notes, ranges};
 use crate::run::error::RunError;
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
+use crate::run::stages::damage::{damage_in, explained};
 use crate::run::stages::derived::check_query_rejected;
-use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, pulls};
+use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
 use crate::run::{Run, RunOptions, took};
 use crate::units::compact::CarriedMerges;
@@ -33,10 +35,15 @@ impl Run<'_> {
     ) -> Result<(Plan, ComparedExports<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
         let (mut told, mut compared) = (None, ComparedExports::new());
+        // No attempt of this run loses a version.
+        let mut is_checked = false;
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             // Loads that an earlier attempt committed are kept.
             record.loads.retain(|load| load.version != load.before);
-            self.check_versions()?;
+            if !is_checked {
+                self.check_versions()?;
+                is_checked = true;
+            }
             let clock = Instant::now();
             let earlier = self.rejected_earlier(record)?;
             let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
@@ -127,23 +134,15 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
+        let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        time_notes(&pending).into_iter().for_each(|note| self.note(record, note));
-        let left_out = |path: &String| {
-            self.options.rebuild
-                || pending
-                    .iter()
-                    .flat_map(|load| &load.record.inputs)
-                    .any(|input| input.path == *path && input.state == InputState::LeftOut)
-        };
-        for path in self.options.without.iter().filter(|path| !left_out(path)) {
-            self.note(record, format!("--without {path} changed nothing: no such input is gone"));
-        }
-        for note in input_notes(pending.iter().flat_map(|load| &load.record.inputs), self.options) {
+        time_notes(&pending).into_iter().chain(idle).for_each(|note| self.note(record, note));
+        let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
+        for note in input_notes(&records, self.options) {
             self.note(record, note);
         }
         for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
@@ -170,29 +169,52 @@ impl Run<'_> {
         }
         let clock = Instant::now();
         for (table, sql, shape) in derived {
-            self.attempts((Stage::Derive, &table.spec.name), record, |record| {
-                self.derive_one(table, (sql, shape), record)
-            })?;
+            self.derive_one(table, (sql, shape), record)?;
         }
         took(record, "derive", clock);
         Ok(())
     }
 
-    /// Brings a derived table up to date.
+    /// Brings a derived table up to date. Windows of damaged files are left out, one after the other as they are found.
     fn derive_one(&self, table: &Table, query: (&str, &QueryShape), record: &mut RunRecord) -> Result<(), RunError> {
-        self.options.stop.check()?;
-        let tried = |attempt: &AttemptRecord| attempt.name == table.spec.name;
-        if record.attempts.iter().any(tried) {
-            let path = rejects_path(&self.options.run, Some(&table.spec.name));
-            self.store.blobs().delete(&path)?;
+        let name = table.spec.name.as_str();
+        let mut unread = BTreeSet::new();
+        loop {
+            let done = self
+                .attempts((Stage::Derive, name), record, |record| self.derive_readable(table, query, &unread, record));
+            let error = match done {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let Some(window) = unread_window(&error).filter(|window| !unread.contains(window)) else {
+                return Err(error);
+            };
+            self.leave_undone(record, format!("derive {name} from {window}"), error);
+            unread.insert(window);
         }
-        let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
+    }
+
+    /// Brings a derived table up to date, except for the windows `unread` of the tables that it reads.
+    fn derive_readable(
+        &self,
+        table: &Table,
+        query: (&str, &QueryShape),
+        unread: &BTreeSet<String>,
+        record: &mut RunRecord,
+    ) -> Result<(), RunError> {
+        self.options.stop.check()?;
+        let name = &table.spec.name;
+        if !unread.is_empty() || record.attempts.iter().any(|attempt| attempt.name == *name) {
+            // Rows that an attempt before this one rejected.
+            self.store.blobs().delete(&rejects_path(&self.options.run, Some(name)))?;
+        }
+        let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(name));
         let on_reject = |row: &RejectedRow| rejects.keep(row);
         let stage = self.stage(&on_reject);
-        let loaded = stage.load_derived(table, query, self.runtime);
+        let loaded = stage.load_derived(table, query, self.runtime, unread);
         let kept = rejects.finish();
         let pending = loaded?;
-        let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.options.run, load));
+        let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.job.name, &self.options.run, load));
         match (checked, kept) {
             (Ok(()), Ok(kept)) => {
                 for mut load in pending {
@@ -209,6 +231,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Records that `undone` was left, because `error` is of a damaged file.
+    pub(crate) fn leave_undone(&self, record: &mut RunRecord, undone: String, error: RunError) {
+        let error = explained(self.store, error).to_string();
+        self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
+        record.damage.push(DamageRecord { undone, error });
+    }
+
     /// Compacts the loaded tables where that is due. After a concurrent commit it is left
     /// to the next run.
     pub(crate) fn compact(&self, record: &mut RunRecord) -> Result<(), RunError> {
@@ -216,7 +245,13 @@ impl Run<'_> {
         let changed = record.loads.iter().filter(|load| load.version != load.before);
         let tables: BTreeSet<String> = changed.map(|load| load.table.clone()).collect();
         for table in tables {
-            self.attempts((Stage::Compact, &table), record, |record| self.compact_one(&table, record))?;
+            match self.attempts((Stage::Compact, &table), record, |record| self.compact_one(&table, record)) {
+                // The data is loaded and published without it.
+                Err(error) if damage_in(&error).is_some() => {
+                    self.leave_undone(record, format!("compact {table}"), error);
+                }
+                done => done?,
+            }
         }
         if !record.compactions.is_empty() {
             took(record, "compact", clock);
@@ -257,17 +292,29 @@ impl Run<'_> {
     }
 }
 
+/// The window of a derived table's sources that could not be read, if `error` is of a damaged file in it.
+fn unread_window(error: &RunError) -> Option<String> {
+    match error {
+        RunError::Store(StoreError::Feed { input, source }) => {
+            damage_in(source.as_ref() as &(dyn Error + 'static)).map(|_| input.clone())
+        }
+        _ => None,
+    }
+}
+
 /// Most inputs of a state that get a note each.
 const NOTES: usize = 5;
 
 /// Notes on inputs that are neither new nor unchanged: one each, or one for all of a state if they are many. The record
 /// lists them.
-fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>, options: &RunOptions) -> Vec<String> {
+fn input_notes(loads: &[&LoadRecord], options: &RunOptions) -> Vec<String> {
+    let owed = OwedOfInputs::of(loads);
+    let inputs = loads.iter().flat_map(|load| &load.inputs);
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
     for input in
-        inputs.filter(|input| note(input, options).is_some() && seen.insert((input.state, input.path.as_str())))
+        inputs.filter(|input| note(input, options, &owed).is_some() && seen.insert((input.state, input.path.as_str())))
     {
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
             Some((_, of_state)) => of_state.push(input),
@@ -276,7 +323,7 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>, options: &RunO
     }
     let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
         if inputs.len() <= NOTES {
-            return inputs.into_iter().filter_map(|input| note(input, options)).collect();
+            return inputs.into_iter().filter_map(|input| note(input, options, &owed)).collect();
         }
         inputs.sort_by_key(|input| &input.path);
         let first = inputs.first().map_or("", |input| input.path.as_str());
@@ -293,15 +340,47 @@ fn input_notes<'a>(inputs: impl Iterator<Item = &'a InputRecord>, options: &RunO
             }
             InputState::ReadAgain => "are read again, as requested",
             InputState::Grown => "grew: their new rows are appended",
-            _ => "changed: the windows they touch are rebuilt",
+            _ if owed.is_empty() => "changed: the windows they touch are rebuilt",
+            _ => "changed: the windows they touch are rebuilt, except those named below",
         };
         vec![format!("{} inputs, from {first} to {last}, {what}; --verbose names each", inputs.len())]
     };
     by_state.into_iter().flat_map(notes).collect()
 }
 
-/// The note on an input that is neither new nor unchanged.
-fn note(input: &InputRecord, options: &RunOptions) -> Option<String> {
+/// The windows that inputs owe after a load.
+struct OwedOfInputs<'a> {
+    /// By path, the names of the windows.
+    windows: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Whether the load rebuilt other windows.
+    rebuilds: bool,
+}
+
+impl<'a> OwedOfInputs<'a> {
+    fn of(loads: &[&'a LoadRecord]) -> Self {
+        let mut windows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for owed in loads.iter().flat_map(|load| &load.owed) {
+            for input in &owed.inputs {
+                windows.entry(&input.path).or_default().insert(&owed.window);
+            }
+        }
+        Self { windows, rebuilds: loads.iter().any(|load| !load.rebuilt.is_empty()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.windows.is_empty()
+    }
+
+    /// Names of the windows that the input `path` owes; `None` if it owes none.
+    fn of_input(&self, path: &str) -> Option<String> {
+        let names: Vec<&str> = self.windows.get(path)?.iter().copied().collect();
+        Some(ranges(&names))
+    }
+}
+
+/// The note on an input that is neither new nor unchanged. Another note names the windows that cannot be rebuilt, so this
+/// one does not say that they are.
+fn note(input: &InputRecord, options: &RunOptions, owed: &OwedOfInputs<'_>) -> Option<String> {
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
@@ -312,7 +391,10 @@ fn note(input: &InputRecord, options: &RunOptions) -> Option<String> {
         (InputState::LeftOut, _) if !options.without.contains(&input.path) => {
             Some(format!("{} is no longer part of the pull: its rows are removed", input.path))
         }
-        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
+        (InputState::LeftOut, _) => {
+            let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
+            Some(format!("{} is gone: its rows are removed for good{}", input.path, except.unwrap_or_default()))
+        }
         (InputState::Gone, _) => Some(format!(
             "{0} is gone: its cells stay in the table; run with --without {0} to take them out",
             input.path
@@ -328,7 +410,13 @@ fn note(input: &InputRecord, options: &RunOptions) -> Option<String> {
             let before = input.same_as.as_ref().map(|before| format!("is {before} under another name and "));
             format!("{} {}grew by {bytes} bytes: {rows} appended", input.path, before.unwrap_or_default())
         }),
-        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
+        (InputState::Changed, _) => match owed.of_input(&input.path) {
+            None => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
+            Some(windows) if owed.rebuilds => {
+                Some(format!("{} changed: the windows it touches are rebuilt, except {windows}", input.path))
+            }
+            Some(_) => None,
+        },
         _ => None,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
-use tidetable_blobs::BlobError;
 
+use tidetable_blobs::BlobError;
 use tidetable_export::ExportError;
 use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
@@ -135,8 +135,14 @@ mod tests {
     #[test]
     fn mistakes_are_permanent() {
         let text = || "x".to_owned();
-        let rejected =
-            RunError::TooManyRejected { source_name: text(), rejected: 1, read: 1, limit: text(), log: text() };
+        let rejected = RunError::TooManyRejected {
+            source_name: text(),
+            rejected: 1,
+            read: 1,
+            limit: text(),
+            job: text(),
+            log: text(),
+        };
         let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text() };
         let parse = store(io::Error::new(ErrorKind::InvalidData, "no number"));
         for error in [

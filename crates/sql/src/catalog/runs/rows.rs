@@ -101,6 +101,9 @@ pub(crate) const TABLES: &[RunsTableSpec] = &[
         "inputs_unchanged" Number = load.count(InputState::Unchanged),
         "repeated_times" Number = load.stats.repeated_times,
         "cut_times" Number = load.stats.cut_times,
+        "windows_owed" Number = load.owed.len(),
+        "rows_owed" Number = load.stats.rows_owed,
+        "rows_settled" Number = load.stats.rows_settled,
     },
     table! { "inputs", |record| (table, input) in
         record.loads.iter().flat_map(|load| load.inputs.iter().map(move |input| (&load.table, input))) =>

@@ -7,6 +7,7 @@ use tidetable_runner::report::{DayState, Overview};
 
 use super::stored::{published, seconds};
 use crate::args::Output;
+use crate::commands::reports::status::owed_windows;
 use crate::error::CliError;
 use crate::output::values::{count, time_to_second};
 use crate::output::wrap::write_sentence;
@@ -17,15 +18,21 @@ const RUNS: usize = 5;
 
 /// One sentence on the job: what is published, and what is not.
 pub(super) fn headline(job: &str, overview: &Overview) -> String {
-    let of = |state| overview.days.iter().filter(|day| day.state == state).count() as u64;
     let newest =
         overview.newest().map_or("nothing is published".to_owned(), |day| format!("there are days up to {day}"));
-    let wrong = [(of(DayState::Failed), "failed"), (of(DayState::Missing), "missing"), (of(DayState::Late), "late")];
-    let wrong: Vec<String> = wrong
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, word)| format!("{} {word}", count(*number, "day")))
-        .collect();
+    let mut wrong = Vec::new();
+    for (state, word) in [(DayState::Failed, "failed"), (DayState::Missing, "missing"), (DayState::Late, "late")] {
+        // A day of several exports is one day.
+        let days = overview.days.iter().filter(|day| day.state == state).map(|day| day.day);
+        match days.collect::<BTreeSet<_>>().len() as u64 {
+            0 => {}
+            number => wrong.push(format!("{} {word}", count(number, "day"))),
+        }
+    }
+    let owed: usize = overview.owed.iter().map(|of| of.windows.len()).sum();
+    if owed > 0 {
+        wrong.push(format!("{} owed ({})", count(owed as u64, "window"), owed_windows(&overview.owed)));
+    }
     match wrong.as_slice() {
         [] => format!("{job}: {newest}, none is missing, failed or late."),
         wrong => format!("{job}: {newest}; {}.", wrong.join(", ")),
@@ -129,4 +136,33 @@ fn steps(overview: &Overview) -> ResultRows {
         rows.push(row![from.kind.name(), from.name, into.kind.name(), into.name, step.items, step.rows, step.rejected]);
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_runner::record::OwedRecord;
+    use tidetable_runner::report::{DayOf, OwedOf};
+
+    use super::*;
+
+    #[test]
+    fn a_day_of_two_exports_is_one_day() {
+        let day = |of: &str, day: &str, state| DayOf {
+            of: of.to_owned(),
+            day: day.parse().unwrap(),
+            state,
+            rows: 0,
+            rejected: 0,
+            run: None,
+        };
+        let days = vec![
+            day("E", "2020-01-01", DayState::Missing),
+            day("F", "2020-01-01", DayState::Missing),
+            day("F", "2020-01-02", DayState::Missing),
+        ];
+        let window = OwedRecord { window: "2020-01-01".to_owned(), ..OwedRecord::default() };
+        let owed = vec![OwedOf { table: "T".to_owned(), windows: vec![window] }];
+        let overview = Overview { days, owed, ..Overview::default() };
+        assert_eq!(headline("j", &overview), "j: nothing is published; 2 days missing, 1 window owed (T: 2020-01-01).");
+    }
 }

@@ -1,0 +1,83 @@
+//! Names of `--without`: each must be an input that a table of the job has or had.
+
+use std::collections::BTreeSet;
+
+use tidetable_store::{Store, StoreError, Version};
+
+use crate::job::Job;
+use crate::run::error::RunError;
+
+/// Most names that a message suggests.
+const SUGGESTED: usize = 3;
+
+/// Checks that each of `without` names an input of a table of `job`, present, missing or removed before: one of `known`.
+///
+/// # Errors
+/// [`RunError::UnknownInput`] for the first that does not, with the most similar names; those in `gone`, the missing
+/// inputs, come first.
+pub(crate) fn check_without(
+    job: &str,
+    without: &[String],
+    known: &BTreeSet<String>,
+    gone: BTreeSet<&str>,
+) -> Result<(), RunError> {
+    let Some(path) = without.iter().find(|path| !known.contains(path.as_str())) else { return Ok(()) };
+    let candidates = if gone.is_empty() { known.iter().map(String::as_str).collect() } else { gone };
+    let (path, who, near) = (path.clone(), format!("job {job} has"), nearest(path, candidates));
+    Err(RunError::UnknownInput { path, who, near })
+}
+
+/// Checks that each of `without` is in `names`, the inputs of all jobs of a project.
+///
+/// # Errors
+/// [`RunError::UnknownInput`] for the first that is not.
+pub fn check_without_of_all(names: &BTreeSet<String>, without: &[String]) -> Result<(), RunError> {
+    let Some(path) = without.iter().find(|path| !names.contains(path.as_str())) else { return Ok(()) };
+    let near = nearest(path, names.iter().map(String::as_str).collect());
+    Err(RunError::UnknownInput { path: path.clone(), who: "the jobs of the project have".to_owned(), near })
+}
+
+/// The names of all inputs that tables of `job` have or had.
+///
+/// # Errors
+/// If a table cannot be read.
+pub fn input_names(store: &Store, job: &Job) -> Result<BTreeSet<String>, StoreError> {
+    let mut names = BTreeSet::new();
+    for table in &job.tables {
+        if let Some(version) = store.table(&table.spec.name).latest()? {
+            add_names(&version, &mut names);
+        }
+    }
+    Ok(names)
+}
+
+/// Adds the names of the inputs that `version` has or had.
+pub(crate) fn add_names(version: &Version, names: &mut BTreeSet<String>) {
+    names.extend(version.inputs.iter().map(|input| input.path.clone()));
+    names.extend(version.names.iter().map(|name| name.path.clone()));
+}
+
+/// Those of `candidates` that are most like `wanted`: the same file elsewhere, then by edit distance.
+fn nearest(wanted: &str, candidates: BTreeSet<&str>) -> Vec<String> {
+    let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut ranked: Vec<(bool, usize, &str)> = candidates
+        .into_iter()
+        .map(|path| (file(path) != file(wanted), strsim::damerau_levenshtein(wanted, path), path))
+        .collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(SUGGESTED).map(|(_, _, path)| path.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_file_elsewhere_is_suggested_first() {
+        let known = BTreeSet::from(["in/2020-01-01.csv", "in/2020-01-02.csv", "in/old.csv", "late/2020-01-03.csv"]);
+        assert_eq!(nearest("old.csv", known.clone())[0], "in/old.csv");
+        assert_eq!(nearest("in/2020-01-2.csv", known.clone())[0], "in/2020-01-02.csv");
+        assert_eq!(nearest("x", known).len(), SUGGESTED);
+        assert!(nearest("x", BTreeSet::new()).is_empty());
+    }
+}
