@@ -71,6 +71,7 @@ mod ops {
 
 /// The root in a bucket of our own server: its requests, faults, and several who use it.
 mod bucket {
+    mod away;
     mod azure;
     mod httpfs;
     mod moves;

@@ -55,6 +55,15 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// The option that gave the file of a result: `--to`, or its short form.
+pub fn file_option() -> &'static str {
+    let is_long = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy();
+        word == "--to" || word.starts_with("--to=")
+    };
+    if std::env::args_os().any(is_long) { "--to" } else { "-O" }
+}
+
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done

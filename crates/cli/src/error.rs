@@ -176,7 +176,7 @@ pub enum CliError {
         error: tidetable_sql::ScriptError,
     },
     /// An invalid statement with a known position.
-    #[error("{source}{}", caret(text, *at))]
+    #[error("{}{}", source.without_place(), caret(text, *at))]
     Statement {
         /// The script.
         text: String,
@@ -186,6 +186,12 @@ pub enum CliError {
         source: Box<SqlError>,
         /// A similar table or column.
         suggestion: Option<String>,
+    },
+    /// A file for the rows of several statements.
+    #[error("{option} takes the rows of one statement, and there are several: write a file for each by itself")]
+    SeveralStatements {
+        /// The option of the file.
+        option: &'static str,
     },
     /// A cancelled query.
     #[error("the query was cancelled")]
@@ -505,6 +511,7 @@ impl CliError {
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }
             | Self::NoFormat { .. }
+            | Self::SeveralStatements { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
             Self::Place(_) => 2,

@@ -278,13 +278,30 @@ impl Session {
 
     /// As [`Self::stream`]; calls `is_planned` each time when the query is planned, and nothing is read yet.
     async fn stream_after(&self, query: &str, is_planned: impl Fn()) -> Result<SendableRecordBatchStream> {
-        for _ in 1..MAX_PLANS {
+        let mut plans = 0;
+        loop {
+            plans += 1;
             match self.begun(query, &is_planned).await {
-                Err(_) if self.tables.published().files().were_replaced() => self.tables.published().forget(),
+                Err(_) if self.plans_again(plans) => {}
                 begun => return begun,
             }
         }
-        self.begun(query, &is_planned).await
+    }
+
+    /// Whether a query that failed before its first rows, planned `plans` times by now, is to be planned again: a file of an
+    /// export that it reads was replaced. Then the lists of exports are read again, too.
+    pub fn plans_again(&self, plans: usize) -> bool {
+        let is_replaced = plans < MAX_PLANS && self.tables.published().files().were_replaced();
+        if is_replaced {
+            self.tables.published().forget();
+        }
+        is_replaced
+    }
+
+    /// Whether a query of this session has been planned that reads files of exports. Whoever begins such a query reads up to its
+    /// first rows before anything is written, and [plans it again](Self::plans_again) if a file was replaced meanwhile.
+    pub fn reads_exports(&self) -> bool {
+        self.tables.published().files().are_read()
     }
 
     /// Plans and executes a query. If it reads exports, then up to its first rows.
@@ -294,7 +311,7 @@ impl Session {
         is_planned();
 
         let mut rows = planned.stream();
-        if !self.tables.published().files().are_read() {
+        if !self.reads_exports() {
             return Ok(rows);
         }
         let first = rows.next().await.transpose()?;

@@ -4,15 +4,18 @@ use std::io;
 
 use tidetable_layout::error::{DecodeError, EncodeError};
 use tidetable_layout::hll::SketchError;
-use tidetable_source::SourceError;
+use tidetable_source::{BucketError, SourceError};
 use tidetable_sstable::{ReadError, WriteError};
+
+/// The path of the root in messages.
+pub(crate) const ROOT: &str = "the root";
 
 /// An error of the store. Its message states what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Reading or writing a file of the store failed.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {}: {source}", full_path(path, source))]
     Io {
         /// The action, as a verb.
         action: &'static str,
@@ -368,6 +371,15 @@ pub enum StoreError {
     /// Combining columns failed.
     #[error("cannot combine columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// The path of a file, with the URL of the bucket that did not serve it: a command may use several.
+fn full_path(path: &str, source: &io::Error) -> String {
+    match source.get_ref().and_then(|inner| inner.downcast_ref::<BucketError>()) {
+        Some(error) if path == ROOT => error.url().to_owned(),
+        Some(error) => format!("{}/{path}", error.url().trim_end_matches('/')),
+        None => path.to_owned(),
+    }
 }
 
 /// An instant as shown in messages.

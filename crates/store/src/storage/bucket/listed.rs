@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tidetable_source::is_missing_object;
 
 use super::client::{Client, READS, io_error};
 use crate::error::Result;
@@ -64,7 +65,7 @@ impl Client {
     }
 
     fn wanted(&self, path: &str, tag: Option<&ETag>) -> Wanted {
-        let cached = tag.filter(|_| self.cache.is_some()).map(|tag| format!("{}\0{path}\0{tag}", self.name));
+        let cached = tag.filter(|_| self.cache.is_some()).map(|tag| format!("{}\0{path}\0{tag}", self.url()));
         Wanted { path: path.to_owned(), key: self.key(path), tag: tag.cloned(), cached }
     }
 
@@ -83,7 +84,7 @@ impl Client {
 async fn fetch(store: Arc<dyn ObjectStore>, wanted: Wanted) -> Result<Option<ReadBytes>, (String, Error)> {
     let got = match store.get(&wanted.key).await {
         Ok(got) => got,
-        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) if is_missing_object(&error) => return Ok(None),
         Err(error) => return Err((wanted.path, error)),
     };
     let is_listed = wanted.tag.is_some() && got.meta.e_tag == wanted.tag;
