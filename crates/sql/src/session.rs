@@ -57,7 +57,7 @@ use crate::session::planning::{
     physical, plan_frame, plan_on_thread, stoppable_analyzer, stoppable_logical, stoppable_physical, with_deep_stack,
 };
 use crate::session::spill::SpillSpace;
-use crate::session::statement::{BigtableTypes, parse, plan, plan_statement};
+use crate::session::statement::{BigtableTypes, parse, parse_with_names, plan_statement};
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, replace_views_by_tables};
 use crate::workarounds;
@@ -224,9 +224,14 @@ impl Session {
 
     /// As [`Session::sql`], on the stack of this thread.
     async fn sql_here(&self, query: &str) -> Result<DataFrame> {
-        let plan = plan(&self.context.state(), query).await?;
+        let state = self.context.state();
+        let (statement, names) = parse_with_names(&state, query)?;
+        let plan = plan_statement(&state, statement).await?;
         let frame = convert_to_utc(self.context.execute_logical_plan(plan).await?)?;
-        Ok(if self.written_names { with_written_names(frame, query)? } else { frame })
+        match names.filter(|_| self.written_names) {
+            Some(names) => Ok(with_written_names(frame, &names)?),
+            None => Ok(frame),
+        }
     }
 
     /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session
