@@ -127,6 +127,18 @@ pub(crate) fn code(function: &ScalarUDF) -> Option<String> {
     Some(code)
 }
 
+/// `left || right` as a function whose texts are of type `kind`.
+pub(crate) fn concatenation(kind: DataType) -> Arc<ScalarUDF> {
+    let link = Link { casts: Vec::new(), operator: LinkOperator::Other(Operator::StringConcat) };
+    function(vec![link], kind)
+}
+
+/// Whether a function is a chain in which texts are put together.
+pub(crate) fn concatenates(function: &ScalarUDF) -> bool {
+    let Some(Chain { links, .. }) = function.inner().downcast_ref() else { return false };
+    links.iter().any(|link| link.operator == LinkOperator::Other(Operator::StringConcat))
+}
+
 /// The function of a code.
 pub(crate) fn of_code(code: &str) -> Option<Arc<ScalarUDF>> {
     let (kind, links) = code.strip_prefix(CODE)?.strip_prefix('\n')?.split_once('\n')?;

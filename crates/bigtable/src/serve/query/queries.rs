@@ -32,13 +32,15 @@ type Responses = Sender<Result<ExecuteQueryResponse, Status>>;
 pub(crate) struct Queries {
     tables: Arc<Tables>,
     runtime: Handle,
+    /// Bytes that a query may hold.
+    memory: u64,
     ends: Arc<AtomicBool>,
 }
 
 impl Queries {
-    /// Queries over `tables`, run in `runtime` until `ends` is set.
-    pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, ends: Arc<AtomicBool>) -> Self {
-        Self { tables, runtime, ends }
+    /// Queries over `tables`, run in `runtime` until `ends` is set. Each may hold `memory` bytes.
+    pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, memory: u64, ends: Arc<AtomicBool>) -> Self {
+        Self { tables, runtime, memory, ends }
     }
 
     /// Checks a query, and returns its columns.
@@ -97,7 +99,8 @@ impl Queries {
         if let Some(versions) = versions {
             pinned.numbers.extend(versions.iter().cloned());
         }
-        blocking(move || session(tables.store(), pinned)).await
+        let memory = self.memory;
+        blocking(move || session(tables.store(), pinned, memory)).await
     }
 
     async fn answer(&self, request: ExecuteQueryRequest, responses: &Responses) -> Result<(), Status> {
@@ -264,7 +267,7 @@ mod tests {
         let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
         let tables = Arc::new(Tables::open(&store, true, "test").unwrap());
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let queries = Queries::new(tables, runtime.handle().clone(), Arc::default());
+        let queries = Queries::new(tables, runtime.handle().clone(), 64 << 20, Arc::default());
         (folder, runtime, queries)
     }
 
@@ -312,5 +315,17 @@ mod tests {
             }
         }
         assert!(executed(&runtime, &queries, "SELECT 1").unwrap() > 0);
+    }
+
+    #[test]
+    fn a_query_holds_no_more_than_its_memory() {
+        let (_folder, runtime, queries) = queries();
+        let long = "SELECT length(repeat('x', 2000000000)) AS n";
+        let refusal = executed(&runtime, &queries, long).err().unwrap();
+        assert_eq!(refusal.code(), tonic::Code::ResourceExhausted, "{refusal}");
+        // What exceeds it spills.
+        let sorted =
+            "SELECT v, repeat('x', 400) AS t FROM generate_series(1, 400000) AS s (v) ORDER BY v DESC LIMIT 300000";
+        assert!(executed(&runtime, &queries, sorted).unwrap() > 0);
     }
 }
