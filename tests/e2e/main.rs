@@ -74,6 +74,7 @@ mod bucket {
     mod away;
     mod azure;
     mod httpfs;
+    mod lost_versions;
     mod moves;
     mod places;
     mod requests;

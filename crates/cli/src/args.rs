@@ -35,7 +35,7 @@ pub use maintenance::{
     Vacuum, Verify,
 };
 pub use new::New;
-pub use parse::{Column, Day, selected_of};
+pub use parse::{Column, Day, file_option, selected_of};
 pub use read::Read;
 pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Report, Since, Status};
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};
@@ -53,15 +53,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// The option that gave the file of a result: `--to`, or its short form.
-pub fn file_option() -> &'static str {
-    let is_long = |word: std::ffi::OsString| {
-        let word = word.to_string_lossy();
-        word == "--to" || word.starts_with("--to=")
-    };
-    if std::env::args_os().any(is_long) { "--to" } else { "-O" }
 }
 
 const EXIT_CODES: &str = "\

@@ -187,6 +187,16 @@ pub enum CliError {
         /// A similar table or column.
         suggestion: Option<String>,
     },
+    /// Row keys or times that nothing lies between.
+    #[error("no {what} lies between {from} and {to}: the first must come before the second")]
+    EmptyRange {
+        /// What is selected.
+        what: &'static str,
+        /// The beginning, with its option.
+        from: String,
+        /// The end, with its option.
+        to: String,
+    },
     /// A file for the rows of several statements.
     #[error("{option} takes the rows of one statement, and there are several: write a file for each by itself")]
     SeveralStatements {
@@ -511,6 +521,7 @@ impl CliError {
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }
             | Self::NoFormat { .. }
+            | Self::EmptyRange { .. }
             | Self::SeveralStatements { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,

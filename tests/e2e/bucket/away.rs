@@ -83,11 +83,13 @@ fn a_bucket_that_refuses_is_told_with_the_name_of_the_key() {
     assert!(told.contains("s3://tidetable/out/t.csv: access to bucket tidetable denied"), "{told}");
     // The key of the environment has another name.
     let toml = place.project.read("tidetable.toml");
-    let toml: String = toml.lines().filter(|line| !line.contains("access_key")).map(|line| format!("{line}\n")).collect();
+    let toml: String =
+        toml.lines().filter(|line| !line.contains("access_key")).map(|line| format!("{line}\n")).collect();
     place.project.write("tidetable.toml", toml);
     place.follow(|_| Some(Fault::Denied));
     let mut command = place.command(&["status"]);
-    let output = command.env("AWS_ACCESS_KEY_ID", "AKIATESTONLY").env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
+    let output =
+        command.env("AWS_ACCESS_KEY_ID", "AKIATESTONLY").env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("the key of AWS_ACCESS_KEY_ID of the environment"), "{told}");
     assert!(!told.contains(SECRET) && !told.contains("AKIATESTONLY"), "{told}");

@@ -112,7 +112,9 @@ fn rows_are_written_to_files_and_files_are_queried() {
     assert!(project.fails(2, &["tables", "--output", "parquet"]).contains("tidetable sql"));
     // Messages name the option as it was given.
     for option in ["-O", "--to"] {
-        for (query, place) in [("select 1; select 2", "x.csv"), ("select 1", "nowhere/x.csv"), ("select 1", "s3:/x.csv")] {
+        for (query, place) in
+            [("select 1; select 2", "x.csv"), ("select 1", "nowhere/x.csv"), ("select 1", "s3:/x.csv")]
+        {
             let told = project.fails(2, &["sql", "-c", query, option, place]);
             let other = if option == "-O" { "--to" } else { "-O" };
             assert!(told.contains(option) && !told.contains(other), "{option} {place}: {told}");

@@ -14,7 +14,6 @@ use object_store::client::{HttpError, HttpErrorKind};
 use url::Url;
 
 use crate::location::Split;
-use crate::storage::is_http;
 
 /// The address of the service that gives credentials to machines of Amazon and Google; asked where none are set.
 const METADATA: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
@@ -145,7 +144,9 @@ impl BucketFault {
             _ if text.contains("URL scheme is not allowed") || causes.text.contains("URL scheme is not allowed") => {
                 Self::PlainHttp
             }
-            (code, status @ (429 | 500..)) => Self::ServerFailed { reply: format!("{status} {code}").trim_end().to_owned() },
+            (code, status @ (429 | 500..)) => {
+                Self::ServerFailed { reply: format!("{status} {code}").trim_end().to_owned() }
+            }
             _ if matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. }) => {
                 Self::Denied { reason: None }
             }
@@ -159,7 +160,9 @@ impl BucketFault {
     /// Whether the same request may succeed later without a change of settings or rights; `None` if it is not known.
     pub fn is_transient(&self) -> Option<bool> {
         match self {
-            Self::NoBucket | Self::Denied { .. } | Self::NoCredentials | Self::OtherRegion | Self::PlainHttp => Some(false),
+            Self::NoBucket | Self::Denied { .. } | Self::NoCredentials | Self::OtherRegion | Self::PlainHttp => {
+                Some(false)
+            }
             Self::NothingListens | Self::UnknownHost | Self::Unreachable | Self::ServerFailed { .. } => Some(true),
             Self::Other => None,
         }
@@ -185,7 +188,9 @@ impl BucketFault {
                  credentials of its own. Set one, or `anonymous = true` for a public bucket"
             ),
             Self::NothingListens => {
-                format!("nothing listens at {service}, where bucket {bucket} should be: start the server, or correct {setting}")
+                format!(
+                    "nothing listens at {service}, where bucket {bucket} should be: start the server, or correct {setting}"
+                )
             }
             Self::UnknownHost => format!(
                 "the host of {service}, where bucket {bucket} should be, is not known: check the network, or correct {setting}"
@@ -199,7 +204,9 @@ impl BucketFault {
                  true` in `storage`"
             ),
             Self::Unreachable => {
-                format!("{service}, where bucket {bucket} should be, does not answer: check the network and {setting}, and try again")
+                format!(
+                    "{service}, where bucket {bucket} should be, does not answer: check the network and {setting}, and try again"
+                )
             }
             Self::ServerFailed { reply } => {
                 format!("{service} failed to serve bucket {bucket} ({reply}): try again later")
@@ -214,7 +221,7 @@ impl BucketFault {
 /// file of this machine, and for causes that are not known.
 pub fn describe_request(error: &Error) -> Option<String> {
     let text = error.to_string();
-    let requested = text.split(' ').filter(|word| is_http(word)).find_map(|word| Url::parse(word).ok())?;
+    let requested = text.split(' ').filter(|word| word.starts_with("http")).find_map(|word| Url::parse(word).ok())?;
     let bucket = requested.path().trim_start_matches('/').split('/').next().unwrap_or_default();
     let url = requested.origin().ascii_serialization();
     let address = BucketAddress {
@@ -346,7 +353,12 @@ mod tests {
     fn replies_are_told_in_plain_words() {
         for (status, code, says, is_transient) in [
             ("404 Not Found", "NoSuchBucket", "there is no bucket b at http://h:1", false),
-            ("403 Forbidden", "AccessDenied", "access to bucket b denied: http://h:1 refused the key of `access_key_id` of `storage`:", false),
+            (
+                "403 Forbidden",
+                "AccessDenied",
+                "access to bucket b denied: http://h:1 refused the key of `access_key_id` of `storage`:",
+                false,
+            ),
             ("403 Forbidden", "SignatureDoesNotMatch", "(the secret does not belong to the key)", false),
             ("400 Bad Request", "ExpiredToken", "(the session has expired)", false),
             ("400 Bad Request", "AuthorizationHeaderMalformed", "set `region`", false),
@@ -366,7 +378,8 @@ mod tests {
     #[test]
     fn an_object_of_a_missing_bucket_is_not_missing() {
         let answer = |code: &str| {
-            let source = format!("Server returned non-2xx status code: 404 Not Found: <Error><Code>{code}</Code></Error>");
+            let source =
+                format!("Server returned non-2xx status code: 404 Not Found: <Error><Code>{code}</Code></Error>");
             Error::NotFound { path: "x".to_owned(), source: source.into() }
         };
         assert!(is_missing_object(&answer("NoSuchKey")));

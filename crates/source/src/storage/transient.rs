@@ -16,10 +16,9 @@ pub fn is_transient(error: &(dyn Error + 'static)) -> Option<bool> {
     }
     let answer = error.downcast_ref()?;
     // A list that is denied is a general error.
-    BucketFault::of(answer).is_transient().or(Some(matches!(
-        answer,
-        Answer::Generic { .. } | Answer::JoinError { .. } | Answer::Precondition { .. }
-    )))
+    BucketFault::of(answer)
+        .is_transient()
+        .or(Some(matches!(answer, Answer::Generic { .. } | Answer::JoinError { .. } | Answer::Precondition { .. })))
 }
 
 #[cfg(test)]

@@ -26,6 +26,23 @@ pub(super) fn files_of(objects: Vec<ObjectMeta>) -> Vec<Listed> {
     files
 }
 
+/// The files and directories of a list of all that is below a key of `depth` parts, ascending, without hidden ones. A directory
+/// has no tag.
+pub(super) fn children_of(objects: Vec<ObjectMeta>, depth: usize) -> Vec<Listed> {
+    let mut children: Vec<Listed> = Vec::new();
+    for object in objects {
+        let mut below = object.location.parts().skip(depth);
+        let Some(name) = below.next().map(|part| part.as_ref().to_owned()) else { continue };
+        let e_tag = if below.next().is_none() { object.e_tag } else { None };
+        if !name.starts_with('.') {
+            children.push(Listed { name, e_tag });
+        }
+    }
+    children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    children.dedup_by(|a, b| a.name == b.name);
+    children
+}
+
 /// An object to read.
 #[derive(Debug, Clone)]
 struct Wanted {

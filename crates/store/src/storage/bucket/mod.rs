@@ -89,22 +89,15 @@ impl BucketBlobs {
         Arc::new(ImmutableObject { client, blocks, file: BlockFile::new(path, self.client.key(path), len, is_fresh) })
     }
 
-    /// The names directly below `directory`, that sort after `after`.
-    fn names(&self, directory: &str, after: Option<&str>) -> Result<Vec<String>> {
+    /// The names directly below `directory`.
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
         let key = self.client.key(directory);
-        let after = after.map(|after| key.clone().join(after));
         let listed = self.client.ask_again(move |store| {
-            let (key, after) = (key.clone(), after.clone());
+            let key = key.clone();
             async move {
-                let Some(after) = after else {
-                    let found = store.list_with_delimiter(Some(&key)).await?;
-                    let objects = found.objects.into_iter().map(|object| object.location);
-                    return Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>());
-                };
-                let found: Vec<_> = store.list_with_offset(Some(&key), &after).try_collect().await?;
-                let depth = key.parts().count() + 1;
-                let direct = |found: Key| found.parts().take(depth).collect::<Key>();
-                Ok(found.into_iter().map(|object| direct(object.location)).collect())
+                let found = store.list_with_delimiter(Some(&key)).await?;
+                let objects = found.objects.into_iter().map(|object| object.location);
+                Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>())
             }
         });
         let found = listed.map_err(io_error("list", directory))?;
@@ -217,15 +210,20 @@ impl Blobs for BucketBlobs {
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>> {
-        let mut names = self.names(directory, None)?;
+        let mut names = self.names(directory)?;
         names.retain(|name| !name.starts_with('.'));
         Ok(names)
     }
 
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<String>> {
-        let mut names = self.names(directory, Some(after))?;
-        names.retain(|name| !name.starts_with('.'));
-        Ok(names)
+    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
+        let key = self.client.key(directory);
+        let after = key.clone().join(after);
+        let listed = self.client.ask_again(move |store| {
+            let (key, after) = (key.clone(), after.clone());
+            async move { store.list_with_offset(Some(&key), &after).try_collect::<Vec<_>>().await }
+        });
+        let depth = self.client.key(directory).parts().count();
+        Ok(listed::children_of(listed.map_err(io_error("list", directory))?, depth))
     }
 
     fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
@@ -262,7 +260,7 @@ impl Blobs for BucketBlobs {
         if directory != TEMPORARY_IN {
             return Ok(Vec::new());
         }
-        let names = self.names(directory, None)?.into_iter().filter(|name| name.starts_with(TEMPORARY));
+        let names = self.names(directory)?.into_iter().filter(|name| name.starts_with(TEMPORARY));
         Ok(names.map(|name| format!("{directory}/{name}")).collect())
     }
 
