@@ -10,7 +10,7 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use tonic::Status;
 
 use crate::error::Result;
-use crate::serve::refusal::Refusal;
+use crate::serve::refusal::{Refusal, of_store};
 
 /// The tables of a store.
 #[derive(Debug)]
@@ -107,6 +107,13 @@ impl Tables {
         };
         if let Some(snapshot) = found {
             return Ok(snapshot);
+        }
+        if let Versions::Pinned { lost, .. } = &self.versions {
+            let is_of_table =
+                |error: &&StoreError| matches!(error, StoreError::VersionLost { table, .. } if table == name);
+            if let Some(error) = lost.iter().find(is_of_table) {
+                return Err(of_store(error));
+            }
         }
         let known = self.names()?;
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

@@ -262,12 +262,12 @@ mod tests {
     use super::*;
     use crate::proto::data::execute_query_response::Response;
 
-    fn queries() -> (TempDir, Runtime, Queries) {
+    fn queries(memory: u64) -> (TempDir, Runtime, Queries) {
         let folder = TempDir::new().unwrap();
         let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
         let tables = Arc::new(Tables::open(&store, true, "test").unwrap());
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let queries = Queries::new(tables, runtime.handle().clone(), 64 << 20, Arc::default());
+        let queries = Queries::new(tables, runtime.handle().clone(), memory, Arc::default());
         (folder, runtime, queries)
     }
 
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn long_statements_are_answered_and_deep_ones_refused() {
-        let (_folder, runtime, queries) = queries();
+        let (_folder, runtime, queries) = queries(64 << 20);
         for op in [" AND ", " OR "] {
             let query = format!("SELECT v FROM (VALUES (1), (2)) AS t (v) WHERE {}", vec!["v <> 1"; 3_000].join(op));
             assert!(prepared(&runtime, &queries, &query).is_ok(), "{op}");
@@ -319,13 +319,12 @@ mod tests {
 
     #[test]
     fn a_query_holds_no_more_than_its_memory() {
-        let (_folder, runtime, queries) = queries();
+        let (_folder, runtime, queries) = queries(16 << 20);
         let long = "SELECT length(repeat('x', 2000000000)) AS n";
         let refusal = executed(&runtime, &queries, long).err().unwrap();
         assert_eq!(refusal.code(), tonic::Code::ResourceExhausted, "{refusal}");
-        // What exceeds it spills.
-        let sorted =
-            "SELECT v, repeat('x', 400) AS t FROM generate_series(1, 400000) AS s (v) ORDER BY v DESC LIMIT 300000";
+        // A sort that exceeds it spills.
+        let sorted = "SELECT v, v * 2 AS w FROM generate_series(1, 1500000) AS s (v) ORDER BY w DESC";
         assert!(executed(&runtime, &queries, sorted).unwrap() > 0);
     }
 }
