@@ -105,9 +105,9 @@ impl NewestVersions {
 /// Checks a version by what lists and pushes name, and by the records of the runs since.
 fn check_with(mut known: KnownVersions, store: &Store, table: &str, newest: &Version) -> Result<(), StoreError> {
     let blobs = store.blobs().as_ref();
-    let is_named = known.names_as_newest(table, newest);
+    let is_named = known.names_itself(table, newest);
     if blobs.bucket().is_none() || !is_named {
-        let mut runs = blobs.list_after("runs", &first_run(newest))?;
+        let mut runs = blobs.list_after("runs", &first_run(&newest.commit))?;
         runs.drain(..runs.len().saturating_sub(NEWEST_RECORDS));
         for read in blobs.read_listed(&json_files("runs", runs))?.into_iter().flatten() {
             if let Ok(record) = serde_json::from_slice(&read.bytes) {
@@ -124,9 +124,9 @@ fn json_files(directory: &str, files: Vec<Listed>) -> Vec<(String, Option<ETag>)
     files.map(|file| (format!("{directory}/{}", file.name), file.e_tag)).collect()
 }
 
-/// The name that comes before those of all runs that may have committed a version after `newest`.
-fn first_run(newest: &Version) -> String {
-    let committed = u128::from_str_radix(&newest.commit, 16).unwrap_or_default() >> 80;
+/// The name that comes before those of all runs that may have gone on when `commit` was made, and after it.
+fn first_run(commit: &str) -> String {
+    let committed = u128::from_str_radix(commit, 16).unwrap_or_default() >> 80;
     ulid_text(committed.saturating_sub(LONGEST_RUN) << 80)
 }
 
@@ -249,9 +249,15 @@ impl KnownVersions {
         Some(LostVersion { version: last.version, named_by: last.named_by.clone() })
     }
 
-    /// Whether a file names `newest` itself.
-    fn names_as_newest(&self, table: &str, newest: &Version) -> bool {
-        self.mentions(table, newest).any(|mention| mention.version == newest.number)
+    /// Whether a file names `newest` itself. The run that made the table began before it, so its lists count here, too.
+    fn names_itself(&self, table: &str, newest: &Version) -> bool {
+        let first = first_run(&newest.table_uuid);
+        let is_of_table = |mention: &Mention| match &mention.table_uuid {
+            Some(uuid) => *uuid == newest.table_uuid,
+            None => mention.run > first,
+        };
+        let mentions = self.by_table.get(table).map(Vec::as_slice).unwrap_or_default();
+        mentions.iter().any(|mention| mention.version == newest.number && is_of_table(mention))
     }
 
     /// What files say of a table, without what they say of an earlier one of the same name.
@@ -330,6 +336,15 @@ mod tests {
         let load = LoadRecord { table: "T".to_owned(), version: 5, ..LoadRecord::default() };
         known.add_record(&RunRecord { run: run(8), loads: vec![load], ..RunRecord::default() });
         assert_eq!(known.lost("T", &newest(4)).unwrap().named_by, format!("runs/{}.json", run(8)));
+    }
+
+    #[test]
+    fn the_run_that_made_a_table_names_its_first_version() {
+        let mut known = KnownVersions::default();
+        let newest = Version { table_uuid: uuid(u128::from(u32::MAX)), ..newest(1) };
+        known.add_list(&list(1, run(u128::from(u32::MAX) - 1)));
+        assert!(known.names_itself("T", &newest) && known.lost("T", &newest).is_none());
+        assert!(!known.names_itself("T", &Version { number: 2, ..newest }));
     }
 
     #[test]
