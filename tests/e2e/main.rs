@@ -71,8 +71,10 @@ mod ops {
 
 /// The root in a bucket of our own server: its requests, faults, and several who use it.
 mod bucket {
+    mod away;
     mod azure;
     mod httpfs;
+    mod lost_versions;
     mod moves;
     mod places;
     mod requests;

@@ -149,16 +149,6 @@ pub enum BigtableError {
         /// The family.
         family: String,
     },
-    /// Row keys or times that nothing can lie between.
-    #[error("no {what} lies between {from} and {to}: the first must come before the second")]
-    EmptySelection {
-        /// What is selected.
-        what: &'static str,
-        /// The beginning.
-        from: String,
-        /// The end.
-        to: String,
-    },
     /// A directory with what was pulled from elsewhere, or another selection.
     #[error(
         "{} holds {held}, not {asked}: name another job or directory, or pull with --replace to put it in its place",
@@ -338,7 +328,6 @@ impl BigtableError {
             | Self::UnknownFamily { .. }
             | Self::NoFamilies { .. }
             | Self::UnknownAggregate { .. }
-            | Self::EmptySelection { .. }
             | Self::OtherPull { .. }
             | Self::PushToSource { .. }
             | Self::FamilyKind { .. }

@@ -149,14 +149,13 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be listed.
     fn list(&self, directory: &str) -> Result<Vec<String>>;
 
-    /// The names of [`Self::list`] that sort after `after`.
+    /// The names of [`Self::list`] that sort after `after`, in a bucket with their tags.
     ///
     /// # Errors
     /// As [`Self::list`].
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<String>> {
-        let mut names = self.list(directory)?;
-        names.retain(|name| name.as_str() > after);
-        Ok(names)
+    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
+        let names = self.list(directory)?.into_iter().filter(|name| name.as_str() > after);
+        Ok(names.map(|name| Listed { name, e_tag: None }).collect())
     }
 
     /// The names of [`Self::list`] of two directories, ascending; in a bucket at a time and with their tags, and those of

@@ -2,14 +2,17 @@
 
 use std::io;
 
-use tidetable_source::SourceError;
+use tidetable_source::{BucketError, SourceError};
+
+/// The path of the root in messages.
+pub(crate) const ROOT: &str = "the root";
 
 /// An error of storage on a disk or in a bucket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
     /// Reading or writing a file of the store failed.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {}: {source}", full_path(path, source))]
     Io {
         /// The action, as a verb.
         action: &'static str,
@@ -53,3 +56,12 @@ impl BlobError {
 
 /// Result of storage.
 pub type Result<T, E = BlobError> = std::result::Result<T, E>;
+
+/// The path of a file, with the URL of the bucket that did not serve it: a command may use several.
+fn full_path(path: &str, source: &io::Error) -> String {
+    match source.get_ref().and_then(|inner| inner.downcast_ref::<BucketError>()) {
+        Some(error) if path == ROOT => error.url().to_owned(),
+        Some(error) => format!("{}/{path}", error.url().trim_end_matches('/')),
+        None => path.to_owned(),
+    }
+}

@@ -28,6 +28,8 @@ pub enum Fault {
     Truncated,
     /// Executed, and the reply comes late.
     Slow,
+    /// Not executed: 403 `AccessDenied`. Clients do not ask again, so only a [watch](crate::Watch) causes it.
+    Denied,
     /// An upload is begun twice; the other one, a week old and with a part, is never finished.
     StaleUpload,
 }

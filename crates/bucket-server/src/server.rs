@@ -314,6 +314,7 @@ fn refused(request: &Request, fault: Option<Fault>, options: &Options) -> Option
             ));
         }
         Some(Fault::Precondition) => return Some(Refusal::precondition()),
+        Some(Fault::Denied) => return Some(Refusal::new(403, "AccessDenied", "the key may not do this")),
         _ => {}
     }
     let signed = request.head.header("authorization").is_some_and(|value| !value.trim().is_empty())

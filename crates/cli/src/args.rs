@@ -35,7 +35,7 @@ pub use maintenance::{
     Vacuum, Verify,
 };
 pub use new::New;
-pub use parse::{Column, Day, selected_of};
+pub use parse::{Column, Day, file_option, selected_of};
 pub use read::Read;
 pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Report, Since, Status};
 pub use run::{DEFAULT_MEMORY, OnlyDays, Plan, Retry, Run, RunDays, RunHow};

@@ -1,12 +1,13 @@
 //! Errors and messages on standard error: as text, at most a screen unless verbose; or as JSON, one object a
 //! line.
 
+use clap::error::{ContextKind, ContextValue};
 use miette::Diagnostic;
 use serde_json::{Value, json};
 use tidetable_runner::JobError;
 use tidetable_runner::job::{JobFileError, ProjectError};
 
-use crate::args::{Global, Log};
+use crate::args::{Global, Log, command};
 use crate::error::CliError;
 use crate::log;
 
@@ -31,9 +32,10 @@ pub fn print_message(global: &Global, text: &str) {
 }
 
 /// Prints a usage error and exits, or prints the requested help.
-pub fn refuse_usage(error: &clap::Error) -> ! {
+pub fn refuse_usage(mut error: clap::Error) -> ! {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    name_as_given(&mut error, &words);
     let json = words.iter().any(|word| word == "--log=json")
         || words.windows(2).any(|pair| matches!(pair, [key, value] if key == "--log" && value == "json"));
     if !(json && error.use_stderr()) {
@@ -43,6 +45,25 @@ pub fn refuse_usage(error: &clap::Error) -> ! {
     let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
     log::write_object(json!({ "level": "error", "message": text }));
     std::process::exit(error.exit_code())
+}
+
+/// Names an option by its short form in an error of its value, if that is the one of the command line: clap names the long one.
+fn name_as_given(error: &mut clap::Error, words: &[String]) {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return };
+    let (option, value) = shown.split_once(' ').unwrap_or((shown.as_str(), ""));
+    let Some(long) = option.strip_prefix("--") else { return };
+    let is_long = |word: &String| word.split('=').next() == Some(option);
+    if words.iter().any(is_long) {
+        return;
+    }
+
+    let command = command();
+    let mut options = command.get_subcommands().chain([&command]).flat_map(clap::Command::get_arguments);
+    let short = options.find_map(|argument| argument.get_short().filter(|_| argument.get_long() == Some(long)));
+    if let Some(short) = short {
+        let given = format!("-{short} {value}").trim_end().to_owned();
+        error.insert(ContextKind::InvalidArg, ContextValue::String(given));
+    }
 }
 
 /// An error as JSON objects: for a job file, one for each mistake.

@@ -177,7 +177,7 @@ pub enum CliError {
         error: tidetable_sql::ScriptError,
     },
     /// An invalid statement with a known position.
-    #[error("{source}{}", caret(text, *at))]
+    #[error("{}{}", source.without_place(), caret(text, *at))]
     Statement {
         /// The script.
         text: String,
@@ -187,6 +187,22 @@ pub enum CliError {
         source: Box<SqlError>,
         /// A similar table or column.
         suggestion: Option<String>,
+    },
+    /// Row keys or times that nothing lies between.
+    #[error("no {what} lies between {from} and {to}: the first must come before the second")]
+    EmptyRange {
+        /// What is selected.
+        what: &'static str,
+        /// The beginning, with its option.
+        from: String,
+        /// The end, with its option.
+        to: String,
+    },
+    /// A file for the rows of several statements.
+    #[error("{option} takes the rows of one statement, and there are several: write a file for each by itself")]
+    SeveralStatements {
+        /// The option of the file.
+        option: &'static str,
     },
     /// A cancelled query.
     #[error("the query was cancelled")]
@@ -503,6 +519,8 @@ impl CliError {
             | Self::NoFileName { .. }
             | Self::NoFolder { .. }
             | Self::NoFormat { .. }
+            | Self::EmptyRange { .. }
+            | Self::SeveralStatements { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
             Self::Place(_) => 2,

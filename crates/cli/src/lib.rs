@@ -47,7 +47,7 @@ pub fn main() -> ExitCode {
 /// Not inlined, so that no code of it runs before the CPU check.
 #[inline(never)]
 fn command_line() -> ExitCode {
-    let cli = parse().unwrap_or_else(|error| refuse_usage(&error));
+    let cli = parse().unwrap_or_else(|error| refuse_usage(error));
     if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
         log::stamp_lines();
     }

@@ -44,9 +44,16 @@ pub fn stamp_lines() {
     change(|stamp| (stamp.lines, stamp.time) = (!io::stderr().is_terminal(), !is_journal()));
 }
 
-/// What Ballista says of errors that a command or another line tells in a sentence.
-const TOLD: [&str; 2] =
-    ["Executor registration failed due to", "Fail to update heartbeat to its registration scheduler"];
+/// What Ballista says of errors, and of its end by a signal, that a command or another line tells in a sentence.
+const TOLD: [&str; 7] = [
+    "Executor registration failed due to",
+    "Fail to update heartbeat to its registration scheduler",
+    "executor received terminate signal",
+    "executor received ctrl-c event",
+    "setting executor to TERMINATING status",
+    "error sending heartbeat with fenced status",
+    "ExecutorStopped grpc failed",
+];
 
 /// For how long a server does not say the same again.
 const AGAIN: Duration = Duration::from_secs(60);

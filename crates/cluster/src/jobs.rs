@@ -122,7 +122,11 @@ impl Call<'_> {
             }
             carried.resent += missing.len();
             if times == 1 || times == TIMES / 2 {
-                (self.note)(format!("{} units are sent again: {reason}", missing.len()));
+                let units = match missing.len() {
+                    1 => "1 unit is".to_owned(),
+                    several => format!("{several} units are"),
+                };
+                (self.note)(format!("{units} sent again: {reason}"));
             }
             running.push(self.job(missing, times + 1, shared, client));
         }

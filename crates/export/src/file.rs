@@ -54,8 +54,7 @@ impl QueryFile<'_> {
         };
         let engine = |source: DataFusionError| failed(source.into());
         let write = |source| ExportError::Write { path: self.name.to_owned(), source };
-        let frame = self.frame().await.map_err(failed)?;
-        let planned = Planned::of(frame, self.name, failed).await?;
+        let planned = self.planned(failed, || ()).await?;
         let spec = FileSpec {
             format: self.format,
             schema: planned.schema.clone(),
@@ -86,9 +85,32 @@ impl QueryFile<'_> {
         };
         let engine = |source: DataFusionError| failed(source.into());
         let write = |source| ExportError::Write { path: self.name.to_owned(), source };
-        let frame = self.frame().await.map_err(failed)?;
-        let planned = Planned::of(frame, self.name, failed).await?;
+        let planned = self.planned(failed, || ()).await?;
         Ok(planned.write(Sink(sink), (engine, write)).await?.1)
+    }
+
+    /// Plans the query and, if it reads exports, reads up to its first rows; again while files of exports are replaced meanwhile.
+    /// Calls `is_planned` each time when the query is planned, and nothing is read yet.
+    async fn planned(&self, failed: impl Fn(SqlError) -> ExportError + Copy, is_planned: impl Fn()) -> Result<Planned> {
+        let mut plans = 0;
+        loop {
+            plans += 1;
+            match self.begun(failed, &is_planned).await {
+                Err(_) if self.session.plans_again(plans) => {}
+                begun => return begun,
+            }
+        }
+    }
+
+    async fn begun(&self, failed: impl Fn(SqlError) -> ExportError + Copy, is_planned: &impl Fn()) -> Result<Planned> {
+        let frame = self.frame().await.map_err(failed)?;
+        let mut planned = Planned::of(frame, self.name, failed).await?;
+        is_planned();
+
+        if self.session.reads_exports() {
+            planned.begin().await.map_err(|error| failed(error.into()))?;
+        }
+        Ok(planned)
     }
 
     async fn frame(&self) -> Result<DataFrame, SqlError> {
@@ -103,5 +125,74 @@ struct Sink<F>(F);
 impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> RowSink for Sink<F> {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         (self.0)(batch).map_err(wrap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use tempfile::TempDir;
+    use tidetable_blobs::LocalBlobs;
+    use tidetable_sql::SessionOptions;
+    use tidetable_store::Store;
+    use tidetable_store::published::{Part, Published, file_checksum};
+
+    use super::*;
+
+    /// Publishes a part of so many rows, in the place of that before.
+    fn publish(store: &Store, rows: u64) {
+        let blobs = store.blobs().as_ref();
+        let text: String = std::iter::once("n\n".to_owned()).chain((0..rows).map(|row| format!("{row}\n"))).collect();
+        blobs.replace("exports/DAY_1/part-0.csv", text.as_bytes()).unwrap();
+        let checksum = file_checksum(blobs, "exports/DAY_1/part-0.csv").unwrap();
+        let (folder, file) = ("DAY_1".to_owned(), "part-0.csv".to_owned());
+        let part = Part { folder, file, rows, bytes: text.len() as u64, checksum, ..Part::default() };
+        let columns = vec![("n".to_owned(), "Int64".to_owned())];
+        let parts = BTreeMap::from([("1".to_owned(), part)]);
+        let mut list = Published { columns, parts, ..Published::load(blobs, "DAY").unwrap() };
+        list.save(blobs).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_of_an_export_that_is_published_meanwhile_is_planned_again() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
+        publish(&store, 100);
+        let session = Session::open(&store, &SessionOptions::default()).unwrap();
+        let sql = "SELECT n FROM exports.\"DAY\"";
+        let file = QueryFile { session: &session, sql, params: &[], format: FileFormat::Parquet, name: "x.parquet" };
+        let failed = |source: SqlError| ExportError::Query {
+            export: "x".to_owned(),
+            label: "rows".to_owned(),
+            source: Box::new(source),
+        };
+        let plans = AtomicU64::new(0);
+        let publish_until = |last: u64| {
+            let (plans, store) = (&plans, &store);
+            move || {
+                let plan = plans.fetch_add(1, Ordering::Relaxed) + 1;
+                if plan <= last {
+                    publish(store, 100 + plan);
+                }
+            }
+        };
+
+        let planned = file.planned(failed, publish_until(2)).await.unwrap();
+        let write = |source| ExportError::Write { path: "x".to_owned(), source };
+        let mut found = 0;
+        let count = Sink(|batch: &RecordBatch| {
+            found += batch.num_rows();
+            Ok(())
+        });
+        let (_, rows) = planned.write(count, (|error: DataFusionError| failed(error.into()), write)).await.unwrap();
+        assert_eq!((rows, plans.load(Ordering::Relaxed)), (102, 3));
+        assert_eq!(found, 102);
+
+        // It is not planned for ever.
+        let error = file.planned(failed, publish_until(u64::MAX)).await.err().unwrap().to_string();
+        assert!(error.contains("published again"), "{error}");
     }
 }

@@ -92,6 +92,18 @@ impl ChainBuilder {
     }
 }
 
+/// `left || right` as a function whose texts are of type `kind`.
+pub(crate) fn concatenation(kind: DataType) -> Arc<ScalarUDF> {
+    let link = Link { casts: Vec::new(), operator: LinkOperator::Other(Operator::StringConcat) };
+    function(vec![link], kind)
+}
+
+/// Whether a function is a chain in which texts are put together.
+pub(crate) fn concatenates(function: &ScalarUDF) -> bool {
+    let Some(Chain { links, .. }) = function.inner().downcast_ref() else { return false };
+    links.iter().any(|link| link.operator == LinkOperator::Other(Operator::StringConcat))
+}
+
 fn function(links: Vec<Link>, kind: DataType) -> Arc<ScalarUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(Chain { links, kind, signature }))

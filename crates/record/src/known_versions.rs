@@ -4,15 +4,22 @@
 //! a disk, not copied), the table looks as it was before: deleted rows are back. Other files still know better.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
-use tidetable_blobs::Blobs;
+use tidetable_blobs::{Blobs, ETag, Listed};
 use tidetable_store::published::Published;
-use tidetable_store::{Store, StoreError, Version, ulid_text};
+use tidetable_store::{Snapshot, Store, StoreError, Version, ulid_text};
 
 use crate::push::PushState;
 use crate::run::RunRecord;
 use crate::runs::Runs;
+
+/// Records of runs that are asked at most for a table that is opened, the newest ones.
+const NEWEST_RECORDS: usize = 16;
+/// How much earlier than the newest version a run may have begun that committed a newer one: a delete is committed while runs go
+/// on. Milliseconds.
+const LONGEST_RUN: u128 = 24 * 60 * 60 * 1000;
 
 /// A version without a manifest, newer than the newest that has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +28,106 @@ pub struct LostVersion {
     pub version: u64,
     /// The file that names it, inside the store.
     pub named_by: String,
+}
+
+/// Opens tables for reading in their newest version, and refuses one that has lost newer manifests. Tables that are opened by the
+/// same value share what the lists of exports say.
+///
+/// A table costs the lists of exports, the pushes, and the records of runs since the version: few, since a nightly run changes its
+/// tables each night. In a bucket lists and pushes are read while the version is, from the local disk if they are there; records
+/// only if none of those names the version, so that a query needs no round trip more.
+#[derive(Debug, Default)]
+pub struct NewestVersions {
+    /// What the lists of exports name.
+    lists: OnceLock<KnownVersions>,
+}
+
+impl NewestVersions {
+    /// The newest version of a table that must exist.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTable`], [`StoreError::VersionLost`], or if it cannot be read.
+    pub fn snapshot(&self, store: &Store, table: &str) -> Result<Snapshot, StoreError> {
+        let blobs = store.blobs().as_ref();
+        if blobs.bucket().is_none() {
+            let snapshot = store.snapshot(table)?;
+            self.check(store, table, snapshot.version())?;
+            return Ok(snapshot);
+        }
+        let (snapshot, known) = std::thread::scope(|scope| {
+            let known = scope.spawn(|| self.lists_and_pushes(blobs, table));
+            let snapshot = store.snapshot(table);
+            (snapshot, known.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let snapshot = snapshot?;
+        check_with(known?, store, table, snapshot.version())?;
+        Ok(snapshot)
+    }
+
+    /// Refuses `newest`, the newest version of a table that has a manifest, if other files name a newer one.
+    ///
+    /// # Errors
+    /// [`StoreError::VersionLost`], or if the store cannot be listed.
+    pub fn check(&self, store: &Store, table: &str, newest: &Version) -> Result<(), StoreError> {
+        let known = self.lists_and_pushes(store.blobs().as_ref(), table)?;
+        check_with(known, store, table, newest)
+    }
+
+    /// What the lists of exports and the pushes of a table name. Files that cannot be read are left out.
+    fn lists_and_pushes(&self, blobs: &dyn Blobs, table: &str) -> Result<KnownVersions, StoreError> {
+        let pushes_in = format!("pushes/{table}");
+        let (exports, pushes) = blobs.list_both("exports", &pushes_in)?;
+        let pushes = match pushes {
+            Some(pushes) => pushes,
+            None => {
+                let names = blobs.list(&pushes_in)?.into_iter();
+                names.map(|name| Listed { name, e_tag: None }).collect()
+            }
+        };
+        let exports = if self.lists.get().is_none() { exports } else { Vec::new() };
+
+        let (exports, pushes) = (json_files("exports", exports), json_files(&pushes_in, pushes));
+        let mut read = blobs.read_listed(&[exports.clone(), pushes].concat())?.into_iter();
+        let mut of_lists = KnownVersions::default();
+        for ((path, _), read) in exports.iter().zip(read.by_ref()) {
+            if let Some(list) = read.and_then(|read| serde_json::from_slice(&read.bytes).ok()) {
+                of_lists.add_naming_list(path, &list);
+            }
+        }
+        let mut known = self.lists.get_or_init(|| of_lists).clone();
+        for push in read.flatten().filter_map(|read| serde_json::from_slice(&read.bytes).ok()) {
+            known.add_push(table, push);
+        }
+        Ok(known)
+    }
+}
+
+/// Checks a version by what lists and pushes name, and by the records of the runs since.
+fn check_with(mut known: KnownVersions, store: &Store, table: &str, newest: &Version) -> Result<(), StoreError> {
+    let blobs = store.blobs().as_ref();
+    let is_named = known.names_itself(table, newest);
+    if blobs.bucket().is_none() || !is_named {
+        let mut runs = blobs.list_after("runs", &first_run(&newest.commit))?;
+        runs.drain(..runs.len().saturating_sub(NEWEST_RECORDS));
+        for read in blobs.read_listed(&json_files("runs", runs))?.into_iter().flatten() {
+            if let Ok(record) = serde_json::from_slice(&read.bytes) {
+                known.add_record(&record);
+            }
+        }
+    }
+    known.check(store, table, newest)
+}
+
+/// The paths of the JSON files of a list of `directory`, with their tags.
+fn json_files(directory: &str, files: Vec<Listed>) -> Vec<(String, Option<ETag>)> {
+    let files = files.into_iter().filter(|file| file.name.ends_with(".json"));
+    files.map(|file| (format!("{directory}/{}", file.name), file.e_tag)).collect()
+}
+
+/// The name that comes before those of all runs that may have gone on when `commit` was made, and after it.
+fn first_run(commit: &str) -> String {
+    let committed = u128::from_str_radix(commit, 16).unwrap_or_default() >> 80;
+    ulid_text(committed.saturating_sub(LONGEST_RUN) << 80)
 }
 
 /// The newest version of each table that each file names.
@@ -76,15 +183,7 @@ impl KnownVersions {
         }
         for table in tables {
             for push in PushState::of_table(blobs, table)? {
-                known.add(
-                    table,
-                    Mention {
-                        version: push.version,
-                        named_by: format!("the state of its push to {}", push.target),
-                        table_uuid: Some(push.table_uuid),
-                        run: String::new(),
-                    },
-                );
+                known.add_push(table, push);
             }
         }
         Ok(known)
@@ -94,11 +193,22 @@ impl KnownVersions {
         let files = blobs.list("exports")?.into_iter().filter(|file| file.ends_with(".json"));
         let paths: Vec<String> = files.map(|file| format!("exports/{file}")).collect();
         for (path, bytes) in paths.iter().zip(blobs.read_all(&paths)?) {
-            if let Some(list) = bytes.and_then(|bytes| serde_json::from_slice::<NamingList>(&bytes).ok()) {
-                list.parts.values().for_each(|part| self.add_part(path, &part.sources, &part.run));
+            if let Some(list) = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+                self.add_naming_list(path, &list);
             }
         }
         Ok(())
+    }
+
+    fn add_naming_list(&mut self, path: &str, list: &NamingList) {
+        list.parts.values().for_each(|part| self.add_part(path, &part.sources, &part.run));
+    }
+
+    /// Adds what the state of a push names.
+    fn add_push(&mut self, table: &str, push: PushState) {
+        let named_by = format!("the state of its push to {}", push.target);
+        let (table_uuid, run) = (Some(push.table_uuid), String::new());
+        self.add(table, Mention { version: push.version, named_by, table_uuid, run });
     }
 
     /// Adds what the list of an export names.
@@ -134,14 +244,30 @@ impl KnownVersions {
 
     /// The newest version of a table that is named and has no manifest, if the newest manifest is that of `newest`.
     pub fn lost(&self, table: &str, newest: &Version) -> Option<LostVersion> {
-        let born = u128::from_str_radix(&newest.table_uuid, 16).map(ulid_text).unwrap_or_default();
-        let is_of_table = |mention: &&Mention| match &mention.table_uuid {
-            Some(uuid) => *uuid == newest.table_uuid,
-            None => mention.run.len() == born.len() && mention.run > born,
-        };
-        let mentions = self.by_table.get(table)?.iter().filter(is_of_table);
+        let mentions = self.mentions(table, newest);
         let last = mentions.filter(|mention| mention.version > newest.number).max_by_key(|mention| mention.version)?;
         Some(LostVersion { version: last.version, named_by: last.named_by.clone() })
+    }
+
+    /// Whether a file names `newest` itself. The run that made the table began before it, so its lists count here, too.
+    fn names_itself(&self, table: &str, newest: &Version) -> bool {
+        let first = first_run(&newest.table_uuid);
+        let is_of_table = |mention: &Mention| match &mention.table_uuid {
+            Some(uuid) => *uuid == newest.table_uuid,
+            None => mention.run > first,
+        };
+        let mentions = self.by_table.get(table).map(Vec::as_slice).unwrap_or_default();
+        mentions.iter().any(|mention| mention.version == newest.number && is_of_table(mention))
+    }
+
+    /// What files say of a table, without what they say of an earlier one of the same name.
+    fn mentions<'a>(&'a self, table: &str, newest: &'a Version) -> impl Iterator<Item = &'a Mention> {
+        let born = u128::from_str_radix(&newest.table_uuid, 16).map(ulid_text).unwrap_or_default();
+        let mentions = self.by_table.get(table).map(Vec::as_slice).unwrap_or_default();
+        mentions.iter().filter(move |mention| match &mention.table_uuid {
+            Some(uuid) => *uuid == newest.table_uuid,
+            None => mention.run.len() == born.len() && mention.run > born,
+        })
     }
 
     /// Refuses the version `newest` of a table that has lost newer ones. The table is looked at once more: a run may have committed
@@ -153,6 +279,8 @@ impl KnownVersions {
         if self.lost(table, newest).is_none() {
             return Ok(());
         }
+        // A store that follows its own commits would not look.
+        let store = Store::new(Arc::clone(store.blobs()));
         let Some(newest) = store.table(table).latest()? else { return Ok(()) };
         let Some(LostVersion { version, named_by }) = self.lost(table, &newest) else { return Ok(()) };
         Err(StoreError::VersionLost { table: table.to_owned(), newest: newest.number, version, named_by })
@@ -208,6 +336,15 @@ mod tests {
         let load = LoadRecord { table: "T".to_owned(), version: 5, ..LoadRecord::default() };
         known.add_record(&RunRecord { run: run(8), loads: vec![load], ..RunRecord::default() });
         assert_eq!(known.lost("T", &newest(4)).unwrap().named_by, format!("runs/{}.json", run(8)));
+    }
+
+    #[test]
+    fn the_run_that_made_a_table_names_its_first_version() {
+        let mut known = KnownVersions::default();
+        let newest = Version { table_uuid: uuid(u128::from(u32::MAX)), ..newest(1) };
+        known.add_list(&list(1, run(u128::from(u32::MAX) - 1)));
+        assert!(known.names_itself("T", &newest) && known.lost("T", &newest).is_none());
+        assert!(!known.names_itself("T", &Version { number: 2, ..newest }));
     }
 
     #[test]

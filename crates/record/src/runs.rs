@@ -188,7 +188,7 @@ impl<'a> Runs<'a> {
         since: Option<&str>,
     ) -> Result<(Option<String>, Option<RunRecord>), StoreError> {
         if let Some(since) = since {
-            let files = self.blobs.list_after(FOLDER, since)?;
+            let files: Vec<String> = self.blobs.list_after(FOLDER, since)?.into_iter().map(|file| file.name).collect();
             let (newest, last) = self.newest_and_last_of(job, names_of(&files));
             if last.is_some() {
                 return Ok((newest, last));

@@ -10,6 +10,7 @@ use tidetable_layout::FieldType;
 
 use crate::location::LocationError;
 use crate::panics::{Panicked, catch};
+use crate::storage::{BucketError, BucketFault};
 use crate::time::FormatFault;
 
 /// A fault of a source or of one of its files. Each message says what to do next.
@@ -118,14 +119,12 @@ pub enum SourceError {
         path: String,
     },
     /// The object store refused.
-    #[error(
-        "{path}: {source}; check the address, the credentials (`storage` of the source, or the environment), and the network"
-    )]
+    #[error("{path}: {source}{}", advice(source))]
     Store {
         /// Address.
         path: String,
         /// The store's answer.
-        source: StoreError,
+        source: Box<BucketError>,
     },
     /// Settings that make no object store.
     #[error("{url}: {source}; check the address and the settings in `storage`")]
@@ -297,6 +296,16 @@ fn names(header: &[String]) -> String {
         text.push_str(&format!(" and {} more", header.len() - SHOWN));
     }
     text
+}
+
+/// What to look at where the cause of a failure is not known.
+fn advice(error: &BucketError) -> &'static str {
+    match error.fault() {
+        BucketFault::Other => {
+            "; check the address, the credentials (`storage` of the source, or the environment), and the network"
+        }
+        _ => "",
+    }
 }
 
 fn did_you_mean(hint: Option<&str>) -> String {

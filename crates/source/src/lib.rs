@@ -79,7 +79,8 @@ pub use read::{Chunk, Growth, InputReader, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{
-    DiscoveredFiles, InputFile, PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory,
-    PulledFamily, Secret, Storage, is_http, is_transient, open_object_store,
+    BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
+    PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, describe_request, is_http,
+    is_missing_object, is_transient, open_object_store,
 };
 pub use time::{FormatFault, TimeCounts};

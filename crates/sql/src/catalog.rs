@@ -17,7 +17,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::SessionContext;
-use tidetable_record::KnownVersions;
+use tidetable_record::NewestVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 
 use crate::catalog::exports::{ExportLists, ExportsSchema};
@@ -30,9 +30,6 @@ use crate::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::shared_scan::SharedScanPeriod;
 use crate::view_options::CellsShown;
 use crate::views::planner::Views;
-
-/// Records of runs that are asked for the versions that they name, the newest first.
-const NEWEST_RECORDS: usize = 16;
 
 /// The versions of tables that a session reads, if not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,8 +66,8 @@ pub(crate) struct Tables {
     versions: TableVersions,
     external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
-    /// The versions that other files of the store name.
-    named: OnceLock<KnownVersions>,
+    /// Refuses tables that have lost their newest versions.
+    newest: NewestVersions,
     published: Arc<ExportLists>,
     /// Makes tables of files, if the session may read them.
     files: Option<FileTables>,
@@ -89,8 +86,8 @@ impl Tables {
     ) -> Result<Self, StoreError> {
         let published = Arc::new(ExportLists::new(store.clone()));
         let files = files.then(FileTables::default);
-        let (store, snapshots, named) = (store.clone(), Mutex::default(), OnceLock::new());
-        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, named, published, files };
+        let (store, snapshots, newest) = (store.clone(), Mutex::default(), NewestVersions::default());
+        let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, newest, published, files };
         if tables.store.blobs().bucket().is_none() {
             tables.names()?;
         }
@@ -132,23 +129,6 @@ impl Tables {
         }
     }
 
-    /// Refuses a table whose newest manifests were lost: its newest version is not the last one. In a bucket, where the files that
-    /// name versions take several requests, only a run and `doctor` look.
-    fn check_newest(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let blobs = self.store.blobs().as_ref();
-        if blobs.bucket().is_some() {
-            return Ok(());
-        }
-        let named = match self.named.get() {
-            Some(named) => named,
-            None => {
-                let named = KnownVersions::of(blobs, self.names()?, NEWEST_RECORDS)?;
-                self.named.get_or_init(|| named)
-            }
-        };
-        named.check(&self.store, snapshot.table().name(), snapshot.version())
-    }
-
     fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(snapshot) = snapshots.get(name) {
@@ -160,13 +140,8 @@ impl Tables {
                 let version = table.version(number)?;
                 Snapshot::new(table, Arc::new(version))?
             }
-            _ => {
-                let snapshot = self.versions.snapshot(&self.store, name)?;
-                if self.versions.are_newest(name) {
-                    self.check_newest(&snapshot)?;
-                }
-                snapshot
-            }
+            _ if self.versions.are_newest(name) => self.newest.snapshot(&self.store, name)?,
+            _ => self.versions.snapshot(&self.store, name)?,
         };
         snapshots.insert(name.to_owned(), snapshot.clone());
         Ok(snapshot)

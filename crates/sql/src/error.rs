@@ -4,9 +4,10 @@ use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 use tidetable_blobs::BlobError;
 use tidetable_layout::error::{DecodeError, ShapeError};
-use tidetable_source::LocationError;
+use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
 
 /// An error of a query, or of the store it reads.
@@ -285,6 +286,13 @@ impl SqlError {
         }
     }
 
+    /// The message without the place at its end, for whoever shows the line of the error.
+    pub fn without_place(&self) -> String {
+        let message = self.to_string();
+        let Some((line, column)) = self.place() else { return message };
+        message.strip_suffix(&format!(" at line {line}, column {column}")).map(str::to_owned).unwrap_or(message)
+    }
+
     /// Whether the statement is wrong, whatever the data: it would fail again over the same tables.
     pub fn is_of_statement(&self) -> bool {
         match self {
@@ -381,9 +389,41 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
         DataFusionError::Context(_, inner) => plain(inner),
         DataFusionError::Diagnostic(_, inner) => plain(inner),
         DataFusionError::Shared(inner) => plain(inner),
+        DataFusionError::SQL(error, _) => parser_message(error),
         DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
-        other => without_far_suggestion(without_setting(other.strip_backtrace())),
+        other => match of_bucket(other) {
+            Some(text) => text,
+            None => without_far_suggestion(without_setting(other.strip_backtrace())),
+        },
     }
+}
+
+/// The message of the parser, with the place of the error in plain words at its end.
+fn parser_message(error: &ParserError) -> String {
+    let message = match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.as_str(),
+        ParserError::RecursionLimitExceeded => "the statement is nested too deeply",
+    };
+    match message.rsplit_once(" at Line: ") {
+        Some((text, place)) => format!("{text} at line {}", place.replace("Column:", "column")),
+        None => message.to_owned(),
+    }
+}
+
+/// Why a bucket did not serve the files of a query, if that is the cause.
+fn of_bucket(error: &DataFusionError) -> Option<String> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        // These say so in their own words.
+        if error.is::<StoreError>() || error.is::<SqlError>() {
+            return None;
+        }
+        if let Some(error) = error.downcast_ref() {
+            return describe_request(error);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// A message about an unknown function, with DataFusion's suggestion only if that is near: it names the nearest of all,
@@ -451,6 +491,15 @@ mod tests {
         };
         assert!(said("approx_distnct", "approx_distinct").contains("Did you mean 'approx_distinct'"));
         assert!(said("percentile_approx", "percent_rank").ends_with("Invalid function 'percentile_approx'"));
+    }
+
+    #[test]
+    fn errors_of_the_parser_are_plain() {
+        let raw = ParserError::ParserError("Expected: an expression, found: FROM at Line: 2, Column: 8".to_owned());
+        let error = SqlError::planning(DataFusionError::SQL(Box::new(raw), None));
+        assert_eq!(error.to_string(), "Expected: an expression, found: FROM at line 2, column 8");
+        assert_eq!(error.without_place(), "Expected: an expression, found: FROM");
+        assert_eq!(error.place(), Some((2, 8)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use futures::channel::oneshot;
 use tidetable_functions::mark_planning_thread;
 use tokio::runtime::Handle;
 
-use crate::error::{Result, SqlError};
+use crate::error::{Result, SqlError, external};
 
 /// Stack of a planning thread, bytes: address space, of which the system provides the pages that are used.
 const STACK_BYTES: usize = 1 << 29;
@@ -85,12 +85,8 @@ where
     std::thread::scope(|scope| {
         let thread = Builder::new().name("parsing".to_owned()).stack_size(STACK_BYTES).spawn_scoped(scope, work);
         let thread = thread.map_err(DataFusionError::from)?;
-        thread.join().unwrap_or_else(|_| Err(panicked().into()))
+        thread.join().unwrap_or_else(|_| Err(external(SqlError::PlannerPanicked).into()))
     })
-}
-
-fn panicked() -> DataFusionError {
-    DataFusionError::Internal("the planner panicked".to_owned())
 }
 
 /// A caller that waits for a planning thread.
@@ -132,6 +128,9 @@ mod tests {
     fn a_planner_that_panics_is_an_error() {
         let planned = futures::executor::block_on(plan_on_thread(|| async { panic!("a fault") as Result<()> }));
         assert!(matches!(planned.unwrap_err(), SqlError::PlannerPanicked));
+        let long = "1 + ".repeat(200);
+        let parsed = with_deep_stack::<(), SqlError>(&long, || panic!("a fault"));
+        assert!(matches!(parsed.unwrap_err(), SqlError::PlannerPanicked));
     }
 
     #[test]

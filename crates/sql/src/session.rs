@@ -3,7 +3,6 @@
 pub(crate) mod declared;
 pub(crate) mod execution;
 pub(crate) mod expressions;
-pub(crate) mod headings;
 pub(crate) mod options;
 pub(crate) mod parameters;
 pub(crate) mod planning;
@@ -46,7 +45,6 @@ use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
 use crate::rules::node_rule::Rule;
 use crate::scan::spec::FixedBatchSize;
-use crate::session::headings::with_written_names;
 use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::parameters::replace_parameters;
 use crate::session::planning::{physical, plan_frame, stoppable_analyzer, stoppable_logical, stoppable_physical};
@@ -54,7 +52,8 @@ use crate::session::references::table_references;
 use crate::session::signatures::scans_of;
 use crate::session::spill::SpillSpace;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
-use crate::syntax::statement::{parse, plan, plan_statement};
+use crate::syntax::headings::with_written_names;
+use crate::syntax::statement::{parse, parse_with_names, plan_statement};
 use crate::workarounds;
 
 /// Smallest batch size under a memory limit, rows.
@@ -219,9 +218,14 @@ impl Session {
 
     /// As [`Session::sql`], on the stack of this thread.
     async fn sql_here(&self, query: &str) -> Result<DataFrame> {
-        let plan = plan(&self.context.state(), query).await?;
+        let state = self.context.state();
+        let (statement, names) = parse_with_names(&state, query)?;
+        let plan = plan_statement(&state, statement).await?;
         let frame = convert_to_utc(self.context.execute_logical_plan(plan).await?)?;
-        Ok(if self.written_names { with_written_names(frame, query)? } else { frame })
+        match names.filter(|_| self.written_names) {
+            Some(names) => Ok(with_written_names(frame, &names)?),
+            None => Ok(frame),
+        }
     }
 
     /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session
@@ -273,13 +277,30 @@ impl Session {
 
     /// As [`Self::stream`]; calls `is_planned` each time when the query is planned, and nothing is read yet.
     async fn stream_after(&self, query: &str, is_planned: impl Fn()) -> Result<SendableRecordBatchStream> {
-        for _ in 1..MAX_PLANS {
+        let mut plans = 0;
+        loop {
+            plans += 1;
             match self.begun(query, &is_planned).await {
-                Err(_) if self.tables.published().files().were_replaced() => self.tables.published().forget(),
+                Err(_) if self.plans_again(plans) => {}
                 begun => return begun,
             }
         }
-        self.begun(query, &is_planned).await
+    }
+
+    /// Whether a query that failed before its first rows, planned `plans` times by now, is to be planned again: a file of an
+    /// export that it reads was replaced. Then the lists of exports are read again, too.
+    pub fn plans_again(&self, plans: usize) -> bool {
+        let is_replaced = plans < MAX_PLANS && self.tables.published().files().were_replaced();
+        if is_replaced {
+            self.tables.published().forget();
+        }
+        is_replaced
+    }
+
+    /// Whether a query of this session has been planned that reads files of exports. Whoever begins such a query reads up to its
+    /// first rows before anything is written, and [plans it again](Self::plans_again) if a file was replaced meanwhile.
+    pub fn reads_exports(&self) -> bool {
+        self.tables.published().files().are_read()
     }
 
     /// Plans and executes a query. If it reads exports, then up to its first rows.
@@ -289,7 +310,7 @@ impl Session {
         is_planned();
 
         let mut rows = planned.stream();
-        if !self.tables.published().files().are_read() {
+        if !self.reads_exports() {
             return Ok(rows);
         }
         let first = rows.next().await.transpose()?;

@@ -403,7 +403,9 @@ fn names_after_another_and_many_files_at_once() {
     let paths: Vec<String> = (0..40).map(|number| format!("d/{number:02}")).collect();
     paths.iter().for_each(|path| assert!(blobs.create_new(path, path.as_bytes()).unwrap()));
     blobs.replace("d/deep/x", b"x").unwrap();
-    assert_eq!(blobs.list_after("d", "37").unwrap(), ["38", "39", "deep"]);
+    let after = blobs.list_after("d", "37").unwrap();
+    assert_eq!(after.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["38", "39", "deep"]);
+    assert_eq!(after.iter().map(|file| file.e_tag.is_some()).collect::<Vec<_>>(), [true, true, false]);
     assert_eq!(blobs.list("").unwrap(), ["d"]);
     place.counted.take();
     let read = blobs.read_all(&[paths.clone(), vec!["d/none".to_owned()]].concat()).unwrap();

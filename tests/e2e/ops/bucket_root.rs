@@ -239,7 +239,7 @@ fn mistakes_of_the_root_are_named() {
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("`secret_access_key` of the root's storage"), "{}", ran.stderr);
     for (toml, told) in [
-        (Place::toml(&place.server, "s3://nowhere/prod"), "NoSuchBucket"),
+        (Place::toml(&place.server, "s3://nowhere/prod"), "there is no bucket nowhere at http://"),
         ("root = \"ftp://meters/prod\"\n".to_owned(), "use a path, file://, s3://"),
         ("[root]\nurl = \"gs://meters\"\nstorage = { region = \"r\" }\n".to_owned(), "`region` is for s3://"),
         ("[root]\nurl = \"s3://m\"\nlease = \"1d\"\n".to_owned(), "`lease` cannot be `1d`"),

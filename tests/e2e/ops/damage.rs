@@ -166,7 +166,20 @@ fn lost_newest_manifests_are_found_by_what_else_names_them() {
     assert_eq!(project.json(&["sql", "-c", "select count(*) as n from T"])[0]["n"], 1);
     let manifests: Vec<String> = project.files("data/tables/T/manifest").into_keys().collect();
     fs::remove_file(project.path(manifests.last().unwrap())).unwrap();
-    for args in [query, &["run", "j"], &["plan", "j"], &["verify"], &["verify", "T"], &["doctor"]] {
+    for args in [
+        query,
+        &["run", "j"],
+        &["plan", "j"],
+        &["verify"],
+        &["verify", "T"],
+        &["doctor"],
+        &["read", "T"],
+        &["export", "T", "--to", "x.csv"],
+        &["describe", "T"],
+        &["heatmap", "T"],
+        &["compact", "T"],
+        &["drop-rows", "T", "--prefix", "002", "--yes"],
+    ] {
         let ran = project.run(args);
         let said = ran.stdout + &ran.stderr;
         assert_eq!(ran.code, Some(1), "{args:?}: {said}");

@@ -29,6 +29,19 @@ fn keys(project: &Project, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn ranges_without_a_key_or_time_are_refused() {
+    let project = project();
+    for (range, says) in [
+        (["--start", "z", "--end", "a"], "no row key lies between --start \"z\" and --end \"a\""),
+        (["--start", "a", "--end", "a"], "no row key lies between"),
+        (["--from", "2020-01-02", "--to", "2020-01-01"], "no time lies between --from 2020-01-02"),
+    ] {
+        let told = project.fails(2, &[&["read", "T"][..], &range].concat());
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
 fn rows_are_selected_by_regex_limit_and_direction() {
     let project = project();
     assert_eq!(keys(&project, &["--regex", "..7#2020010[12]", "--prefix", "01"]), ["017"]);

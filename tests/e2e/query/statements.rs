@@ -1,5 +1,6 @@
 //! `tidetable sql`: scripts, positions of errors, files, older versions and the prompt.
 
+use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -94,7 +95,10 @@ fn rows_are_written_to_files_and_files_are_queried() {
     let query = "select meter, ts, kwh from SENSOR where meter < 30 order by meter, ts";
     let rows = project.sql(query);
     for file in ["x.parquet", "x.arrow", "x.csv", "x.json"] {
-        assert_eq!(project.ok(&["sql", "-c", query, "-O", file]), "");
+        let ran = project.succeeds(&["sql", "-c", query, "-O", file]);
+        assert_eq!(ran.stdout, "");
+        assert!(ran.stderr.starts_with(&format!("wrote 2,160 rows to {file}, ")), "{}", ran.stderr);
+        assert_eq!(project.messages(&["-q", "sql", "-c", query, "-O", file]), "");
         if file != "x.json" {
             let read = format!("select count(*) as n, min(meter) as low, sum(kwh) > 0 as some from '{file}'");
             let found = project.sql(&read);
@@ -104,16 +108,40 @@ fn rows_are_written_to_files_and_files_are_queried() {
     assert_eq!(project.read("x.json").lines().count(), rows.len());
     let mut command = project.command(&["sql", "-c", query, "--output", "parquet"]);
     let parquet = command.output().unwrap().stdout;
-    assert_eq!(parquet, std::fs::read(project.path("x.parquet")).unwrap());
+    assert_eq!(parquet, fs::read(project.path("x.parquet")).unwrap());
     assert!(project.fails(2, &["tables", "--output", "parquet"]).contains("tidetable sql"));
-    project.fails(2, &["sql", "-c", "select 1; select 2", "-O", "x.csv"]);
-    project.fails(2, &["sql", "-c", "select 1", "-O", "nowhere/x.csv"]);
+    // Messages name the option as it was given.
+    for option in ["-O", "--to"] {
+        for (query, place) in
+            [("select 1; select 2", "x.csv"), ("select 1", "nowhere/x.csv"), ("select 1", "s3:/x.csv")]
+        {
+            let told = project.fails(2, &["sql", "-c", query, option, place]);
+            let other = if option == "-O" { "--to" } else { "-O" };
+            assert!(told.contains(option) && !told.contains(other), "{option} {place}: {told}");
+        }
+    }
     // A query that fails leaves the file as it was.
     let before = project.read("x.csv");
     project.fails(1, &["sql", "-c", "select 1 / (meter - meter) as x from SENSOR", "-O", "x.csv"]);
     assert_eq!(project.read("x.csv"), before);
     let joined = "select count(*) as n from SENSOR s join 'x.parquet' x on s.meter = x.meter and s.ts = x.ts";
     assert_eq!(project.sql(joined)[0]["n"], rows.len());
+}
+
+#[test]
+fn errors_of_the_parser_show_the_line() {
+    let project = project();
+    let script = "select 1;\nselect meter\n  from SENSOR wher x y";
+    for more in [&[][..], &["-O", "x.parquet"]] {
+        let query = if more.is_empty() { script } else { script.split_once('\n').unwrap().1 };
+        let told = project.fails(2, &[&["sql", "-c", query], more].concat());
+        let line = if more.is_empty() { 3 } else { 2 };
+        assert!(told.starts_with("error: Expected: "), "{told}");
+        assert!(told.contains(&format!("line {line}, column ")) && told.contains("|   from SENSOR wher x y"), "{told}");
+        assert!(!told.contains("ParserError") && !told.contains("at line"), "{told}");
+    }
+    let told = project.fails(2, &["export", "-c", "select 1 frm x y z", "--to", "x.csv"]);
+    assert!(told.starts_with("error: Expected: ") && told.contains("| select 1 frm x y z"), "{told}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tidetable_layout::KeyRange;
-use tidetable_record::{PullOrigins, PushBase, PushCounts, PushRange, PushState};
+use tidetable_record::{NewestVersions, PullOrigins, PushBase, PushCounts, PushRange, PushState};
 use tidetable_runner::Stop;
 use tidetable_store::{Snapshot, Store};
 use tidetable_upkeep::Pins;
@@ -72,7 +72,7 @@ impl Push {
     /// # Errors
     /// If the store or the target cannot be read, or do not fit together; [`BigtableError::PushToSource`].
     pub fn plan(&self, runtime: &Handle) -> Result<PushPlan> {
-        let snapshot = self.store.snapshot(&self.table)?;
+        let snapshot = NewestVersions::default().snapshot(&self.store, &self.table)?;
         let origins = PullOrigins::load(self.store.blobs().as_ref(), &self.table)?;
         if !self.choices.to_source && origins.sources.contains(&self.target.to_string()) {
             return Err(BigtableError::PushToSource { table: self.table.clone(), target: self.target.to_string() });

@@ -43,7 +43,7 @@ pub struct ServeOptions {
     pub address: Address,
     /// Distinguishes the pins of this server from others.
     pub name: String,
-    /// Bytes that a request for rows may hold; a longer row is refused.
+    /// Bytes that a request may hold: one for rows, of which a longer row is refused, or the sorts, groups and joins of a query.
     pub request_memory: u64,
     /// The runtime that queries run in: they take a core for long, and requests should not wait for them.
     pub queries: Handle,
@@ -106,7 +106,8 @@ impl Server {
         let Self { listener, tables, options } = self;
         let bind = options.bind.clone();
         let ends = Arc::new(AtomicBool::new(false));
-        let queries = Queries::new(Arc::clone(&tables), options.queries.clone(), Arc::clone(&ends));
+        let memory = options.request_memory;
+        let queries = Queries::new(Arc::clone(&tables), options.queries.clone(), memory, Arc::clone(&ends));
         let address = options.address;
         let data = DataService {
             tables: Arc::clone(&tables),

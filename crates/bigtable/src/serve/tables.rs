@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tidetable_record::NewestVersions;
 use tidetable_sql::TableVersions;
-use tidetable_store::{Snapshot, Store};
+use tidetable_store::{Snapshot, Store, StoreError};
 use tidetable_upkeep::Pins;
 use tonic::Status;
 
 use crate::error::Result;
-use crate::serve::refusal::Refusal;
+use crate::serve::refusal::{Refusal, of_store};
 
 /// The tables of a store.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Tables {
 #[derive(Debug)]
 enum Versions {
     /// Those that were the newest when the server started. Vacuum leaves them while they are pinned.
-    Pinned { snapshots: BTreeMap<String, Snapshot>, pins: Pins },
+    Pinned { snapshots: BTreeMap<String, Snapshot>, pins: Pins, lost: Vec<StoreError> },
     /// The newest at each request; the last one read of each.
     Newest(Mutex<BTreeMap<String, Snapshot>>),
 }
@@ -37,13 +38,18 @@ impl Tables {
             return Ok(Self { store, versions: Versions::Newest(Mutex::default()) });
         }
         let pins = Pins::all(&store, name)?;
-        let snapshot = |(name, number): (&String, &u64)| -> Result<(String, Snapshot)> {
+        let newest = NewestVersions::default();
+        let (mut snapshots, mut lost) = (BTreeMap::new(), Vec::new());
+        for (name, number) in &pins.numbers {
             let table = store.table(name);
             let version = table.version(*number)?;
-            Ok((name.clone(), Snapshot::new(table, Arc::new(version))?))
-        };
-        let snapshots = pins.numbers.iter().map(snapshot).collect::<Result<_>>()?;
-        Ok(Self { store, versions: Versions::Pinned { snapshots, pins } })
+            match newest.check(&store, name, &version) {
+                Ok(()) => drop(snapshots.insert(name.clone(), Snapshot::new(table, Arc::new(version))?)),
+                Err(error @ StoreError::VersionLost { .. }) => lost.push(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self { store, versions: Versions::Pinned { snapshots, pins, lost } })
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -74,7 +80,7 @@ impl Tables {
     /// Errors of tables that cannot be served.
     pub(crate) fn damaged(&self) -> Vec<String> {
         match &self.versions {
-            Versions::Pinned { pins, .. } => pins.damaged.iter().map(ToString::to_string).collect(),
+            Versions::Pinned { pins, lost, .. } => pins.damaged.iter().chain(lost).map(ToString::to_string).collect(),
             Versions::Newest(_) => Vec::new(),
         }
     }
@@ -102,6 +108,13 @@ impl Tables {
         if let Some(snapshot) = found {
             return Ok(snapshot);
         }
+        if let Versions::Pinned { lost, .. } = &self.versions {
+            let is_of_table =
+                |error: &&StoreError| matches!(error, StoreError::VersionLost { table, .. } if table == name);
+            if let Some(error) = lost.iter().find(is_of_table) {
+                return Err(of_store(error));
+            }
+        }
         let known = self.names()?;
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Err(Refusal::NoTable { table: name.to_owned(), known }.into())
@@ -118,6 +131,7 @@ impl Tables {
             return Ok(Some(snapshot.clone()));
         }
         let Some(version) = table.latest()? else { return Ok(None) };
+        NewestVersions::default().check(&self.store, name, &version)?;
         let snapshot = Snapshot::new(table, Arc::new(version))?;
         known.insert(name.to_owned(), snapshot.clone());
         Ok(Some(snapshot))
@@ -126,7 +140,10 @@ impl Tables {
     /// The versions that a query reads.
     pub(crate) fn versions(&self) -> TableVersions {
         match &self.versions {
-            Versions::Pinned { pins, .. } => TableVersions { numbers: pins.numbers.clone(), as_of: None },
+            Versions::Pinned { snapshots, .. } => {
+                let number = |(name, snapshot): (&String, &Snapshot)| (name.clone(), snapshot.version().number);
+                TableVersions { numbers: snapshots.iter().map(number).collect(), as_of: None }
+            }
             Versions::Newest(_) => TableVersions::default(),
         }
     }

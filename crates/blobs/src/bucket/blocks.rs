@@ -189,7 +189,7 @@ impl Blocks {
     /// Takes the blocks of a run that the disk has; returns the runs of the others.
     async fn take_cached(&self, client: &Client, file: &BlockFile, run: &Range<u64>) -> Vec<Range<u64>> {
         let Some(cache) = client.cache.clone().filter(|_| !file.is_fresh) else { return vec![run.clone()] };
-        let names: Vec<String> = run.clone().map(|number| file.cached(&client.name, number)).collect();
+        let names: Vec<String> = run.clone().map(|number| file.cached(client.url(), number)).collect();
         let read = move || names.iter().map(|name| cache.get(name)).collect::<Vec<_>>();
         // It fails only if it panics, or the process ends.
         let found = tokio::task::spawn_blocking(read).await.unwrap_or_default();
@@ -334,7 +334,7 @@ impl State {
 /// Writes the blocks of a run to disk, while the query goes on.
 fn to_disk(client: &Client, file: &BlockFile, run: &Range<u64>, bytes: &Bytes) {
     let Some(cache) = client.cache.clone().filter(|_| !file.is_fresh) else { return };
-    let names: Vec<String> = run.clone().map(|number| file.cached(&client.name, number)).collect();
+    let names: Vec<String> = run.clone().map(|number| file.cached(client.url(), number)).collect();
     let bytes = bytes.clone();
     tokio::task::spawn_blocking(move || {
         for (name, block) in names.iter().zip(bytes.chunks(BLOCK as usize)) {

@@ -4,19 +4,20 @@ use std::error::Error as StdError;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
 use object_store::client::HttpError;
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, PutResult, UpdateVersion};
-use tidetable_source::Secret;
+use tidetable_source::{BucketAddress, BucketError, BucketFault, Secret, is_missing_object};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
 use super::disk_cache::DiskCache;
 use crate::blobs::Tag;
-use crate::error::BlobError;
+use crate::error::{BlobError, ROOT};
 
 /// Conditional PUTs with unknown outcome before giving up; the client retries each several times.
 const ATTEMPTS: usize = 5;
@@ -42,8 +43,11 @@ pub(super) struct Client {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) prefix: Key,
     handle: Handle,
-    pub(super) name: String,
+    /// Its URL, endpoint and credential, for messages.
+    pub(super) address: Arc<BucketAddress>,
     secrets: Vec<Secret>,
+    /// Whether a request of this client may have changed the bucket.
+    may_have_written: AtomicBool,
     /// Room for parts of uploads.
     pub(super) parts: Arc<Semaphore>,
     /// Room for reads of ranges.
@@ -57,12 +61,31 @@ impl Client {
         store: Arc<dyn ObjectStore>,
         prefix: Key,
         handle: Handle,
-        name: String,
+        address: BucketAddress,
         secrets: Vec<Secret>,
         cache: Option<Arc<DiskCache>>,
     ) -> Self {
-        let (parts, reads) = (Semaphore::new(PARTS_IN_FLIGHT), Semaphore::new(READS_IN_FLIGHT));
-        Self { store, prefix, handle, name, secrets, parts: parts.into(), reads: reads.into(), cache }
+        Self {
+            store,
+            prefix,
+            handle,
+            address: Arc::new(address),
+            secrets,
+            may_have_written: AtomicBool::new(false),
+            parts: Arc::new(Semaphore::new(PARTS_IN_FLIGHT)),
+            reads: Arc::new(Semaphore::new(READS_IN_FLIGHT)),
+            cache,
+        }
+    }
+
+    /// The URL of the prefix.
+    pub(super) fn url(&self) -> &str {
+        &self.address.url
+    }
+
+    /// Notes that a request which is about to be sent, or was answered, may change the bucket.
+    pub(super) fn note_write(&self) {
+        self.may_have_written.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn key(&self, path: &str) -> Key {
@@ -130,13 +153,16 @@ impl Client {
         if self.secrets.iter().any(|secret| text.contains(secret.expose())) {
             return io::Error::other("the request failed; its error shows a secret, so it is left out");
         }
-        match error {
-            Error::NotFound { .. } => io::ErrorKind::NotFound.into(),
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                io::Error::new(io::ErrorKind::PermissionDenied, error)
-            }
-            error => io::Error::other(error),
+        if is_missing_object(&error) {
+            return io::ErrorKind::NotFound.into();
         }
+        let is_unchanged = !self.may_have_written.load(Ordering::Relaxed);
+        let error = BucketError::new(&self.address, error).unchanged(is_unchanged);
+        let kind = match error.fault() {
+            BucketFault::Denied { .. } => io::ErrorKind::PermissionDenied,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
     }
 
     pub(super) fn get(&self, key: Key) -> io::Result<Option<(Bytes, Tag)>> {
@@ -147,16 +173,24 @@ impl Client {
         })?;
         match got {
             Ok(found) => Ok(Some(found)),
-            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_missing_object(&error) => Ok(None),
             Err(error) => Err(self.io(error)),
         }
     }
 
     pub(super) fn put(&self, key: Key, bytes: Bytes, mode: PutMode) -> io::Result<Result<PutResult, Error>> {
-        self.wait(|store| async move {
+        let put = self.wait(|store| async move {
             let options = PutOptions { mode, ..PutOptions::default() };
             store.put_opts(&key, PutPayload::from_bytes(bytes), options).await
-        })
+        })?;
+        let is_refused = put.as_ref().is_err_and(|error| {
+            // A server that is down now may have been there for the first of the repeated requests.
+            BucketFault::of(error).is_transient() == Some(false)
+        });
+        if !is_refused {
+            self.note_write();
+        }
+        Ok(put)
     }
 
     /// Creates an object if it does not exist.
@@ -178,12 +212,10 @@ impl Client {
                 Ok(put) => return Ok(Some(Tag { e_tag: put.e_tag, version: put.version })),
                 // Written by this client, by another, or not at all. Azure and Google Cloud answer an update of a missing
                 // object so, too.
-                Err(Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotFound { .. }) => {}
-                Err(
-                    error @ (Error::PermissionDenied { .. }
-                    | Error::Unauthenticated { .. }
-                    | Error::NotImplemented { .. }),
-                ) => return Err(self.io(error)),
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
+                Err(error) if is_missing_object(&error) => {}
+                Err(error @ Error::NotImplemented { .. }) => return Err(self.io(error)),
+                Err(error) if BucketFault::of(&error).is_transient() == Some(false) => return Err(self.io(error)),
                 Err(error) => last = self.io(error),
             }
             match (self.get(key.clone())?, mode) {
@@ -207,6 +239,6 @@ fn broke_off(error: &Error) -> bool {
 
 /// An error of the store with what was attempted.
 pub(super) fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> BlobError + use<> {
-    let path = if path.is_empty() { "the root".to_owned() } else { path.to_owned() };
+    let path = if path.is_empty() { ROOT.to_owned() } else { path.to_owned() };
     move |source| BlobError::Io { action, path: path.clone(), source }
 }

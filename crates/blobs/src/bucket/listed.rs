@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tidetable_source::is_missing_object;
 
 use super::client::{Client, READS, io_error};
 use crate::blobs::{ETag, Listed, ReadBytes};
@@ -23,6 +24,23 @@ pub(super) fn files_of(objects: Vec<ObjectMeta>) -> Vec<Listed> {
     let mut files: Vec<Listed> = objects.into_iter().filter_map(file).collect();
     files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     files
+}
+
+/// The files and directories of a list of all that is below a key of `depth` parts, ascending, without hidden ones. A directory
+/// has no tag.
+pub(super) fn children_of(objects: Vec<ObjectMeta>, depth: usize) -> Vec<Listed> {
+    let mut children: Vec<Listed> = Vec::new();
+    for object in objects {
+        let mut below = object.location.parts().skip(depth);
+        let Some(name) = below.next().map(|part| part.as_ref().to_owned()) else { continue };
+        let e_tag = if below.next().is_none() { object.e_tag } else { None };
+        if !name.starts_with('.') {
+            children.push(Listed { name, e_tag });
+        }
+    }
+    children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    children.dedup_by(|a, b| a.name == b.name);
+    children
 }
 
 /// An object to read.
@@ -64,7 +82,7 @@ impl Client {
     }
 
     fn wanted(&self, path: &str, tag: Option<&ETag>) -> Wanted {
-        let cached = tag.filter(|_| self.cache.is_some()).map(|tag| format!("{}\0{path}\0{tag}", self.name));
+        let cached = tag.filter(|_| self.cache.is_some()).map(|tag| format!("{}\0{path}\0{tag}", self.url()));
         Wanted { path: path.to_owned(), key: self.key(path), tag: tag.cloned(), cached }
     }
 
@@ -83,7 +101,7 @@ impl Client {
 async fn fetch(store: Arc<dyn ObjectStore>, wanted: Wanted) -> Result<Option<ReadBytes>, (String, Error)> {
     let got = match store.get(&wanted.key).await {
         Ok(got) => got,
-        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) if is_missing_object(&error) => return Ok(None),
         Err(error) => return Err((wanted.path, error)),
     };
     let is_listed = wanted.tag.is_some() && got.meta.e_tag == wanted.tag;

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode};
-use tidetable_source::{Secret, open_object_store};
+use tidetable_source::{BucketAddress, OpenedBucket, Secret, is_missing_object, open_object_store};
 use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_64;
@@ -57,17 +57,17 @@ impl BucketBlobs {
     /// # Errors
     /// If it is not the URL of a bucket, or settings are missing.
     pub fn open(url: &str, settings: Vec<(String, Secret)>, cache: Option<DiskCache>, handle: Handle) -> Result<Self> {
-        let (store, prefix) = open_object_store(url, &settings, &handle)?;
+        let OpenedBucket { store, prefix, address } = open_object_store(url, &settings, &handle)?;
         let secrets = settings.into_iter().filter(|(name, _)| SECRETS.contains(&name.as_str()));
         let secrets = secrets.map(|(_, value)| value).filter(|value| !value.expose().is_empty()).collect();
-        let client = Client::new(store, prefix, handle, url.to_owned(), secrets, cache.map(Arc::new));
+        let client = Client::new(store, prefix, handle, address, secrets, cache.map(Arc::new));
         let client = Arc::new(client);
         Ok(Self { client, blocks: Arc::default() })
     }
 
     /// The objects of `store` under `prefix`; `name` is for messages.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Key, handle: Handle, name: String) -> Self {
-        let client = Arc::new(Client::new(store, prefix, handle, name, Vec::new(), None));
+        let client = Arc::new(Client::new(store, prefix, handle, BucketAddress::of_url(&name), Vec::new(), None));
         Self { client, blocks: Arc::default() }
     }
 
@@ -79,7 +79,8 @@ impl BucketBlobs {
         name: String,
         cache: DiskCache,
     ) -> Self {
-        let client = Client::new(store, prefix, handle, name, Vec::new(), Some(Arc::new(cache)));
+        let address = BucketAddress::of_url(&name);
+        let client = Client::new(store, prefix, handle, address, Vec::new(), Some(Arc::new(cache)));
         Self { client: Arc::new(client), blocks: Arc::default() }
     }
 
@@ -88,22 +89,15 @@ impl BucketBlobs {
         Arc::new(ImmutableObject { client, blocks, file: BlockFile::new(path, self.client.key(path), len, is_fresh) })
     }
 
-    /// The names directly below `directory`, that sort after `after`.
-    fn names(&self, directory: &str, after: Option<&str>) -> Result<Vec<String>> {
+    /// The names directly below `directory`.
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
         let key = self.client.key(directory);
-        let after = after.map(|after| key.clone().join(after));
         let listed = self.client.ask_again(move |store| {
-            let (key, after) = (key.clone(), after.clone());
+            let key = key.clone();
             async move {
-                let Some(after) = after else {
-                    let found = store.list_with_delimiter(Some(&key)).await?;
-                    let objects = found.objects.into_iter().map(|object| object.location);
-                    return Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>());
-                };
-                let found: Vec<_> = store.list_with_offset(Some(&key), &after).try_collect().await?;
-                let depth = key.parts().count() + 1;
-                let direct = |found: Key| found.parts().take(depth).collect::<Key>();
-                Ok(found.into_iter().map(|object| direct(object.location)).collect())
+                let found = store.list_with_delimiter(Some(&key)).await?;
+                let objects = found.objects.into_iter().map(|object| object.location);
+                Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>())
             }
         });
         let found = listed.map_err(io_error("list", directory))?;
@@ -185,7 +179,7 @@ impl Blobs for BucketBlobs {
                 async move {
                     match store.get(&key).await {
                         Ok(got) => got.bytes().await.map(Some).map_err(|error| (path, error)),
-                        Err(Error::NotFound { .. }) => Ok(None),
+                        Err(error) if is_missing_object(&error) => Ok(None),
                         Err(error) => Err((path, error)),
                     }
                 }
@@ -216,15 +210,20 @@ impl Blobs for BucketBlobs {
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>> {
-        let mut names = self.names(directory, None)?;
+        let mut names = self.names(directory)?;
         names.retain(|name| !name.starts_with('.'));
         Ok(names)
     }
 
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<String>> {
-        let mut names = self.names(directory, Some(after))?;
-        names.retain(|name| !name.starts_with('.'));
-        Ok(names)
+    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
+        let key = self.client.key(directory);
+        let after = key.clone().join(after);
+        let listed = self.client.ask_again(move |store| {
+            let (key, after) = (key.clone(), after.clone());
+            async move { store.list_with_offset(Some(&key), &after).try_collect::<Vec<_>>().await }
+        });
+        let depth = self.client.key(directory).parts().count();
+        Ok(listed::children_of(listed.map_err(io_error("list", directory))?, depth))
     }
 
     fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
@@ -261,7 +260,7 @@ impl Blobs for BucketBlobs {
         if directory != TEMPORARY_IN {
             return Ok(Vec::new());
         }
-        let names = self.names(directory, None)?.into_iter().filter(|name| name.starts_with(TEMPORARY));
+        let names = self.names(directory)?.into_iter().filter(|name| name.starts_with(TEMPORARY));
         Ok(names.map(|name| format!("{directory}/{name}")).collect())
     }
 
@@ -270,7 +269,7 @@ impl Blobs for BucketBlobs {
         let head = self.client.wait(|store| async move { store.head(&key).await });
         let found = head.and_then(|head| match head {
             Ok(head) => Ok(Some(stat_of(&head))),
-            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_missing_object(&error) => Ok(None),
             Err(error) => Err(self.client.io(error)),
         });
         found.map_err(io_error("read metadata of", path))
@@ -286,7 +285,7 @@ impl Blobs for BucketBlobs {
                     async move {
                         match store.head(&key).await {
                             Ok(head) => Ok(Some(stat_of(&head))),
-                            Err(Error::NotFound { .. }) => Ok(None),
+                            Err(error) if is_missing_object(&error) => Ok(None),
                             Err(error) => Err(error),
                         }
                     }
@@ -313,6 +312,7 @@ impl Blobs for BucketBlobs {
 
     fn delete_all(&self, paths: &[String]) -> Result<()> {
         let Some(first) = paths.first() else { return Ok(()) };
+        self.client.note_write();
         let keys: Vec<_> = paths.iter().map(|path| Ok(self.client.key(path))).collect();
         let done = self.client.ask(|store| async move {
             let mut done = store.delete_stream(stream::iter(keys).boxed());
@@ -332,6 +332,6 @@ impl Blobs for BucketBlobs {
     }
 
     fn display(&self) -> String {
-        self.client.name.clone()
+        self.client.url().to_owned()
     }
 }

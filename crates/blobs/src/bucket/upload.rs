@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object_store::path::Path as Key;
 use object_store::{CopyMode, CopyOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use tidetable_source::is_missing_object;
 use tokio::task::JoinHandle;
 
 use super::client::{Client, io_error};
@@ -48,6 +49,7 @@ impl Upload {
     fn send(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let key = self.key.clone();
+            self.client.note_write();
             self.parts = Some(self.client.ask(|store| async move { store.put_multipart(&key).await })?);
         }
         let Some(parts) = &mut self.parts else { return Ok(()) };
@@ -101,7 +103,7 @@ impl Upload {
         let key = self.key.clone();
         match self.client.wait(|store| async move { store.head(&key).await })? {
             Ok(head) => Ok(Some(head.size)),
-            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_missing_object(&error) => Ok(None),
             Err(error) => Err(self.client.io(error)),
         }
     }
@@ -204,6 +206,7 @@ impl BlobWriter for ParkedObject {
     fn finish_as(mut self: Box<Self>, path: &str) -> Result<()> {
         let Some(from) = self.from.clone() else { return Ok(()) };
         let to = self.client.key(path);
+        self.client.note_write();
         let done = self.client.ask(|store| async move {
             copy_over(store.as_ref(), &from, &to).await?;
             remove(store.as_ref(), &from).await

@@ -1,6 +1,6 @@
 //! Parsers for values of options.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::SystemTime;
@@ -247,8 +247,23 @@ fn usage(command: &Command, message: &str) -> Error {
     Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
 }
 
+/// The option that gave the file of a result: `--to`, or its short form.
+pub fn file_option() -> &'static str {
+    let is_long = |word: OsString| {
+        let word = word.to_string_lossy();
+        word == "--to" || word.starts_with("--to=")
+    };
+    if std::env::args_os().any(is_long) { "--to" } else { "-O" }
+}
+
+/// The name of an option in messages.
 fn name_of(arg: Option<&Arg>) -> String {
-    arg.map(ToString::to_string).unwrap_or_default()
+    let Some(arg) = arg else { return String::new() };
+    let name = arg.to_string();
+    match (arg.get_long(), arg.get_short()) {
+        (Some("to"), Some(_)) => name.replacen("--to", file_option(), 1),
+        _ => name,
+    }
 }
 
 #[cfg(test)]

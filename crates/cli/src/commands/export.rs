@@ -9,10 +9,11 @@ use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, quoted_name};
 
 use super::{store, store_if_any};
-use crate::args::{Export, ExportForm, Global, Output};
+use crate::args::{Export, ExportForm, Global, Output, file_option};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::destination::CountedFile;
 use crate::output::values::{bytes, count};
 use crate::output::{
     BatchWriter, Destination, EXPORT_FILE_EXTENSIONS, OutputFormat, ResultRows, Screen, format_from_extension, row,
@@ -21,7 +22,7 @@ use crate::output::{
 
 /// Writes the file and reports its contents.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
-    let destination = Destination::of(&args.to, "--to")?;
+    let destination = Destination::of(&args.to, file_option())?;
     let format = match args.format {
         Some(format) => output_format(format),
         None => {
@@ -53,14 +54,15 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     };
     let (rows, size) = match written {
         Err(_) if destination.reader_is_gone() => return Err(CliError::closed_pipe()),
-        written => written?,
+        Err(error) => return Err(located(error, args)),
+        Ok(written) => written,
     };
     tell(global, args, &destination, rows, size)
 }
 
 /// Writes rows as text. Returns the number of rows and of bytes.
 fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Result<(u64, u64), CliError> {
-    let mut writer = BatchWriter::new(Counting { out, bytes: 0 }, output, Screen::of_file(None));
+    let mut writer = BatchWriter::new(CountedFile::new(out), output, Screen::of_file(None));
     let runtime = runtime()?;
     let schema = runtime.block_on(query.session.sql(query.sql))?.schema().as_arrow().clone();
     writer.start(&schema)?;
@@ -77,26 +79,20 @@ fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Resu
         (Err(ExportError::Write { .. }), Some(error)) => return Err(error),
         (done, _) => done?,
     };
-    let (Counting { out, bytes }, _) = writer.finish()?;
-    out.finish()?;
-    Ok((rows, bytes))
+    let (out, _) = writer.finish()?;
+    Ok((rows, out.finish()?))
 }
 
-/// Counts the bytes that pass through.
-struct Counting {
-    out: Box<dyn BlobWriter>,
-    bytes: u64,
-}
-
-impl Write for Counting {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
+/// An error of the query with the line of its text, if it has a place there.
+fn located(error: CliError, args: &Export) -> CliError {
+    let source = match error {
+        CliError::Written(ExportError::Query { source, .. }) => source,
+        CliError::Sql(source) => Box::new(source),
+        error => return error,
+    };
+    match (&args.query, source.place()) {
+        (Some(query), Some(at)) => CliError::Statement { text: query.clone(), at, source, suggestion: None },
+        _ => CliError::Sql(*source),
     }
 }
 

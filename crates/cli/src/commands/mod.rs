@@ -15,6 +15,7 @@ pub(crate) mod maintenance;
 pub mod new;
 pub mod plan;
 pub mod proto;
+pub(crate) mod ranges;
 pub mod read;
 pub(crate) mod reports;
 pub(crate) mod root;
@@ -29,9 +30,9 @@ use std::time::SystemTime;
 
 use tidetable_layout::time::micros_since_epoch;
 use tidetable_runner::job::ProjectError;
-use tidetable_runner::record::{RunFound, RunRecord, Runs};
+use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
 use tidetable_runner::{Project, open_store};
-use tidetable_store::Store;
+use tidetable_store::{Snapshot, Store};
 
 use crate::args::Global;
 use crate::diagnostics::print_message;
@@ -57,6 +58,11 @@ fn store_if_any(global: &Global) -> Result<Store, CliError> {
     let project = project_of_store(global)?;
     note_if_nothing_ran(global, root::is_there(global, &project))?;
     Ok(open_store(&project)?)
+}
+
+/// The newest version of a table that must exist, to be read. One that has lost newer versions is refused.
+fn open_newest(store: &Store, table: &str) -> Result<Snapshot, CliError> {
+    Ok(NewestVersions::default().snapshot(store, table)?)
 }
 
 /// Turns the error for a project without runs into a note.

@@ -8,7 +8,8 @@ use tidetable_layout::{KeyRange, Projection};
 use tidetable_sql::{CellRef, cells_of_block};
 use tidetable_store::Snapshot;
 
-use super::store;
+use super::ranges::{check_times, key_range};
+use super::{open_newest, store};
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
 use crate::output::values::time;
@@ -19,13 +20,19 @@ const HELD: usize = 256;
 
 /// Reads the rows.
 pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
-    let snapshot = store(global)?.snapshot(&args.table)?;
+    let range = match &args.row {
+        Some(key) => KeyRange::of_key(key.as_bytes()),
+        None => key_range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
+    };
+    check_times(args.from, args.to)?;
+    let snapshot = open_newest(&store(global)?, &args.table)?;
     let snapshot = match args.now {
         Some(now) => snapshot.as_of_now(now)?,
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
     };
-    let rows = SelectedRows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
+    let (pattern, wants_cells) = (args.regex.as_ref(), wants_cells(args));
+    let rows = SelectedRows { snapshot: &snapshot, args, range, pattern, wants_cells };
     let mut out = stdout();
     if global.output == Output::Json {
         rows.each(|key, cells| {
@@ -113,6 +120,8 @@ impl Cell {
 struct SelectedRows<'a> {
     snapshot: &'a Snapshot,
     args: &'a Read,
+    /// The keys of the rows.
+    range: KeyRange,
     pattern: Option<&'a Regex>,
     /// Whether rows without a matching cell are left out.
     wants_cells: bool,
@@ -135,17 +144,13 @@ impl SelectedRows<'_> {
             left -= 1;
             Ok(show(key, cells)? && left > 0)
         };
-        let range = match &self.args.row {
-            Some(key) => KeyRange::of_key(key.as_bytes()),
-            None => range(self.args),
-        };
         if self.args.limit == Some(0) {
             return Ok(());
         }
         if self.args.reverse {
-            return self.backward(&range, &mut counted);
+            return self.backward(&self.range, &mut counted);
         }
-        self.forward(&range, &mut counted).map(drop)
+        self.forward(&self.range, &mut counted).map(drop)
     }
 
     /// The rows of `range` by key. Returns `false` if `show` stopped.
@@ -233,15 +238,5 @@ impl SelectedRows<'_> {
         if self.args.cells_per_column.is_none_or(|most| seen() < most) {
             cells.push(Cell::of(cell));
         }
-    }
-}
-
-fn range(args: &Read) -> KeyRange {
-    match &args.prefix {
-        Some(prefix) => KeyRange::prefix(prefix.as_bytes()),
-        None => KeyRange {
-            start: args.start.clone().unwrap_or_default().into_bytes(),
-            end: args.end.clone().map(String::into_bytes),
-        },
     }
 }

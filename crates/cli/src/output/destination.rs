@@ -186,6 +186,39 @@ fn descriptor(folder: &Path, name: &std::ffi::OsStr) -> Option<Option<u32>> {
     (folder.starts_with("/proc") && folder.file_name().is_some_and(|name| name == "fd")).then_some(None)
 }
 
+/// A file whose bytes are counted as they are written.
+pub(crate) struct CountedFile {
+    out: Box<dyn BlobWriter>,
+    bytes: u64,
+}
+
+impl CountedFile {
+    pub(crate) fn new(out: Box<dyn BlobWriter>) -> Self {
+        Self { out, bytes: 0 }
+    }
+
+    /// Completes the file. Returns its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn finish(self) -> tidetable_store::Result<u64> {
+        self.out.finish()?;
+        Ok(self.bytes)
+    }
+}
+
+impl Write for CountedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// A file written in place.
 struct Stream {
     out: BufWriter<Box<dyn Write + Send>>,

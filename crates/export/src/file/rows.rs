@@ -9,7 +9,8 @@ use datafusion::error::DataFusionError;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::DataFrame;
-use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use parquet::file::metadata::SortingColumn;
 use tidetable_sql::{PlannedQuery, SqlError, plan_frame};
 
@@ -35,6 +36,8 @@ pub(crate) struct Planned {
     query: PlannedQuery,
     /// The columns of the file.
     pub(crate) schema: SchemaRef,
+    /// The rows of the first partition, if they are [being read](Self::begin).
+    first: Option<BoxStream<'static, Result<RecordBatch, DataFusionError>>>,
 }
 
 impl Planned {
@@ -48,7 +51,7 @@ impl Planned {
         let schema = file_schema(&query.plan.schema());
         match duplicate(&schema) {
             Some(column) => Err(ExportError::DuplicateColumn { export: export.to_owned(), column: column.to_owned() }),
-            None => Ok(Self { query, schema }),
+            None => Ok(Self { query, schema, first: None }),
         }
     }
 
@@ -57,19 +60,32 @@ impl Planned {
         sorting_columns(self.query.plan.as_ref(), &self.schema)
     }
 
+    /// Reads up to the first rows, which [`Self::write`] then writes.
+    ///
+    /// # Errors
+    /// If the query fails before.
+    pub(crate) async fn begin(&mut self) -> Result<(), DataFusionError> {
+        if self.query.plan.output_partitioning().partition_count() > 0 {
+            let mut rows = self.query.stream_of(0);
+            let batch = rows.try_next().await?;
+            self.first = Some(futures::stream::iter(batch.map(Ok)).chain(rows).boxed());
+        }
+        Ok(())
+    }
+
     /// Writes all rows. Returns their number.
     ///
     /// # Errors
     /// Those of the query and of writing.
     pub(crate) async fn write<R: RowSink>(
-        &self,
+        mut self,
         mut to: R,
         (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
     ) -> Result<(R, u64)> {
         let mut rows = 0;
         // Sequential, so that the same rows come in the same order.
         for part in 0..self.query.plan.output_partitioning().partition_count() {
-            let mut stream = self.query.stream_of(part);
+            let mut stream = self.first.take().unwrap_or_else(|| self.query.stream_of(part).boxed());
             while let Some(batch) = stream.try_next().await.map_err(&engine)? {
                 if batch.num_rows() == 0 {
                     continue;

@@ -88,8 +88,8 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
         columns: cells,
     };
     let to = PartFiles::new(request, &spec, &file_name);
-    let (files, rows) = planned.write(to, (engine, write)).await?;
     let columns = columns(&planned.schema);
+    let (files, rows) = planned.write(to, (engine, write)).await?;
     let content = if files.is_empty() { DraftContent::NoRows } else { DraftContent::Files(files.finish()?) };
     Ok(PartDraft { columns, rows, file_name, content })
 }

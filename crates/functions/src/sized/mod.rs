@@ -3,6 +3,7 @@
 //! DataFusion accounts for what operators keep, not for what functions make. Under a memory limit these functions first
 //! estimate the size of their values, are refused beyond a share of the limit, and count the values until these are dropped.
 
+pub(crate) mod concatenation;
 pub(crate) mod planning;
 
 use std::fmt::{self, Formatter};
@@ -25,6 +26,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::chain;
+use crate::sized::concatenation::CountedConcatenations;
 use crate::sized::planning::is_planning;
 
 /// Bytes of a constant that planning computes; larger ones are computed when they are needed, and counted.
@@ -63,6 +66,12 @@ const FUNCTIONS: [(&str, Size); 15] = [
 pub fn bound_sizes(mut builder: SessionStateBuilder, limit: usize, pool: &Arc<dyn MemoryPool>) -> SessionStateBuilder {
     let held = Held { bytes: AtomicUsize::new(0), limit: limit / 2 + SPARE_BYTES, pool: Arc::clone(pool) };
     let held = Arc::new(held);
+    let of_texts = Arc::clone(&held);
+    let counted = move |inner: Arc<ScalarUDF>| {
+        let function = SizedFunction { inner, size: texts_together, held: Arc::clone(&of_texts) };
+        Arc::new(ScalarUDF::new_from_impl(function))
+    };
+    builder = builder.with_analyzer_rule(Arc::new(CountedConcatenations { counted: Box::new(counted) }));
     for function in builder.scalar_functions().get_or_insert_with(Vec::new) {
         let size = FUNCTIONS.iter().find(|(name, _)| *name == function.name()).map(|(_, size)| *size);
         if let Some(size) = size {
@@ -217,7 +226,8 @@ impl ScalarUDFImpl for SizedFunction {
         }
         // A constant is repeated for each row.
         let bytes = bytes.saturating_mul(number_rows.max(1) / rows.max(1));
-        let mut held = self.held.hold(self.name(), bytes)?;
+        let name = if chain::concatenates(&self.inner) { "||" } else { self.name() };
+        let mut held = self.held.hold(name, bytes)?;
         // What a rule of the optimizer computes is kept as long as the plan.
         if is_constant && is_planning() {
             return exec_err!("constants of {bytes} bytes are computed later");

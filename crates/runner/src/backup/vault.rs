@@ -96,6 +96,8 @@ impl Vault {
     /// If it is no vault, or in use.
     pub fn open(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<Self, BackupError> {
         if blobs.stat(MARK)?.is_none() {
+            // The reply about an object does not tell whether its bucket is there; that about a list does.
+            blobs.list("backups")?;
             return Err(BackupError::NoVault { folder: blobs.display() });
         }
         let (blobs, lock) = locked(blobs, id, stop)?;

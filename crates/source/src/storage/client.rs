@@ -14,13 +14,24 @@ use url::Url;
 use crate::error::SourceError;
 use crate::location::{Location, redacted};
 use crate::panics::catch;
+use crate::storage::bucket_error::{BucketAddress, Credential, Endpoint};
 use crate::storage::secret::Secret;
 
 /// Parts of the names of credential options.
 const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_account"];
 
-/// Opens the object store of `url` (`s3://`, `gs://`, `az://` and their other spellings) and returns it with the key of the
-/// URL's path. `settings` are options of `object_store`; the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`) sets the others,
+/// The client of a bucket, opened by its URL.
+#[derive(Debug)]
+pub struct OpenedBucket {
+    /// The client.
+    pub store: Arc<dyn ObjectStore>,
+    /// The key of the URL's path.
+    pub prefix: Key,
+    /// What messages say of the bucket.
+    pub address: BucketAddress,
+}
+
+/// Opens the object store of `url` (`s3://`, `gs://`, `az://` and their other spellings). `settings` are options of `object_store`; the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`) sets the others,
 /// but no credentials if `settings` has one. Requests run on the runtime of `handle`. Nothing is asked of the store.
 ///
 /// # Errors
@@ -30,25 +41,89 @@ pub fn open_object_store(
     url: &str,
     settings: &[(String, Secret)],
     handle: &Handle,
-) -> Result<(Arc<dyn ObjectStore>, Key), SourceError> {
+) -> Result<OpenedBucket, SourceError> {
     let Location::Bucket(_) = Location::parse(url)? else {
         return Err(SourceError::UnsupportedUrl { url: url.to_owned() });
     };
     let parsed = Url::parse(url).map_err(|_| SourceError::UnsupportedUrl { url: redacted(url) })?;
     // Halves of two credentials make none.
     let own = settings.iter().any(|(name, _)| CREDENTIALS.iter().any(|word| name.contains(word)));
-    let environment = std::env::vars_os()
+    let mut options: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)));
-    let settings = settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-    let options: Vec<(String, String)> = environment.chain(settings).collect();
+        .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)))
+        .collect();
+    let of_environment = options.len();
+    options.extend(settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())));
     check_addresses(parsed.scheme(), &options)?;
+    let address = address_of(url, parsed.scheme(), &options, of_environment);
     // Clients of a store look for the runtime that drives them.
     let _inside = handle.enter();
     let opened = catch(|| parse_url_opts(&parsed, options));
     let opened = opened.map_err(|panicked| SourceError::Panicked { path: url.to_owned(), panicked })?;
-    let (store, key) = opened.map_err(|source| SourceError::StoreSettings { url: url.to_owned(), source })?;
-    Ok((Arc::from(store), key))
+    let (store, prefix) = opened.map_err(|source| SourceError::StoreSettings { url: url.to_owned(), source })?;
+    Ok(OpenedBucket { store: Arc::from(store), prefix, address })
+}
+
+/// What messages say of a bucket that is opened with `options`, of which the first `of_environment` are variables. Of options for
+/// one thing, the last counts.
+fn address_of(url: &str, scheme: &str, options: &[(String, String)], of_environment: usize) -> BucketAddress {
+    let mut address = BucketAddress::of_url(url);
+    for (index, (name, value)) in options.iter().enumerate() {
+        let Some(meaning) = meaning(scheme, &name.to_ascii_lowercase()) else { continue };
+        let place = match index < of_environment {
+            true => format!("{name} of the environment"),
+            false => format!("`{}` of `storage`", if meaning == Meaning::Endpoint { "endpoint" } else { name }),
+        };
+        match meaning {
+            Meaning::Endpoint => address.endpoint = Some(Endpoint { url: redacted(value), set_by: place }),
+            Meaning::Anonymous if value == "true" => address.credential = Credential::Anonymous,
+            Meaning::Credential if address.credential != Credential::Anonymous => {
+                address.credential = Credential::Named(place);
+            }
+            Meaning::Credential | Meaning::Anonymous => {}
+        }
+    }
+    address
+}
+
+/// What an option of a store is for, as far as messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// The address of the service.
+    Endpoint,
+    /// The name of the key, or the key where it has no name.
+    Credential,
+    /// That requests are not signed.
+    Anonymous,
+}
+
+/// What the option `name` of a store with this scheme is for.
+fn meaning(scheme: &str, name: &str) -> Option<Meaning> {
+    match scheme {
+        "s3" | "s3a" => match name.parse().ok()? {
+            AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint => Some(Meaning::Endpoint),
+            AmazonS3ConfigKey::AccessKeyId => Some(Meaning::Credential),
+            AmazonS3ConfigKey::SkipSignature => Some(Meaning::Anonymous),
+            _ => None,
+        },
+        "gs" => match name.parse().ok()? {
+            GoogleConfigKey::BaseUrl => Some(Meaning::Endpoint),
+            GoogleConfigKey::ServiceAccount
+            | GoogleConfigKey::ServiceAccountKey
+            | GoogleConfigKey::ApplicationCredentials => Some(Meaning::Credential),
+            GoogleConfigKey::SkipSignature => Some(Meaning::Anonymous),
+            _ => None,
+        },
+        _ => match name.parse().ok()? {
+            AzureConfigKey::Endpoint => Some(Meaning::Endpoint),
+            AzureConfigKey::AccessKey
+            | AzureConfigKey::SasKey
+            | AzureConfigKey::Token
+            | AzureConfigKey::ClientSecret => Some(Meaning::Credential),
+            AzureConfigKey::SkipSignature => Some(Meaning::Anonymous),
+            _ => None,
+        },
+    }
 }
 
 /// Refuses an address of a service that is not a URL of HTTP, since `object_store` panics when it first uses it. Of options
@@ -116,6 +191,24 @@ mod tests {
     fn checked(scheme: &str, options: &[(&str, &str)]) -> Result<(), String> {
         let options: Vec<_> = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         check_addresses(scheme, &options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn messages_name_the_endpoint_and_the_setting_of_the_key() {
+        let options = [
+            ("AWS_ACCESS_KEY_ID", "from the environment"),
+            ("AWS_ENDPOINT", "http://other"),
+            ("GOOGLE_SERVICE_ACCOUNT", "x"),
+            ("endpoint", "http://h:1"),
+        ];
+        let options: Vec<_> = options.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let address = address_of("s3://b/p", "s3", &options, 3);
+        let endpoint = Endpoint { url: "http://h:1".to_owned(), set_by: "`endpoint` of `storage`".to_owned() };
+        assert_eq!(address.endpoint, Some(endpoint));
+        assert_eq!(address.credential, Credential::Named("AWS_ACCESS_KEY_ID of the environment".to_owned()));
+        let anonymous = [("skip_signature".to_owned(), "true".to_owned())];
+        let address = address_of("gs://b", "gs", &anonymous, 0);
+        assert_eq!((address.endpoint, address.credential), (None, Credential::Anonymous));
     }
 
     #[test]

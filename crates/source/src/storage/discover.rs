@@ -14,7 +14,7 @@ use crate::location::{LocationError, Split};
 use crate::spec::{Format, SourceSpec};
 use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::{PULL_DIRECTORY, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, is_of_pull};
-use crate::storage::{FileAccess, InputFile, Storage, fingerprint};
+use crate::storage::{FileAccess, InputFile, Storage, fingerprint, is_missing_object};
 
 /// The files that the patterns of a source match.
 #[derive(Debug, Default)]
@@ -127,8 +127,8 @@ impl Storage {
             return Err(LocationError::without_key(written).into());
         }
         let pattern = Pattern::new(key)?;
-        let (store, handle) = self.store(base, &spec.name)?;
-        let failed = |source| SourceError::Store { path: written.to_owned(), source };
+        let (client, handle) = self.client(base, &spec.name)?;
+        let failed = |source| client.error(written, source);
         let literal: Vec<&str> = pattern
             .parts
             .iter()
@@ -139,13 +139,13 @@ impl Storage {
             .collect();
         let prefix = Key::parse(literal.join("/")).map_err(|source| failed(source.into()))?;
         let objects: Vec<ObjectMeta> = if literal.len() == pattern.parts.len() {
-            match handle.block_on(store.head(&prefix)) {
+            match handle.block_on(client.store.head(&prefix)) {
                 Ok(object) => vec![object],
-                Err(object_store::Error::NotFound { .. }) => Vec::new(),
+                Err(error) if is_missing_object(&error) => Vec::new(),
                 Err(source) => return Err(failed(source)),
             }
         } else {
-            handle.block_on(store.list(Some(&prefix)).try_collect()).map_err(failed)?
+            handle.block_on(client.store.list(Some(&prefix)).try_collect()).map_err(failed)?
         };
         let now = self.now();
         let mut inputs = Vec::with_capacity(objects.len());

@@ -1,5 +1,6 @@
 //! Storage of inputs: the local disk or an object store.
 
+mod bucket_error;
 mod client;
 mod discover;
 mod fingerprint;
@@ -34,7 +35,8 @@ use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
 
-pub use client::{is_http, open_object_store};
+pub use bucket_error::{BucketAddress, BucketError, BucketFault, describe_request, is_missing_object};
+pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
 pub use secret::Secret;
@@ -111,7 +113,21 @@ pub struct Storage {
 }
 
 /// Clients by the start of their URLs and, where it has settings of its own, the source.
-type Clients = HashMap<(String, Option<String>), Arc<dyn ObjectStore>>;
+type Clients = HashMap<(String, Option<String>), Client>;
+
+/// The client of a bucket, and what messages call it.
+#[derive(Clone)]
+struct Client {
+    store: Arc<dyn ObjectStore>,
+    address: Arc<BucketAddress>,
+}
+
+impl Client {
+    /// An error of a request for the file at `path`.
+    fn error(&self, path: &str, source: object_store::Error) -> SourceError {
+        SourceError::Store { path: path.to_owned(), source: Box::new(BucketError::new(&self.address, source)) }
+    }
+}
 
 impl fmt::Debug for Storage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,7 +175,8 @@ impl Storage {
     /// other URLs are made from the environment: `AWS_*`, `GOOGLE_*`, `AZURE_*`.
     #[must_use]
     pub fn with_store(self, base: &str, store: Arc<dyn ObjectStore>) -> Self {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner).insert((base.to_owned(), None), store);
+        let client = Client { store, address: Arc::new(BucketAddress::of_url(base)) };
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).insert((base.to_owned(), None), client);
         self
     }
 
@@ -212,7 +229,7 @@ impl Storage {
     pub fn check_stores(&self, spec: &SourceSpec) -> Result<(), SourceError> {
         for written in &spec.files {
             if let Split::Bucket { base, .. } = self.split(written)? {
-                self.store(base, &spec.name)?;
+                self.client(base, &spec.name)?;
             }
         }
         Ok(())
@@ -286,9 +303,9 @@ impl Storage {
         match &input.location {
             FileAccess::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
             FileAccess::Remote { base, source, key, etag } => {
-                let (store, handle) = self.store(base, source)?;
-                let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
-                let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
+                let (client, handle) = self.client(base, source)?;
+                let bytes = handle.block_on(fetch(&*client.store, key, etag.clone()));
+                let bytes = bytes.map_err(|source| client.error(&input.path, source))?;
                 ParquetFile::open_memory(&input.path, bytes)
             }
             FileAccess::Elsewhere | FileAccess::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
@@ -303,24 +320,26 @@ impl Storage {
                 Ok(Box::new(file))
             }
             FileAccess::Remote { base, source, key, etag } => {
-                let (store, handle) = self.store(base, source)?;
-                Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
+                let (Client { store, address }, handle) = self.client(base, source)?;
+                Ok(Box::new(RangeReader::new(store, address, handle, key.clone(), etag.clone(), input.size)))
             }
             FileAccess::Elsewhere | FileAccess::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 
-    fn store(&self, base: &str, source: &str) -> Result<(Arc<dyn ObjectStore>, Handle), SourceError> {
+    /// The client of the bucket `base` with the settings of a source, and the runtime of its requests.
+    fn client(&self, base: &str, source: &str) -> Result<(Client, Handle), SourceError> {
         let handle = self.handle.clone().ok_or_else(|| SourceError::NoRuntime { url: base.to_owned() })?;
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = self.settings.get(source);
         let name = (base.to_owned(), settings.map(|_| source.to_owned()));
-        if let Some(store) = stores.get(&name) {
-            return Ok((Arc::clone(store), handle));
+        if let Some(client) = stores.get(&name) {
+            return Ok((client.clone(), handle));
         }
         let settings = settings.map(Vec::as_slice).unwrap_or_default();
-        let (store, _) = open_object_store(base, settings, &handle)?;
-        stores.insert(name, Arc::clone(&store));
-        Ok((store, handle))
+        let opened = open_object_store(base, settings, &handle)?;
+        let client = Client { store: opened.store, address: Arc::new(opened.address) };
+        stores.insert(name, client.clone());
+        Ok((client, handle))
     }
 }

@@ -11,11 +11,15 @@ use object_store::{Error, GetOptions, ObjectStore};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::bucket_error::{BucketAddress, BucketError};
+
 /// Large enough that a request's latency does not matter, small enough to have two of them in memory for each file.
 const RANGE: u64 = 8 << 20;
 
 pub(super) struct RangeReader {
     store: Arc<dyn ObjectStore>,
+    /// The bucket, for errors.
+    address: Arc<BucketAddress>,
     handle: Handle,
     key: Key,
     etag: Option<String>,
@@ -27,8 +31,15 @@ pub(super) struct RangeReader {
 }
 
 impl RangeReader {
-    pub fn new(store: Arc<dyn ObjectStore>, handle: Handle, key: Key, etag: Option<String>, size: u64) -> Self {
-        let mut reader = Self { store, handle, key, etag, size, next: 0, current: Bytes::new(), ahead: None };
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        address: Arc<BucketAddress>,
+        handle: Handle,
+        key: Key,
+        etag: Option<String>,
+        size: u64,
+    ) -> Self {
+        let mut reader = Self { store, address, handle, key, etag, size, next: 0, current: Bytes::new(), ahead: None };
         reader.ask();
         reader
     }
@@ -48,7 +59,8 @@ impl Read for RangeReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.current.is_empty() {
             let Some(ahead) = self.ahead.take() else { return Ok(0) };
-            self.current = self.handle.block_on(ahead).map_err(io::Error::other)?.map_err(io::Error::other)?;
+            let read = self.handle.block_on(ahead).map_err(io::Error::other)?;
+            self.current = read.map_err(|error| io::Error::other(BucketError::new(&self.address, error)))?;
             self.ask();
         }
         let count = into.len().min(self.current.len());

@@ -2,19 +2,28 @@
 
 use std::error::Error;
 
-/// Whether `error` is a transient error of an object store: the network or the store failed. `false` for permanent errors
-/// such as not found or permission denied; `None` for errors that are not of an object store.
+use object_store::Error as Answer;
+
+use super::bucket_error::{BucketError, BucketFault};
+
+/// Whether `error` is a transient error of an object store: the network or the store failed. `false` for permanent errors such as
+/// a missing object, a missing bucket or a refused key; `None` for errors that are not of an object store.
 pub fn is_transient(error: &(dyn Error + 'static)) -> Option<bool> {
-    use object_store::Error as Answer;
+    if let Some(error) = error.downcast_ref::<BucketError>()
+        && let Some(is_transient) = error.fault().is_transient()
+    {
+        return Some(is_transient);
+    }
     let answer = error.downcast_ref()?;
-    Some(matches!(answer, Answer::Generic { .. } | Answer::JoinError { .. } | Answer::Precondition { .. }))
+    // A list that is denied is a general error.
+    BucketFault::of(answer)
+        .is_transient()
+        .or(Some(matches!(answer, Answer::Generic { .. } | Answer::JoinError { .. } | Answer::Precondition { .. })))
 }
 
 #[cfg(test)]
 mod tests {
-    use object_store::Error as Answer;
-
-    use super::is_transient;
+    use super::*;
 
     #[test]
     fn what_is_not_there_or_not_allowed_stays_so() {

@@ -60,9 +60,8 @@ impl ExternalTables {
         else {
             return Ok(None);
         };
-        let paths = asked.locations.iter().map(|location| local(location)).collect::<Result<Vec<_>>>()?;
-        asked.locations = located(&paths)?;
         let name = check(&asked)?;
+        asked.locations = existing_files(&asked.locations)?;
         let known = self.get(&name).is_some();
         if known && asked.if_not_exists {
             return Ok(Some(name));
@@ -84,6 +83,25 @@ pub(crate) fn local(written: &str) -> Result<String> {
     }
 }
 
+/// The locations of files and patterns of files that a query names.
+///
+/// # Errors
+/// If one is not on this machine, or a file is missing: DataFusion 55.2 treats a missing path as an empty directory; row "Missing
+/// files" of `docs/datafusion-workarounds.md`.
+pub(crate) fn existing_files(written: &[String]) -> Result<Vec<String>> {
+    let paths = written.iter().map(|path| local(path)).collect::<Result<Vec<_>>>()?;
+    let locations = located(&paths)?;
+    match locations.iter().find(|location| is_missing(location)) {
+        Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),
+        None => Ok(locations),
+    }
+}
+
+/// Whether `location` is a path, not a pattern, at which there is nothing.
+pub(crate) fn is_missing(location: &str) -> bool {
+    !is_pattern(location) && !Path::new(location).exists()
+}
+
 /// Validates a declaration before its files are read; returns the table's name.
 fn check(asked: &CreateExternalTable) -> Result<String> {
     let TableReference::Bare { table } = &asked.name else {
@@ -93,11 +111,5 @@ fn check(asked: &CreateExternalTable) -> Result<String> {
         let known = FORMATS.join(", ");
         return Err(SqlError::ExternalFormat { found: asked.file_type.clone(), known });
     }
-    // DataFusion 55.2 treats a missing path as an empty directory; row "Missing files" of
-    // `docs/datafusion-workarounds.md`.
-    let is_plain = |location: &&String| !is_pattern(location);
-    match asked.locations.iter().filter(is_plain).find(|location| !Path::new(location).exists()) {
-        Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),
-        None => Ok(table.to_string()),
-    }
+    Ok(table.to_string())
 }

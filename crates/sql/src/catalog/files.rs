@@ -13,10 +13,10 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
 
-use crate::catalog::external::local;
+use crate::catalog::external::{existing_files, is_missing, local};
 use crate::error::{SqlError, external};
 use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
-use crate::workarounds::directory_patterns::{is_pattern, located};
+use crate::workarounds::directory_patterns::is_pattern;
 
 /// Makes tables of paths and file functions, with the settings of a session.
 #[derive(Debug, Default)]
@@ -46,8 +46,7 @@ impl FileTables {
         if !is_path(&name) {
             return Ok(None);
         }
-        let is_missing = !is_pattern(&name) && !Path::new(&name).exists();
-        Err(external(match is_missing {
+        Err(external(match is_missing(&name) {
             true => SqlError::ExternalMissing { location: name },
             false => SqlError::UnknownForm { path: name },
         }))
@@ -66,12 +65,7 @@ impl FileTables {
             return Err(DataFusionError::Internal("a file function declares no table".to_owned()));
         };
 
-        let paths = function.paths.iter().map(|path| local(path)).collect::<Result<Vec<_>, _>>().map_err(external)?;
-        asked.locations = located(&paths).map_err(external)?;
-        let is_plain = |location: &&String| !is_pattern(location);
-        if let Some(location) = asked.locations.iter().filter(is_plain).find(|path| !Path::new(path).exists()) {
-            return Err(external(SqlError::ExternalMissing { location: location.clone() }));
-        }
+        asked.locations = existing_files(&function.paths).map_err(external)?;
         ListingTableFactory::new().create(&state, &asked).await
     }
 

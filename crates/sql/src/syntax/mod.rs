@@ -2,6 +2,7 @@
 
 pub(crate) mod depth;
 pub(crate) mod dialect;
+pub(crate) mod headings;
 pub(crate) mod rewrite;
 pub(crate) mod select_all;
 pub(crate) mod statement;

@@ -26,6 +26,7 @@ use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::syntax::depth::{MAX_NESTING, check_depth};
 use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::headings::{WrittenNames, written_names};
 use crate::syntax::rewrite::cast_labels::label_casts;
 use crate::syntax::rewrite::file_functions::replace_file_function;
 use crate::syntax::rewrite::float_values::{FloatValues, as_double};
@@ -37,22 +38,31 @@ use crate::syntax::select_all::{without_empty_projections, without_select_list};
 /// # Errors
 /// If it is not a single SQL statement.
 pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
+    with_deep_stack(query, || parse_here(state, query).map(|(statement, _)| statement))
+}
+
+/// As [`parse`], with the names of the columns as the query wrote them, if they are known.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_with_names(state: &SessionState, query: &str) -> Result<(Statement, Option<WrittenNames>)> {
     with_deep_stack(query, || parse_here(state, query))
 }
 
-/// As [`parse`], on the stack of this thread.
-fn parse_here(state: &SessionState, query: &str) -> Result<Statement> {
+/// As [`parse_with_names`], on the stack of this thread.
+fn parse_here(state: &SessionState, query: &str) -> Result<(Statement, Option<WrittenNames>)> {
     let mut statements = parser(state, query)?.parse_statements().map_err(too_deep)?;
     let Some(mut statement) = statements.pop_front() else { return plan_err!("there is no statement") };
     if !statements.is_empty() {
         return plan_err!("there is more than one statement");
     }
+    let names = written_names(&statement, query);
     if let Some(statement) = inner(&mut statement) {
         let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
         let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
         label_casts(statement);
     }
-    Ok(statement)
+    Ok((statement, names))
 }
 
 /// Plans an expression over columns.

@@ -37,6 +37,8 @@ async fn large_values_are_refused_before_they_are_made() {
         "regexp_replace(repeat('a', 100000), 'a', repeat('b', 100000), 'g')",
         "array_to_string(range(100000), repeat('b', 100000))",
         "concat(repeat('a', 20000000), repeat('b', 20000000))",
+        "repeat('a', 9000000) || repeat('b', 9000000)",
+        "repeat('a', 3000000) || 'b' || repeat('c', 5000000) || repeat('d', 5000000)",
     ] {
         // As a constant, and by row.
         for query in [format!("SELECT {value}"), format!("SELECT {value}, kwh FROM SENSOR WHERE meter = 1")] {
@@ -63,6 +65,9 @@ async fn small_values_are_those_without_a_limit() {
         "SELECT repeat('x', NULL), lpad(NULL, 3), range(NULL), array_repeat(NULL, 2), concat('a', NULL, 1)",
         "SELECT regexp_replace('aXbX', 'X', '-', 'g'), overlay('abcdef' PLACING 'xx' FROM 2), concat_ws('-', 'a', 'b')",
         "SELECT length(repeat('x', 3000000)), length(lpad('', 200000, 'é')), array_length(range(100000))",
+        "SELECT 'a' || 'b' || NULL, 'a' || 1 || 'c', meter || '-' || kwh FROM SENSOR ORDER BY ts, meter LIMIT 7",
+        "SELECT count(*) FROM SENSOR WHERE 'x' || meter LIKE 'x' || '1%' GROUP BY meter || 'y' ORDER BY meter || 'y'",
+        "SELECT [1] || [2], (SELECT max(meter || 'z') FROM SENSOR)",
         "SELECT count(*), sum(v) FROM (SELECT unnest(generate_series(1, 300000)) AS v)",
         "SELECT max(length(repeat('x', v))) FROM generate_series(1, 200000, 100) AS t (v) WHERE v < 5000",
     ] {

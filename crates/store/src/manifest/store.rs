@@ -70,7 +70,8 @@ impl ManifestStore {
         let listed = match self.blobs.bucket() {
             _ if numbers.is_some() => numbers,
             Some(_) => {
-                let names = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
+                let files = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
+                let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
                 Some(numbered(&names, ".json"))
             }
             None => None,

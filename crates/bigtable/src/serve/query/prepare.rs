@@ -20,13 +20,13 @@ pub(super) fn status(error: &SqlError) -> Status {
     }
 }
 
-/// A session whose tables are rows, in these versions. Its queries give the same rows in the same order each time, so that a
+/// A session whose tables are rows, in these versions, and whose queries hold `memory` bytes. They give the same rows in the same order each time, so that a
 /// result can be resumed.
 ///
 /// # Errors
 /// If the store cannot be listed.
-pub(super) fn session(store: &Store, versions: TableVersions) -> Result<Session, Status> {
-    let options = SessionOptions { versions, ..SessionOptions::default() };
+pub(super) fn session(store: &Store, versions: TableVersions, memory: u64) -> Result<Session, Status> {
+    let options = SessionOptions { versions, memory: Some(memory), ..SessionOptions::default() };
     let session = Session::open(store, &options).map_err(|error| status(&error))?;
     Ok(session.with_rows().sequential())
 }

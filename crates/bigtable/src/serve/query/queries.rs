@@ -32,13 +32,15 @@ type Responses = Sender<Result<ExecuteQueryResponse, Status>>;
 pub(crate) struct Queries {
     tables: Arc<Tables>,
     runtime: Handle,
+    /// Bytes that a query may hold.
+    memory: u64,
     ends: Arc<AtomicBool>,
 }
 
 impl Queries {
-    /// Queries over `tables`, run in `runtime` until `ends` is set.
-    pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, ends: Arc<AtomicBool>) -> Self {
-        Self { tables, runtime, ends }
+    /// Queries over `tables`, run in `runtime` until `ends` is set. Each may hold `memory` bytes.
+    pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, memory: u64, ends: Arc<AtomicBool>) -> Self {
+        Self { tables, runtime, memory, ends }
     }
 
     /// Checks a query, and returns its columns.
@@ -97,7 +99,8 @@ impl Queries {
         if let Some(versions) = versions {
             pinned.numbers.extend(versions.iter().cloned());
         }
-        blocking(move || session(tables.store(), pinned)).await
+        let memory = self.memory;
+        blocking(move || session(tables.store(), pinned, memory)).await
     }
 
     async fn answer(&self, request: ExecuteQueryRequest, responses: &Responses) -> Result<(), Status> {
@@ -260,12 +263,12 @@ mod tests {
     use super::*;
     use crate::proto::data::execute_query_response::Response;
 
-    fn queries() -> (TempDir, Runtime, Queries) {
+    fn queries(memory: u64) -> (TempDir, Runtime, Queries) {
         let folder = TempDir::new().unwrap();
         let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
         let tables = Arc::new(Tables::open(&store, true, "test").unwrap());
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let queries = Queries::new(tables, runtime.handle().clone(), Arc::default());
+        let queries = Queries::new(tables, runtime.handle().clone(), memory, Arc::default());
         (folder, runtime, queries)
     }
 
@@ -293,7 +296,7 @@ mod tests {
 
     #[test]
     fn long_statements_are_answered_and_deep_ones_refused() {
-        let (_folder, runtime, queries) = queries();
+        let (_folder, runtime, queries) = queries(64 << 20);
         for op in [" AND ", " OR "] {
             let query = format!("SELECT v FROM (VALUES (1), (2)) AS t (v) WHERE {}", vec!["v <> 1"; 3_000].join(op));
             assert!(prepared(&runtime, &queries, &query).is_ok(), "{op}");
@@ -313,5 +316,16 @@ mod tests {
             }
         }
         assert!(executed(&runtime, &queries, "SELECT 1").unwrap() > 0);
+    }
+
+    #[test]
+    fn a_query_holds_no_more_than_its_memory() {
+        let (_folder, runtime, queries) = queries(16 << 20);
+        let long = "SELECT length(repeat('x', 2000000000)) AS n";
+        let refusal = executed(&runtime, &queries, long).err().unwrap();
+        assert_eq!(refusal.code(), tonic::Code::ResourceExhausted, "{refusal}");
+        // A sort that exceeds it spills.
+        let sorted = "SELECT v, v * 2 AS w FROM generate_series(1, 1500000) AS s (v) ORDER BY w DESC";
+        assert!(executed(&runtime, &queries, sorted).unwrap() > 0);
     }
 }

@@ -22,7 +22,8 @@ pub struct Serve {
     /// The only instance whose names are accepted [default: any]
     #[arg(long, value_name = "INSTANCE")]
     pub instance: Option<String>,
-    /// Memory that a request for rows may hold; what is sent has no limit, a longer row is refused
+    /// Memory that a request may hold; what is sent has no limit. A longer row is refused; sorts, groups and joins of a query
+    /// that exceed it spill to temporary files
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_request_memory)]
     pub request_memory: u64,
 }

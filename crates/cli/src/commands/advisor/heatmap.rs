@@ -14,7 +14,7 @@ use super::report::heatmap_page;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
 use crate::activity::Activity;
 use crate::args::{self, Global, HeatmapMetric, Output};
-use crate::commands::store;
+use crate::commands::{open_newest, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
@@ -38,7 +38,7 @@ struct Counted {
 pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let query = query(args)?;
-    let table = StoredTable::new(store(global)?.snapshot(&args.table)?)?;
+    let table = StoredTable::new(open_newest(&store(global)?, &args.table)?)?;
     let activity = Activity::begin(global, &format!("counting cells of {}", args.table));
     let found = counted(&table, args, query.as_ref())?;
     drop(activity);

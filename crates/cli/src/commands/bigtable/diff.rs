@@ -9,9 +9,10 @@ use tidetable_runner::record::PullOrigins;
 use tidetable_runner::runtime;
 use tidetable_store::Snapshot;
 
-use super::{client, range, target};
+use super::{client, target};
 use crate::args::{Diff, Global, Output};
-use crate::commands::store;
+use crate::commands::ranges::key_range;
+use crate::commands::{open_newest, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
@@ -22,11 +23,13 @@ use crate::signals::stop_on_signals;
 /// Compares the table, and shows the first differences.
 pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
     let store = store(global)?;
-    let mut snapshot = store.snapshot(&args.table)?;
-    if let Some(version) = args.version {
-        let table = store.table(&args.table);
-        snapshot = Snapshot::new(table.clone(), Arc::new(table.version(version)?))?;
-    }
+    let snapshot = match args.version {
+        Some(version) => {
+            let table = store.table(&args.table);
+            Snapshot::new(table.clone(), Arc::new(table.version(version)?))?
+        }
+        None => open_newest(&store, &args.table)?,
+    };
     let runtime = runtime()?;
     let target = target(&args.target)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?;
     let version = snapshot.version().number;
@@ -36,7 +39,7 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         snapshot,
         client: client(&args.service, runtime.handle())?,
         target: target.clone(),
-        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
+        range: key_range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
         most: args.limit,
         stop: stop_on_signals()?,
     };

@@ -15,9 +15,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::client::{Client, ClientOptions, Endpoints, Target};
-use tidetable_layout::KeyRange;
 use tokio::runtime::Handle;
 
 use crate::args::Service;
@@ -44,20 +42,4 @@ fn random() -> f64 {
 /// An instance or a table of it.
 pub(crate) fn target(text: &str) -> Result<Target, CliError> {
     text.parse::<Target>().map_err(|error| CliError::Bigtable(error.into()))
-}
-
-/// The row keys that options select.
-pub(crate) fn range(prefix: Option<&str>, start: Option<&str>, end: Option<&str>) -> Result<KeyRange, BigtableError> {
-    if let Some(prefix) = prefix {
-        return Ok(KeyRange::prefix(prefix.as_bytes()));
-    }
-    let (from, to) = (start.unwrap_or_default(), end);
-    if let Some(to) = to.filter(|to| from >= *to) {
-        return Err(BigtableError::EmptySelection {
-            what: "row key",
-            from: format!("--start {from:?}"),
-            to: format!("--end {to:?}"),
-        });
-    }
-    Ok(KeyRange { start: from.as_bytes().to_vec(), end: to.map(|to| to.as_bytes().to_vec()) })
 }

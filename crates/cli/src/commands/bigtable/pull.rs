@@ -15,13 +15,14 @@ use tidetable_runner::scaffold::as_pattern;
 use tidetable_runner::{JobError, Project, UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 
-use super::{client, range, target};
+use super::{client, target};
 use crate::args::{Global, Output, Pull};
 use crate::commands::project;
+use crate::commands::ranges::{check_times, key_range};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::{count, time};
+use crate::output::values::count;
 use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
@@ -75,14 +76,9 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
 /// Which rows and cells are asked for.
 fn selection(args: &Pull) -> Result<PullSelection, CliError> {
     // No cell is older than the epoch, and the service takes 0 as no end.
-    let from = args.from.unwrap_or(0).max(0);
-    if let Some(to) = args.to.filter(|to| from >= *to) {
-        let shown = |micros: i64| time(micros).unwrap_or_else(|| micros.to_string());
-        let (from, to) = (format!("--from {}", shown(from)), format!("--to {}", shown(to)));
-        return Err(BigtableError::EmptySelection { what: "time of a cell", from, to }.into());
-    }
+    check_times(Some(args.from.unwrap_or(0).max(0)), args.to)?;
     Ok(PullSelection {
-        range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
+        range: key_range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
         families: args.families.clone(),
         from: args.from,
         to: args.to,

@@ -10,8 +10,9 @@ use tidetable_runner::run::lock_named;
 use tidetable_runner::{UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 
-use super::{client, range, target};
+use super::{client, target};
 use crate::args::{Global, Output, Push};
+use crate::commands::ranges::key_range;
 use crate::commands::{clock, project_of_store, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
@@ -31,7 +32,7 @@ pub fn push(global: &Global, args: &Push) -> Result<(), CliError> {
         target: target(&args.to)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?,
         client: client(&args.service, runtime.handle())?,
         choices: PushChoices {
-            range: range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
+            range: key_range(args.prefix.as_deref(), args.start.as_deref(), args.end.as_deref())?,
             changed_since: args.changed_since,
             compare: args.compare,
             create: args.create,

@@ -99,7 +99,9 @@ pub fn scheduler(global: &Global, args: &Scheduler) -> Result<(), CliError> {
             ended = run_scheduler(options, ready) => ended.map_err(CliError::from),
             stopped = stopped() => stopped,
         }
-    })
+    })?;
+    print_message(global, "scheduler stopped by a signal");
+    Ok(())
 }
 
 /// Runs an executor until it is stopped.
@@ -137,9 +139,11 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
         work_dir,
         name: name.clone(),
     };
-    print_message(global, &format!("executor {name} of {scheduler}: {slots} units at a time in root {root}"));
+    let units = count(slots as u64, "unit");
+    print_message(global, &format!("executor {name} of {scheduler}: {units} at a time in root {root}"));
     let servers = runtime()?;
     servers.block_on(run_executor(options, Arc::new(worker)))?;
+    print_message(global, &format!("executor {name} stopped by a signal"));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan, CompactionR
 
 use crate::args::{Compact, Global, Output};
 use crate::commands::cluster::{carrier, scheduler_of};
-use crate::commands::{clock, project_of_store, store};
+use crate::commands::{clock, open_newest, project_of_store, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
@@ -22,7 +22,7 @@ use crate::signals::stop_on_signals;
 /// Compacts the table, or shows the plan.
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let store = store(global)?;
-    let snapshot = store.snapshot(&args.table)?;
+    let snapshot = open_newest(&store, &args.table)?;
     let now = args.now.unwrap_or_else(clock);
     let extent = if args.full { CompactionExtent::Full } else { CompactionExtent::Needed };
     let plan = CompactionPlan::of_extent(&snapshot, now, extent)?;

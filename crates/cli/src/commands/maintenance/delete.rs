@@ -8,7 +8,8 @@ use tidetable_store::DeletePlan;
 use tidetable_store::version::DeleteTarget;
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
-use crate::commands::{clock, store};
+use crate::commands::ranges::check_times;
+use crate::commands::{clock, open_newest, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{count, day};
@@ -30,9 +31,7 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
     if times.is_some() && !has_qualifier {
         return Err(CliError::Usage("--from and --to are for one column: --column FAMILY:QUALIFIER"));
     }
-    if times.as_ref().is_some_and(std::ops::Range::is_empty) {
-        return Err(CliError::Usage("--from is not before --to: no time lies between them"));
-    }
+    check_times(args.from, args.to)?;
     let target = match column {
         None => DeleteTarget::Row { key },
         Some((family, _)) if !has_qualifier => DeleteTarget::Family { key, family: family.to_owned() },
@@ -58,7 +57,7 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
         ));
     }
     let store = store(global)?;
-    let snapshot = store.snapshot(table)?;
+    let snapshot = open_newest(&store, table)?;
     let plan = DeletePlan::new(&snapshot, target)?;
     let job = &snapshot.version().table.job;
     if how.dry_run {

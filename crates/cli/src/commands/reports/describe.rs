@@ -10,7 +10,7 @@ use tidetable_store::{Snapshot, Sst, Version};
 
 use super::table_page as page;
 use crate::args::{Describe, Global, Output};
-use crate::commands::store;
+use crate::commands::{open_newest, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
@@ -22,7 +22,7 @@ use crate::page_file::PageFile;
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let store = store(global)?;
-    let snapshot = store.snapshot(&args.table)?;
+    let snapshot = open_newest(&store, &args.table)?;
     if file.as_ref().is_none_or(|file| !file.is_stdout()) {
         show(global, &snapshot)?;
     }

@@ -17,7 +17,7 @@ use tidetable_sql::{ExternalTables, statements};
 
 use super::root::RootCheck;
 use super::{note_if_nothing_ran, project_of_store};
-use crate::args::{Global, Sql};
+use crate::args::{Global, Sql, file_option};
 use crate::error::CliError;
 use crate::output::HintStyle;
 use run::{OutputOptions, StatementRunner};
@@ -79,7 +79,7 @@ fn run_statements(runner: &StatementRunner<'_>, args: &Sql, has_root: bool) -> R
         return Err(CliError::Usage("there is no statement to run"));
     }
     if found.len() > 1 && args.to.is_some() {
-        return Err(CliError::Usage("--to takes the rows of one statement, and there are several"));
+        return Err(CliError::SeveralStatements { option: file_option() });
     }
     runner.run_all(&script, &found)
 }

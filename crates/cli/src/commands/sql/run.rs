@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use tidetable_blobs::BlobWriter;
-use tidetable_export::{FileFormat, QueryFile};
+use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::job::nearest;
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
@@ -14,12 +14,14 @@ use tidetable_store::Store;
 use tokio::runtime::Runtime;
 
 use super::versions::versions;
-use crate::args::{Global, Output, Sql};
+use crate::args::{Global, Output, Sql, file_option};
 use crate::commands::root::{RootCheck, is_there};
 use crate::commands::sql::{listing, summarize};
 use crate::commands::{note_if_nothing_ran, project_of_store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
-use crate::output::values::count;
+use crate::output::destination::CountedFile;
+use crate::output::values::{bytes, count};
 use crate::output::{
     BatchWriter, Destination, FILES_OF_SQL, HintStyle, OutputFormat, ROW_FILE_EXTENSIONS, ResultRows, Screen,
     format_from_extension,
@@ -142,22 +144,30 @@ impl StatementRunner<'_> {
             }
             OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
             OutputFormat::Text(output) => {
-                let mut writer = BatchWriter::new(to.open()?, output, self.screen(&to));
+                let mut writer = BatchWriter::new(CountedFile::new(to.open()?), output, self.screen(&to));
                 self.stream(&session, query, &mut writer).and_then(|()| {
                     let (out, rows) = writer.finish()?;
-                    out.finish()?;
-                    Ok(rows)
+                    Ok((rows, out.finish()?))
                 })
             }
         };
-        unless_reader_is_gone(&to, done).map(Some)
+        let (rows, size) = unless_reader_is_gone(&to, done)?;
+        self.report_file(&to, rows, size);
+        Ok(Some(rows))
+    }
+
+    /// Says what was written to a file; rows on standard output speak for themselves.
+    fn report_file(&self, to: &Destination, rows: u64, size: u64) {
+        if to.is_file() {
+            print_message(self.global, &format!("wrote {} to {}, {}", count(rows, "row"), to.shown(), bytes(size)));
+        }
     }
 
     /// The destination and format of rows.
     fn destination(&self) -> Result<(Destination, OutputFormat), CliError> {
         let default = output_format(self.output_options.output);
         let Some(to) = &self.output_options.to else { return Ok((Destination::stdout(), default)) };
-        let destination = Destination::of(to, "-O")?;
+        let destination = Destination::of(to, file_option())?;
         let format = match self.output_options.format_is_explicit {
             true => default,
             false => format_from_extension(to, &destination, ROW_FILE_EXTENSIONS, default, "--output")?,
@@ -185,11 +195,13 @@ impl StatementRunner<'_> {
     fn show(&self, rows: &ResultRows) -> Result<u64, CliError> {
         let (to, format) = self.destination()?;
         let OutputFormat::Text(output) = format else { return Err(CliError::Usage(FILES_OF_SQL)) };
-        let done = to.open().and_then(|mut out| {
+        let done = to.open().and_then(|out| {
+            let mut out = CountedFile::new(out);
             rows.write(output, &mut out)?;
             Ok(out.finish()?)
         });
-        unless_reader_is_gone(&to, done)?;
+        let size = unless_reader_is_gone(&to, done)?;
+        self.report_file(&to, rows.len(), size);
         Ok(rows.len())
     }
 
@@ -221,7 +233,7 @@ impl StatementRunner<'_> {
         })
     }
 
-    /// Writes the rows of a query in a binary format. Returns the number of rows.
+    /// Writes the rows of a query in a binary format. Returns the number of rows and of bytes.
     fn write(
         &self,
         session: &Session,
@@ -229,11 +241,16 @@ impl StatementRunner<'_> {
         format: FileFormat,
         name: &str,
         blob: Box<dyn BlobWriter>,
-    ) -> Result<u64, CliError> {
+    ) -> Result<(u64, u64), CliError> {
         self.root_is_there_for(session, query)?;
         let file = QueryFile { session, sql: query, params: &[], format, name };
-        let (rows, _bytes) = self.cancellable(async { Ok(file.write(blob).await?) })?;
-        Ok(rows)
+        self.cancellable(async {
+            // An error of the query is that of the statement, which is shown with its line.
+            file.write(blob).await.map_err(|error| match error {
+                ExportError::Query { source, .. } => CliError::Sql(*source),
+                error => CliError::Written(error),
+            })
+        })
     }
 }
 

@@ -102,7 +102,7 @@ impl Blobs for LeasedBlobs {
         self.inner.list(directory)
     }
 
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<String>> {
+    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
         self.inner.list_after(directory, after)
     }
 

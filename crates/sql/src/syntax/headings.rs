@@ -7,9 +7,9 @@ use datafusion::common::Column;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::DataFrame;
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, SelectItem, SetExpr};
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::session::script::LineOffsets;
@@ -33,12 +33,14 @@ const AFTER_THE_LIST: [Keyword; 14] = [
     Keyword::INTERSECT,
 ];
 
-/// `frame`, the result of `query`, with names of columns as written. A name that two columns would have stays.
+/// The text of each item of the outermost select list that has no name of its own, and `None` for the others.
+pub(crate) type WrittenNames = Vec<Option<String>>;
+
+/// `frame` with the names of its columns as its query wrote them. A name that two columns would have stays.
 ///
 /// # Errors
 /// If the columns cannot be selected from it.
-pub(crate) fn with_written_names(frame: DataFrame, query: &str) -> Result<DataFrame> {
-    let Some(written) = written_names(query) else { return Ok(frame) };
+pub(crate) fn with_written_names(frame: DataFrame, written: &WrittenNames) -> Result<DataFrame> {
     let schema = frame.schema();
     if written.len() != schema.fields().len() {
         return Ok(frame);
@@ -62,10 +64,10 @@ pub(crate) fn with_written_names(frame: DataFrame, query: &str) -> Result<DataFr
     frame.select(columns)
 }
 
-/// The text of each item of the outermost select list that has no name of its own, and `None` for the others. `None` for
-/// all if the list has a wildcard, or is not read.
-fn written_names(query: &str) -> Option<Vec<Option<String>>> {
-    let items = select_items(query)?;
+/// The names of `statement`, the statement that the parser made of `query` and that is not rewritten yet; of a set operation those
+/// of the first query. `None` if the list has a wildcard, or there is none.
+pub(crate) fn written_names(statement: &Statement, query: &str) -> Option<WrittenNames> {
+    let items = select_items(statement)?;
     let texts = item_texts(query)?;
     if items.len() != texts.len() {
         return None;
@@ -83,13 +85,13 @@ fn written_names(query: &str) -> Option<Vec<Option<String>>> {
 }
 
 /// The outermost select list; of a set operation the first.
-fn select_items(query: &str) -> Option<Vec<SelectItem>> {
-    let statement = Parser::parse_sql(&TidetableDialect, query).ok()?.pop()?;
-    let ast::Statement::Query(query) = statement else { return None };
-    let mut body = query.body;
+fn select_items(statement: &Statement) -> Option<&[SelectItem]> {
+    let Statement::Statement(statement) = statement else { return None };
+    let ast::Statement::Query(query) = statement.as_ref() else { return None };
+    let mut body = &query.body;
     loop {
-        match *body {
-            SetExpr::Select(select) => return Some(select.projection),
+        match body.as_ref() {
+            SetExpr::Select(select) => return Some(&select.projection),
             SetExpr::SetOperation { left, .. } => body = left,
             _ => return None,
         }
@@ -166,7 +168,14 @@ fn depth_after(depth: usize, token: &Token) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::parser::DFParserBuilder;
+
     use super::*;
+
+    fn names_of(query: &str) -> Option<WrittenNames> {
+        let mut parser = DFParserBuilder::new(query).with_dialect(&TidetableDialect).build().unwrap();
+        written_names(&parser.parse_statement().unwrap(), query)
+    }
 
     #[test]
     fn items_are_named_as_written() {
@@ -181,10 +190,10 @@ mod tests {
                 vec![some("extract(hour from ts)"), some("(select max(x), 1 from u)"), some("'é, x'")],
             ),
         ] {
-            assert_eq!(written_names(query), Some(names), "{query}");
+            assert_eq!(names_of(query), Some(names), "{query}");
         }
         for query in ["select *, 1 from t", "select t.* from t", "show tables", "values (1)", "explain select 1"] {
-            assert_eq!(written_names(query), None, "{query}");
+            assert_eq!(names_of(query), None, "{query}");
         }
     }
 }

@@ -1,0 +1,46 @@
+//! Manifests that vanished from a bucket: whoever reads the table is told.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::harness::Project;
+use crate::harness::bucket::{BUCKET, InBucket};
+
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "",
+    "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\n\
+     query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
+);
+
+/// Removes an object by a request of its own: the server does not look at signatures.
+fn remove(place: &InBucket, key: &str) {
+    let mut stream = TcpStream::connect(place.server.address()).unwrap();
+    write!(stream, "DELETE /{BUCKET}/{key} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        .unwrap();
+    let mut reply = Vec::new();
+    // The server may leave the connection open: its first bytes say that it has answered.
+    reply.resize(12, 0);
+    stream.read_exact(&mut reply).unwrap();
+    assert!(reply.ends_with(b"204"), "{}", String::from_utf8_lossy(&reply));
+}
+
+#[test]
+fn a_table_that_has_lost_its_newest_manifest_is_not_read() {
+    let place = InBucket::new(Project::new("j", JOB));
+    place.project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n");
+    place.ok(&["run", "j"]);
+    place.project.write("in/b.csv", "meter,ts,kwh\n2,2020-01-02T10:00:00Z,2.5\n");
+    place.ok(&["run", "j"]);
+    let query = ["sql", "-c", "select count(*) as n from T"];
+    assert!(place.ok(&query).contains('2'));
+    let manifests: Vec<String> =
+        place.server.keys(BUCKET).into_iter().filter(|key| key.contains("tables/T/manifest/")).collect();
+    remove(&place, manifests.last().unwrap());
+    for args in [&query[..], &["read", "T"], &["export", "T", "--to", "x.csv"], &["describe", "T"], &["heatmap", "T"]] {
+        let told = place.ends(1, args).stderr;
+        assert!(told.contains("names version 2"), "{args:?}: {told}");
+    }
+    // An older version can still be asked for.
+    assert!(place.ok(&["sql", "--output", "csv", "-c", "select count(*) as n from \"T@1\""]).contains('1'));
+}
