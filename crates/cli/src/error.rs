@@ -7,6 +7,7 @@ use tidetable_advisor::AdvisorError;
 #[cfg(feature = "cluster")]
 use tidetable_cluster::ClusterError;
 use tidetable_export::ExportError;
+use tidetable_layout::error::ShapeError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
@@ -41,6 +42,9 @@ pub enum CliError {
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A block of cells that does not match its schema.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// A transfer to or from Bigtable, or its server.
     #[cfg(feature = "bigtable")]
     #[error(transparent)]
