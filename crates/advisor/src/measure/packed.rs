@@ -7,7 +7,7 @@
 //! How Bigtable compresses is not published. Two codecs, of which one is faster and the other denser than what such files
 //! use, give a range. Cells go on across the ends of blocks.
 
-use tidetable_sql::CellRef;
+use tidetable_layout::cell::CellRef;
 
 use crate::error::{AdvisorError, Result};
 

@@ -3,9 +3,8 @@
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::{GroupBlock, GroupProjection};
-use tidetable_layout::error::ShapeError;
-use tidetable_layout::{Block, KeyRange, Projection};
-use tidetable_sql::{CellRef, SqlError, cells_of_block};
+use tidetable_layout::cell::{CellParts, CellRef, Passes, visit_cells};
+use tidetable_layout::{Block, Group, KeyRange, Projection};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
@@ -77,20 +76,12 @@ impl TrialTable {
             let (block, counter) = self.without_counter(block?);
             let writes = counter.as_ref().and_then(Writes::new);
             visitor.block(&block);
-            let mut failed = None;
             row.next = 0;
-            let visited = cells_of_block(self.layout.stored(), &block, |cell| {
-                let seen = row.see(&cell, &block, writes.as_ref(), visitor);
-                seen.map_err(|error| {
-                    failed = Some(error);
-                    // Only ends the block; the error itself is returned below.
-                    SqlError::Shape(ShapeError { what: "a visitor" })
-                })
-            });
-            match failed {
-                Some(error) => return Err(error),
-                None => visited?,
-            }
+            let parts = CellParts { key: true, value: true };
+            let all = |_: &Group, _: &GroupBlock, _: (&str, &[u8])| Ok(Passes::All);
+            visit_cells(self.layout.stored(), &block, parts, all, |cell| {
+                row.see(&cell, &block, writes.as_ref(), visitor)
+            })?;
             row.go_to(block.keys.len(), &block, writes.as_ref(), visitor)?;
         }
         Ok(())
