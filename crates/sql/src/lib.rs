@@ -56,7 +56,6 @@ pub use distributed::scan::DistributedScan;
 pub use error::{Result, SqlError, UnknownName};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
 pub use predicate::{Predicate, Predicates};
-pub use scan::cells::{CellRef, cells_of_block};
 pub use session::declared::{
     CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,
 };

@@ -1,7 +1,6 @@
 //! Scans: a file source over scan ranges, its opener, and readers of records, rows, cells and aggregates.
 
 pub(crate) mod cell_reader;
-pub(crate) mod cells;
 pub(crate) mod coalesce;
 pub(crate) mod file_groups;
 pub(crate) mod late_filter;
