@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
+use tidetable_cells::CellScan;
 use tidetable_layout::KeyRange;
 use tidetable_runner::Stop;
 use tidetable_store::Snapshot;
 use tokio::runtime::Handle;
 
-use crate::cells::CellScan;
 use crate::client::{Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
 use crate::push::{FamilyDifference, TableSchema, equal_splits, ranges, weights};

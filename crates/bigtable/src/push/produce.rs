@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidetable_cells::CellScan;
 use tidetable_layout::KeyRange;
 use tidetable_layout::schema::Merge;
 use tidetable_store::Snapshot;
 use tokio::sync::mpsc;
 
-use crate::cells::{CellBatch, CellScan};
+use crate::cells::{BatchScan, CellBatch};
 use crate::client::{Cell, Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
 use crate::push::batch::{Batch, BatchLimits, BatchWriter};
@@ -53,7 +54,7 @@ impl Work {
         match &self.base {
             Base::Nothing => {
                 let mut failed = Ok(());
-                scan.run(&mut |batch| {
+                BatchScan::from(scan).run(&mut |batch| {
                     failed = out.cells(&batch);
                     failed.is_ok() && !out.unwanted
                 })?;
