@@ -1,6 +1,6 @@
 //! Rows of a scan, and what takes them.
 
-use tidetable_layout::cell::{BlockCell, CellValues, ColumnName};
+use tidetable_layout::cell::{BlockCell, BlockCells, CellValues, ColumnName};
 use tidetable_layout::error::ShapeError;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, StoredSchema};
@@ -41,7 +41,7 @@ pub struct CellRow<'r, 'b> {
     pub(crate) block: &'b Block,
     /// Index in the block.
     pub(crate) index: usize,
-    pub(crate) columns: &'r [ColumnName<'b>],
+    pub(crate) found: &'r BlockCells<'b>,
     pub(crate) cells: &'r [BlockCell],
     pub(crate) values: &'r mut CellValues<'b>,
 }
@@ -59,8 +59,7 @@ impl<'r, 'b> CellRow<'r, 'b> {
 
     /// The column of a cell.
     pub fn column(&self, cell: &BlockCell) -> ColumnName<'b> {
-        let column = self.columns.get(cell.name as usize).copied();
-        column.unwrap_or(ColumnName { family: "", qualifier: &[] })
+        self.found.name(cell)
     }
 
     /// Appends the value of a cell to `out`.
