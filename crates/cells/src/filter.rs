@@ -95,14 +95,7 @@ pub(crate) struct TimePruner(pub(crate) Range<i64>);
 
 impl StripePruner for TimePruner {
     fn prunes(&self, stripes: &[StripeMeta]) -> Vec<bool> {
-        let mut skipped = Vec::with_capacity(stripes.len());
-        for stripe in stripes {
-            let is_outside = match stripe.timestamps {
-                Some((least, greatest)) => greatest < self.0.start || least >= self.0.end,
-                None => false,
-            };
-            skipped.push(is_outside);
-        }
-        skipped
+        let times = stripes.iter().map(|stripe| stripe.timestamps);
+        times.map(|times| times.is_some_and(|times| times.1 < self.0.start || times.0 >= self.0.end)).collect()
     }
 }

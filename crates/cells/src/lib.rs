@@ -24,7 +24,7 @@
 //! #     fn from(error: tidetable_layout::error::ShapeError) -> Self { Self::Shape(error) }
 //! # }
 //! # fn count(snapshot: tidetable_store::Snapshot) -> Result<(), Error> {
-//! CellScan::new(snapshot).newest(1).run(&mut Count(0))
+//! CellScan { newest: 1, ..CellScan::new(snapshot) }.run(&mut Count(0))
 //! # }
 //! ```
 

@@ -27,46 +27,50 @@ pub enum Rows {
     All,
 }
 
-/// Where a scan reads.
-#[derive(Debug, Clone)]
-enum Ranges {
-    /// Disjoint and ascending.
-    Keys(Vec<KeyRange>),
-    /// As the store divides them.
-    Scans(Vec<ScanRange>),
-}
-
 /// A scan of the cells of a pinned version.
 #[derive(Clone)]
 pub struct CellScan {
-    snapshot: Snapshot,
-    ranges: Ranges,
-    ssts: Option<Arc<HashSet<String>>>,
-    pattern: Option<KeyPattern>,
-    reversed: bool,
-    limit: u64,
-    rows: Rows,
-    columns: Option<Columns>,
-    times: Range<i64>,
-    newest: usize,
-    options: ScanOptions,
+    /// The version; one that [includes expired cells](Snapshot::including_expired) shows these, too.
+    pub snapshot: Snapshot,
+    /// Only rows in these ranges, which may overlap: a row is returned once.
+    pub keys: Vec<KeyRange>,
+    /// Instead of `keys`, ranges as the store divides them, read one after the other.
+    pub ranges: Option<Vec<ScanRange>>,
+    /// Only cells of these SSTs, by id: those in which two versions may differ.
+    pub ssts: Option<Arc<HashSet<String>>>,
+    /// Only rows whose keys match.
+    pub pattern: Option<KeyPattern>,
+    /// Whether rows come by descending key; the order within rows stays.
+    pub reversed: bool,
+    /// At most this many rows.
+    pub limit: u64,
+    /// Which rows are returned.
+    pub rows: Rows,
+    /// Only cells of these columns. Others are not decoded.
+    pub columns: Option<Columns>,
+    /// Only cells with timestamps in this range, microseconds.
+    pub times: Range<i64>,
+    /// Only the newest cells of each column of a row, this many, of those within the times.
+    pub newest: usize,
+    /// Counters of the scan, and a stripe pruner that replaces the one by times. Record filters do not apply to cells.
+    pub options: ScanOptions,
 }
 
 impl fmt::Debug for CellScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("CellScan");
-        shown.field("ranges", &self.ranges).field("reversed", &self.reversed).field("limit", &self.limit);
-        shown.field("rows", &self.rows).field("times", &self.times).field("newest", &self.newest);
-        shown.finish_non_exhaustive()
+        let Self { keys, reversed, limit, rows, times, newest, .. } = self;
+        write!(f, "CellScan {{ keys: {keys:?}, reversed: {reversed}, limit: {limit}, rows: {rows:?}, ")?;
+        write!(f, "times: {times:?}, newest: {newest}, .. }}")
     }
 }
 
 impl CellScan {
-    /// All cells of `snapshot`; one that [includes expired cells](Snapshot::including_expired) shows these, too.
+    /// All cells of `snapshot`.
     pub fn new(snapshot: Snapshot) -> Self {
         Self {
             snapshot,
-            ranges: Ranges::Keys(vec![KeyRange::all()]),
+            keys: vec![KeyRange::all()],
+            ranges: None,
             ssts: None,
             pattern: None,
             reversed: false,
@@ -77,72 +81,6 @@ impl CellScan {
             newest: usize::MAX,
             options: ScanOptions::default(),
         }
-    }
-
-    /// Only rows in these ranges, which may overlap: a row is returned once.
-    #[must_use]
-    pub fn ranges(self, ranges: Vec<KeyRange>) -> Self {
-        Self { ranges: Ranges::Keys(KeyRange::disjoint(ranges)), ..self }
-    }
-
-    /// Only rows in these ranges of the snapshot, one range after the other.
-    #[must_use]
-    pub fn scan_ranges(self, ranges: Vec<ScanRange>) -> Self {
-        Self { ranges: Ranges::Scans(ranges), ..self }
-    }
-
-    /// Only cells of these SSTs, by id: those in which two versions may differ.
-    #[must_use]
-    pub fn only_ssts(self, ssts: Arc<HashSet<String>>) -> Self {
-        Self { ssts: Some(ssts), ..self }
-    }
-
-    /// Only rows whose keys match.
-    #[must_use]
-    pub fn matching(self, pattern: KeyPattern) -> Self {
-        Self { pattern: Some(pattern), ..self }
-    }
-
-    /// Whether rows come by descending key; the order within rows stays.
-    #[must_use]
-    pub fn reversed(self, reversed: bool) -> Self {
-        Self { reversed, ..self }
-    }
-
-    /// At most this many rows.
-    #[must_use]
-    pub fn limit(self, limit: u64) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// Which rows are returned.
-    #[must_use]
-    pub fn rows(self, rows: Rows) -> Self {
-        Self { rows, ..self }
-    }
-
-    /// Only cells of these columns. Others are not decoded.
-    #[must_use]
-    pub fn columns(self, columns: Columns) -> Self {
-        Self { columns: Some(columns), ..self }
-    }
-
-    /// Only cells with timestamps in this range, microseconds.
-    #[must_use]
-    pub fn times(self, times: Range<i64>) -> Self {
-        Self { times, ..self }
-    }
-
-    /// Only the newest cells of each column of a row, this many, of those within the times.
-    #[must_use]
-    pub fn newest(self, newest: usize) -> Self {
-        Self { newest, ..self }
-    }
-
-    /// Counters of the scan, and a stripe pruner that replaces the one by times. Record filters do not apply to cells.
-    #[must_use]
-    pub fn options(self, options: ScanOptions) -> Self {
-        Self { options, ..self }
     }
 
     /// Passes rows to `sink` until it wants no more.
@@ -212,15 +150,15 @@ impl CellScan {
     /// The ranges to read, in the order of the scan.
     fn in_order(&self) -> Box<dyn Iterator<Item = ScanRange> + '_> {
         let ranges: Box<dyn DoubleEndedIterator<Item = ScanRange> + '_> = match &self.ranges {
-            Ranges::Keys(keys) => {
-                let keys = match self.pattern.as_ref().and_then(KeyPattern::ranges) {
-                    Some(matching) => intersection(keys, matching),
-                    None => keys.clone(),
-                };
+            Some(ranges) => Box::new(ranges.iter().cloned()),
+            None => {
+                let mut keys = KeyRange::disjoint(self.keys.clone());
+                if let Some(matching) = self.pattern.as_ref().and_then(KeyPattern::ranges) {
+                    keys = intersection(&keys, matching);
+                }
                 // One at a time: a request may name many keys, and each range lists its SSTs.
                 Box::new(keys.into_iter().filter_map(|keys| self.snapshot.whole(&keys)))
             }
-            Ranges::Scans(ranges) => Box::new(ranges.iter().cloned()),
         };
         let ranges = ranges.map(|mut range| {
             if let Some(ssts) = &self.ssts {
@@ -304,8 +242,8 @@ impl<F: CellFilter<S::Error>, S: RowSink> Pass<'_, F, S> {
                 continue;
             }
 
-            let (schema, columns) = (&self.selection.schema, found.names());
-            let mut row = CellRow { schema, block: &block, index, columns, cells: &self.cells, values: &mut values };
+            let (schema, found, cells) = (&self.selection.schema, &found, &self.cells);
+            let mut row = CellRow { schema, block: &block, index, found, cells, values: &mut values };
             self.left -= 1;
             if !self.sink.row(&mut row)? || self.left == 0 {
                 return Ok(false);

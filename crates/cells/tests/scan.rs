@@ -183,20 +183,17 @@ impl Wanted {
     }
 
     fn scan(&self, snapshot: Snapshot, options: &Options) -> CellScan {
-        let mut scan = CellScan::new(snapshot)
-            .ranges(self.ranges.clone())
-            .reversed(options.reversed)
-            .limit(options.limit)
-            .rows(options.rows)
-            .times(self.times.clone())
-            .newest(options.newest);
-        if let Some(pattern) = &self.pattern {
-            scan = scan.matching(pattern.clone());
+        CellScan {
+            keys: self.ranges.clone(),
+            pattern: self.pattern.clone(),
+            reversed: options.reversed,
+            limit: options.limit,
+            rows: options.rows,
+            columns: self.columns.clone(),
+            times: self.times.clone(),
+            newest: options.newest,
+            ..CellScan::new(snapshot)
         }
-        if let Some(columns) = &self.columns {
-            scan = scan.columns(Arc::clone(columns));
-        }
-        scan
     }
 
     /// The rows that the scan should return, of all rows.

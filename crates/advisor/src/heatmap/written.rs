@@ -1,7 +1,7 @@
 //! What was written to a loaded table: source rows, cells or bytes.
 
 use rayon::prelude::*;
-use tidetable_cells::{BlockCell, CellRow, CellScan, RowSink, Rows};
+use tidetable_cells::{CellRow, CellScan, RowSink, Rows};
 use tidetable_layout::KeyRange;
 use tidetable_layout::time::SECOND;
 
@@ -69,7 +69,8 @@ fn count_part(
 ) -> Result<Heatmap> {
     let map = Heatmap::new(log.axis, log.keys);
     let mut counts = CellCounts { map, log, first, rank: part.1, metric, scratch: Vec::new() };
-    CellScan::new(table.snapshot.clone()).ranges(vec![part.0.clone()]).rows(Rows::All).run(&mut counts)?;
+    let all = CellScan::new(table.snapshot.clone());
+    CellScan { keys: vec![part.0.clone()], rows: Rows::All, ..all }.run(&mut counts)?;
     Ok(counts.map)
 }
 
@@ -84,21 +85,6 @@ struct CellCounts<'a> {
     metric: Metric,
     /// The row key or value that is measured.
     scratch: Vec<u8>,
-}
-
-impl CellCounts<'_> {
-    /// What a cell counts in a row of this key.
-    fn amount(&mut self, row: &mut CellRow<'_, '_>, cell: &BlockCell, key_bytes: usize) -> u64 {
-        if self.metric != Metric::Bytes {
-            return 1;
-        }
-
-        let column = row.column(cell);
-        self.scratch.clear();
-        row.write_value(cell, &mut self.scratch);
-        let bytes = key_bytes + column.family.len() + column.qualifier.len() + self.scratch.len();
-        bytes as u64 + TIMESTAMP_BYTES
-    }
 }
 
 impl RowSink for CellCounts<'_> {
@@ -118,7 +104,14 @@ impl RowSink for CellCounts<'_> {
                 0 => self.first.get(self.rank as usize).copied().unwrap_or_default() as usize,
                 time => self.log.axis.slice_of(time.div_euclid(SECOND)),
             };
-            let amount = self.amount(row, cell, key_bytes);
+            let mut amount = 1;
+            if self.metric == Metric::Bytes {
+                let column = row.column(cell);
+                self.scratch.clear();
+                row.write_value(cell, &mut self.scratch);
+                let bytes = key_bytes + column.family.len() + column.qualifier.len() + self.scratch.len();
+                amount = bytes as u64 + TIMESTAMP_BYTES;
+            }
             self.map.add(self.rank, slice, amount);
         }
         self.rank += 1;

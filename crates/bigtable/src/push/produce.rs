@@ -50,7 +50,8 @@ impl Work {
     pub(crate) fn produce(&self, range: &KeyRange, sender: &mpsc::Sender<Batch>) -> Result<()> {
         let mut out =
             Producer { work: self, writer: BatchWriter::new(self.limits, self.step), sender, unwanted: false };
-        let scan = CellScan::new(self.snapshot.clone()).ranges(vec![range.clone()]);
+        let of_range = |snapshot: &Snapshot| CellScan { keys: vec![range.clone()], ..CellScan::new(snapshot.clone()) };
+        let scan = of_range(&self.snapshot);
         match &self.base {
             Base::Nothing => {
                 let mut failed = Ok(());
@@ -61,11 +62,8 @@ impl Work {
                 failed?;
             }
             Base::Version(before, ssts) => {
-                let old = CellScan::new(before.clone()).ranges(vec![range.clone()]);
-                let (new, old) = match ssts {
-                    Some(ssts) => (scan.only_ssts(Arc::clone(ssts)), old.only_ssts(Arc::clone(ssts))),
-                    None => (scan, old),
-                };
+                let new = CellScan { ssts: ssts.clone(), ..scan };
+                let old = CellScan { ssts: ssts.clone(), ..of_range(before) };
                 out.pairs(Joined::new(LocalRows::new(new), LocalRows::new(old)))?;
             }
             Base::Target(gc) => {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tidetable_cells::{BlockCell, CellRow, CellScan, RowSink, Rows};
+use tidetable_cells::{BlockCell, CellRow, CellScan, Columns, RowSink, Rows};
 use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
@@ -50,27 +50,32 @@ fn read_heading(name: &str) -> Heading {
 /// The scan of the selected rows and cells.
 fn scan(snapshot: Snapshot, args: &Read) -> CellScan {
     let selects_cells = !args.columns.is_empty() || args.from.is_some() || args.to.is_some();
-    let columns: Vec<Column> = args.columns.iter().flat_map(|list| list.0.clone()).collect();
-    let newest = args.cells_per_column.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    CellScan {
+        keys: vec![range(args)],
+        pattern: args.regex.clone(),
+        reversed: args.reverse,
+        limit: args.limit.unwrap_or(u64::MAX),
+        rows: if selects_cells { Rows::WithSelected } else { Rows::All },
+        columns: columns(args, selects_cells),
+        times: args.from.unwrap_or(i64::MIN)..args.to.unwrap_or(i64::MAX),
+        newest: args.cells_per_column.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)),
+        ..CellScan::new(snapshot)
+    }
+}
 
-    let mut scan = CellScan::new(snapshot)
-        .ranges(vec![range(args)])
-        .reversed(args.reverse)
-        .limit(args.limit.unwrap_or(u64::MAX))
-        .rows(if selects_cells { Rows::WithSelected } else { Rows::All })
-        .times(args.from.unwrap_or(i64::MIN)..args.to.unwrap_or(i64::MAX))
-        .newest(newest);
-    if let Some(pattern) = &args.regex {
-        scan = scan.matching(pattern.clone());
+/// The columns to read; all if `None`.
+fn columns(args: &Read, selects_cells: bool) -> Option<Columns> {
+    if args.keys_only && !selects_cells {
+        return Some(Arc::new(|_: &str, _: Option<&[u8]>| false));
     }
-    if !columns.is_empty() {
-        scan = scan.columns(Arc::new(move |family, qualifier| {
-            columns.iter().any(|column| is_selected(column, family, qualifier))
-        }));
-    } else if args.keys_only && !selects_cells {
-        scan = scan.columns(Arc::new(|_, _| false));
+
+    let selected: Vec<Column> = args.columns.iter().flat_map(|list| list.0.clone()).collect();
+    if selected.is_empty() {
+        return None;
     }
-    scan
+    Some(Arc::new(move |family: &str, qualifier: Option<&[u8]>| {
+        selected.iter().any(|column| is_selected(column, family, qualifier))
+    }))
 }
 
 /// Whether an argument selects a column; without a qualifier, whether it may select one of the family.

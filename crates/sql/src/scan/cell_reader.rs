@@ -6,12 +6,12 @@ use arrow::array::{
     ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, StringBuilder,
     TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
-use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_cells::{CellFilter, CellRow, ColumnName, Passes, RowSink, is_at_zero};
+use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Group, GroupBlock};
 
@@ -42,14 +42,6 @@ struct ColumnFilters {
     filters: Vec<Expr>,
 }
 
-/// The names and timestamps of some cells of one family.
-struct CellNames<'a> {
-    family: &'a str,
-    qualifiers: &'a dyn Fn() -> BinaryArray,
-    times: &'a dyn Fn() -> TimestampMicrosecondArray,
-    len: usize,
-}
-
 /// The timestamps of names: filters on names ask for none.
 fn no_times() -> TimestampMicrosecondArray {
     TimestampMicrosecondArray::from(Vec::<i64>::new()).with_timezone("UTC")
@@ -65,17 +57,23 @@ impl ColumnFilters {
         self.fields.place(column).is_some()
     }
 
-    /// Which of these cells pass; `None` without filters.
-    fn evaluate(&self, names: &CellNames<'_>) -> Result<Option<BooleanArray>> {
-        let column = |at: &usize| -> ArrayRef {
-            match *at {
-                CELL_FAMILY => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(names.family, names.len))),
-                CELL_QUALIFIER => Arc::new((names.qualifiers)()),
-                _ => Arc::new((names.times)()),
-            }
-        };
-        let columns = self.fields.at().iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(names.len));
+    /// Which of `len` cells of a family pass, by their qualifiers and timestamps; `None` without filters.
+    fn evaluate(
+        &self,
+        family: &str,
+        len: usize,
+        qualifiers: impl Fn() -> BinaryArray,
+        times: impl Fn() -> TimestampMicrosecondArray,
+    ) -> Result<Option<BooleanArray>> {
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.fields.at().len());
+        for column in self.fields.at() {
+            columns.push(match *column {
+                CELL_FAMILY => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(family, len))),
+                CELL_QUALIFIER => Arc::new(qualifiers()),
+                _ => Arc::new(times()),
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
         let batch = RecordBatch::try_new_with_options(Arc::clone(self.fields.schema()), columns, &options)?;
         passing(&self.filters, &batch)
     }
@@ -95,46 +93,20 @@ impl CellFilters {
     fn passing_records(&self, group: &Group, stored: &GroupBlock, column: ColumnName<'_>) -> Result<Passes> {
         let ColumnName { family, qualifier } = column;
         let dynamic = stored.qualifiers.as_ref().filter(|_| group.qualifier == QualifierKind::Dynamic);
-        // A joined cell is one of all records of its row, at timestamp 0.
-        let len = if group.keeps_duplicates() { 1 } else { stored.len() };
-        let times = || {
-            let times = stored.timestamps.as_ref().filter(|_| !is_at_zero(group));
-            let times = times.map_or_else(|| vec![0; len], |times| times.clone());
-            TimestampMicrosecondArray::from(times).with_timezone("UTC")
+        let by_name = match dynamic {
+            Some(names) => self.passing_names(family, names)?,
+            None => {
+                let name = || BinaryArray::from_iter_values([qualifier]);
+                let verdict = self.of_names.evaluate(family, 1, name, no_times)?;
+                verdict.map_or(Passes::All, |verdict| if verdict.value(0) { Passes::All } else { Passes::None })
+            }
         };
-        let mut by_name: Option<BooleanBuffer> = None;
-        if let Some(names) = dynamic {
-            // The dictionary is that of the stripe: a filter may fail for names that none of these records has.
-            let mut is_used = vec![false; names.dictionary.len()];
-            names.codes.iter().for_each(|code| {
-                if let Some(used) = is_used.get_mut(*code as usize) {
-                    *used = true;
-                }
-            });
-            let used = || names.dictionary.iter().zip(&is_used).filter(|(_, used)| **used).map(|(name, _)| name);
-            let len = used().count();
-            let qualifiers = || BinaryArray::from_iter_values(used());
-            if let Some(passes) =
-                self.of_names.evaluate(&CellNames { family, qualifiers: &qualifiers, times: &no_times, len })?
-            {
-                if passes.true_count() == 0 {
-                    return Ok(Passes::None);
-                }
-                if passes.true_count() < passes.len() {
-                    let mut verdicts = passes.values().iter();
-                    let by_code: Vec<bool> =
-                        is_used.iter().map(|used| *used && verdicts.next() == Some(true)).collect();
-                    by_name = Some(names.codes.iter().map(|code| by_code.get(*code as usize) == Some(&true)).collect());
-                }
-            }
-        } else {
-            let qualifiers = || BinaryArray::from_iter_values([qualifier]);
-            let one = CellNames { family, qualifiers: &qualifiers, times: &no_times, len: 1 };
-            if self.of_names.evaluate(&one)?.is_some_and(|passes| passes.true_count() == 0) {
-                return Ok(Passes::None);
-            }
+        if matches!(by_name, Passes::None) {
+            return Ok(Passes::None);
         }
 
+        // A joined cell is one of all records of its row, at timestamp 0.
+        let len = if group.keeps_duplicates() { 1 } else { stored.len() };
         let qualifiers = || match dynamic {
             Some(names) => {
                 let name = |code: &u32| names.dictionary.get(*code as usize).map_or(&[][..], AsRef::as_ref);
@@ -142,16 +114,48 @@ impl CellFilters {
             }
             None => BinaryArray::from_iter_values(std::iter::repeat_n(qualifier, len)),
         };
-        let by_time = self.of_times.evaluate(&CellNames { family, qualifiers: &qualifiers, times: &times, len })?;
-        if by_time.as_ref().is_some_and(|passes| passes.true_count() == 0 && len > 0) {
+        let times = || {
+            let times = stored.timestamps.as_ref().filter(|_| !is_at_zero(group));
+            let times = times.map_or_else(|| vec![0; len], |times| times.clone());
+            TimestampMicrosecondArray::from(times).with_timezone("UTC")
+        };
+        let Some(by_time) = self.of_times.evaluate(family, len, qualifiers, times)? else { return Ok(by_name) };
+        Ok(match by_name {
+            _ if by_time.true_count() == len => by_name,
+            _ if by_time.true_count() == 0 => Passes::None,
+            Passes::Records(by_name) => Passes::Records(&by_name & by_time.values()),
+            _ => Passes::Records(by_time.values().clone()),
+        })
+    }
+
+    /// The records whose names pass. The dictionary is that of the stripe: a filter may fail for names that none of these
+    /// records has.
+    fn passing_names(&self, family: &str, names: &Qualifiers) -> Result<Passes> {
+        let mut is_wanted = vec![false; names.dictionary.len()];
+        for code in &names.codes {
+            if let Some(is_used) = is_wanted.get_mut(*code as usize) {
+                *is_used = true;
+            }
+        }
+        let used = names.dictionary.iter().zip(&is_wanted).filter(|(_, is_used)| **is_used);
+        let used: Vec<&[u8]> = used.map(|(name, _)| name.as_ref()).collect();
+        let qualifiers = || BinaryArray::from_iter_values(&used);
+        let Some(verdict) = self.of_names.evaluate(family, used.len(), qualifiers, no_times)? else {
+            return Ok(Passes::All);
+        };
+
+        if verdict.true_count() == 0 {
             return Ok(Passes::None);
         }
-        let by_time = by_time.filter(|passes| passes.true_count() < len).map(|passes| passes.values().clone());
-        Ok(match (by_name, by_time) {
-            (Some(by_name), Some(by_time)) => Passes::Records(&by_name & &by_time),
-            (Some(passes), None) | (None, Some(passes)) => Passes::Records(passes),
-            (None, None) => Passes::All,
-        })
+        if verdict.true_count() == verdict.len() {
+            return Ok(Passes::All);
+        }
+        let mut verdicts = verdict.values().iter();
+        for is_used in is_wanted.iter_mut().filter(|is_used| **is_used) {
+            *is_used = verdicts.next() == Some(true);
+        }
+        let wanted = names.codes.iter().map(|code| is_wanted.get(*code as usize) == Some(&true));
+        Ok(Passes::Records(wanted.collect()))
     }
 }
 
@@ -161,9 +165,8 @@ impl CellFilter<SqlError> for CellFilters {
         if qualifier.is_none() && self.of_names.uses(CELL_QUALIFIER) {
             return true;
         }
-        let qualifiers = || BinaryArray::from_iter_values(qualifier);
-        let names = CellNames { family, qualifiers: &qualifiers, times: &no_times, len: 1 };
-        self.of_names.evaluate(&names).ok().flatten().is_none_or(|passes| passes.true_count() > 0)
+        let verdict = self.of_names.evaluate(family, 1, || BinaryArray::from_iter_values(qualifier), no_times);
+        verdict.ok().flatten().is_none_or(|passes| passes.true_count() > 0)
     }
 
     fn passes(&self, group: &Group, records: &GroupBlock, column: ColumnName<'_>) -> Result<Passes, SqlError> {

@@ -229,20 +229,21 @@ impl ScanRangeReader {
 
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, columns, schema, batch_size, .. } = &self.task;
-        let cells = row_scan(scan.snapshot.clone(), view, columns);
+        let cells = self.in_ranges(row_scan(scan.snapshot.clone(), view, columns));
         let mut rows = RowBatches::new(view, columns, Arc::clone(schema), *batch_size, send);
-        cells.scan_ranges(self.ranges.clone()).options(self.options.clone()).run(&mut rows).map_err(external)?;
-        rows.flush().map_err(external)?;
-        Ok(())
+        cells.run(&mut rows).and_then(|()| rows.flush()).map(|_| ()).map_err(external)
     }
 
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, stored, filters, columns, schema, batch_size, .. } = &self.task;
         let filters = CellFilters::new(stored, filters)?;
-        let cells = CellScan::new(scan.snapshot.clone()).scan_ranges(self.ranges.clone());
+        let cells = self.in_ranges(CellScan::new(scan.snapshot.clone()));
         let mut batches = CellBatches::new(columns, Arc::clone(schema), *batch_size, send);
-        cells.options(self.options.clone()).run_filtered(&filters, &mut batches).map_err(external)?;
-        batches.flush().map_err(external)?;
-        Ok(())
+        cells.run_filtered(&filters, &mut batches).and_then(|()| batches.flush()).map(|_| ()).map_err(external)
+    }
+
+    /// The scan of cells in the ranges of this read.
+    fn in_ranges(&self, cells: CellScan) -> CellScan {
+        CellScan { ranges: Some(self.ranges.clone()), options: self.options.clone(), ..cells }
     }
 }

@@ -22,11 +22,13 @@ const BATCH_BYTES: usize = 8 << 20;
 pub(crate) fn row_scan(snapshot: Snapshot, view: &RowView, columns: &[usize]) -> CellScan {
     let families = families(view, columns);
     let shown = &view.shown;
-    CellScan::new(snapshot)
-        .rows(if shown.is_bounded() { Rows::WithinTimes } else { Rows::All })
-        .columns(Arc::new(move |family, _| families.iter().any(|own| own == family)))
-        .times(shown.time.clone())
-        .newest(shown.versions)
+    CellScan {
+        rows: if shown.is_bounded() { Rows::WithinTimes } else { Rows::All },
+        columns: Some(Arc::new(move |family: &str, _: Option<&[u8]>| families.iter().any(|own| own == family))),
+        times: shown.time.clone(),
+        newest: shown.versions,
+        ..CellScan::new(snapshot)
+    }
 }
 
 /// The families among `columns`; column 0 is the key.

@@ -68,10 +68,8 @@ impl RowsPlan {
             _ => Wanted::everything(),
         };
         let ranges = wanted.ranges(&self.ranges);
-        let mut scan = CellScan::new(snapshot).ranges(ranges).reversed(self.reversed).times(wanted.times.clone());
-        if let Some(columns) = wanted.columns() {
-            scan = scan.columns(columns);
-        }
+        let (columns, times) = (wanted.columns(), wanted.times.clone());
+        let scan = CellScan { keys: ranges, reversed: self.reversed, columns, times, ..CellScan::new(snapshot) };
         BatchScan { scan, values: wanted.values, most_row: self.memory }
     }
 }
