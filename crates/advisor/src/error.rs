@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use tidetable_blobs::BlobError;
-use tidetable_layout::error::{DecodeError, LayoutError};
+use tidetable_layout::error::{DecodeError, LayoutError, ShapeError};
 use tidetable_runner::JobError;
 use tidetable_runner::run::Stopped;
 use tidetable_source::SourceError;
-use tidetable_sql::{ExpressionError, SqlError};
+use tidetable_sql::ExpressionError;
 use tidetable_store::StoreError;
 
 /// The result of a measurement.
@@ -154,9 +154,9 @@ pub enum AdvisorError {
     /// The encoded layouts cannot be written or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Cells cannot be read back.
+    /// A block of cells that does not match its schema.
     #[error(transparent)]
-    Cells(#[from] SqlError),
+    Shape(#[from] ShapeError),
 }
 
 impl From<BlobError> for AdvisorError {

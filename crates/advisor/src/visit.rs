@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use tidetable_layout::cell::CellRef;
 use tidetable_layout::outline::{FieldForm, PartContent, template_parts};
 use tidetable_layout::time::SECOND;
 use tidetable_layout::{FieldType, Layout};
-use tidetable_sql::CellRef;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;

@@ -9,6 +9,7 @@ use tidetable_blobs::BlobError;
 use tidetable_cluster::ClusterError;
 use tidetable_export::ExportError;
 use tidetable_ingest::MIN_LOAD_MEMORY;
+use tidetable_layout::error::ShapeError;
 use tidetable_runner::backup::BackupError;
 use tidetable_runner::job::{ProjectError, nearest};
 use tidetable_runner::scaffold::ProposeError;
@@ -42,6 +43,9 @@ pub enum CliError {
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A block of cells that does not match its schema.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// A transfer to or from Bigtable, or its server.
     #[cfg(feature = "bigtable")]
     #[error(transparent)]

@@ -58,7 +58,6 @@ pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;
 pub use error::{Result, SqlError, UnknownName};
 pub use predicate::{Predicate, Predicates};
-pub use scan::cells::{CellRef, cells_of_block};
 pub use session::declared::{
     CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,
 };

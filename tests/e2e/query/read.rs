@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = readings_job!("in/*.csv", "", "");
 
@@ -112,4 +112,107 @@ fn times_are_printed_as_in_queries() {
     assert_eq!(by_sql[0]["timestamp"], json!("2020-01-01T00:30:00Z"));
     let csv = project.ok(&["read", "T", "--output", "csv", "--limit", "1"]);
     assert!(csv.contains("\n001#20200101,M:0000,2020-01-01T00:30:00Z,1.5\n"), "{csv}");
+}
+
+/// Three columns, and this many meters a day; a stripe has 65,536 rows. The key has the meter first or the day.
+fn large(key: &str, days: &[&str], meters: u64) -> Project {
+    const JOB: &str = concat!(
+        "name = \"j\"\n[sources.readings]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n",
+        "[sources.readings.columns]\nmeter = \"uint64\"\nts = \"timestamp\"\n",
+        "a = \"int64\"\nb = \"int64\"\nc = \"int64\"\n",
+        "[tables.T]\nrow_key = \"KEY\"\n[tables.T.families.M]\n",
+        "columns = [{ each = \"*\", except = [\"meter\", \"ts\"], qualifier = \"{column}\", value = \"{value}\" }]\n",
+    );
+    let project = Project::new("j", &JOB.replace("KEY", key));
+    for day in days {
+        let mut rows = String::from("meter,ts,a,b,c\n");
+        for meter in 0..meters {
+            let [a, b, c] = [7_919, 6_007, 104_729].map(|factor| meter * factor % 10_007);
+            rows.push_str(&format!("{meter},{day}T00:00:00Z,{a},{b},{c}\n"));
+        }
+        project.write(&format!("in/{day}.csv"), rows);
+    }
+    project.ok(&["run", "j"]);
+    project
+}
+
+/// The rows of a read, and what it read of the SSTs.
+struct Counted {
+    rows: Vec<Value>,
+    stripes: u64,
+    pages: u64,
+}
+
+fn counted(project: &Project, more: &[&str]) -> Counted {
+    let args = [&["read", "T", "--output", "json", "--log", "json"], more].concat();
+    let ran = Ran::of(project.command(&args).env("RUST_LOG", "tidetable_cells=debug"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = json_lines(&ran.stderr).remove(0);
+    let count = |name: &str| said[name].as_u64().unwrap_or_else(|| panic!("no {name}: {said}"));
+    Counted { rows: json_lines(&ran.stdout), stripes: count("stripes"), pages: count("pages") }
+}
+
+#[test]
+fn only_selected_columns_are_decoded() {
+    let project = large("{meter:06}", &["2020-01-01"], 5_000);
+    let keys = counted(&project, &["--keys-only"]).pages;
+    let pages = |columns: &str| counted(&project, &["--columns", columns]).pages - keys;
+    let [a, b, c] = ["M:a", ":b", "N,M:c"].map(pages);
+    assert!(a > 0 && b > 0 && c > 0, "{a} {b} {c}");
+    assert_eq!(pages("M:a,M:b"), a + b);
+    assert_eq!(pages("M"), a + b + c);
+    let all = counted(&project, &[]);
+    assert_eq!((all.pages - keys, all.rows.len()), (a + b + c, 5_000));
+}
+
+#[test]
+fn reading_backward_reads_few_stripes() {
+    let days = ["2020-01-01", "2020-01-02"];
+    // Days one after the other, and days that share their range of keys.
+    for (key, overlapping) in [("{ts:%Y%m%d}#{meter:06}", 1), ("{meter:06}#{ts:%Y%m%d}", 2)] {
+        let project = large(key, &days, 140_000);
+        let forward = counted(&project, &[]);
+        assert_eq!((forward.rows.len(), forward.stripes), (280_000, 6));
+        let last = counted(&project, &["--reverse", "--limit", "1"]);
+        assert_eq!(last.rows[..], forward.rows[forward.rows.len() - 1..]);
+        assert!(last.stripes <= 2 * overlapping, "{key}: {}", last.stripes);
+
+        let mut backward = counted(&project, &["--reverse"]);
+        backward.rows.reverse();
+        assert!(backward.rows == forward.rows, "{key}");
+        assert!(backward.stripes <= 2 * forward.stripes, "{key}: {}", backward.stripes);
+        let first = counted(&project, &["--limit", "1"]);
+        assert!(first.stripes <= overlapping, "{key}: {}", first.stripes);
+    }
+}
+
+#[test]
+fn patterns_match_keys_that_are_not_utf8() {
+    let job = JOB.replace("meter = \"uint64\"", "meter = \"text\"").replace("{meter:03}#{ts:%Y%m%d}", "{meter:hex}");
+    let project = Project::new("j", &job);
+    let rows = ["61", "6162ff", "c3a9", "c3a961", "ff00", "ff61"].map(|key| format!("{key},2020-01-01T00:00:00Z,1\n"));
+    project.write("in/a.csv", format!("meter,ts,kwh\n{}", rows.concat()));
+    project.ok(&["run", "j"]);
+    let keys = |pattern: &str| {
+        let found = project.ok(&["read", "T", "--keys-only", "--output", "csv", "--regex", pattern]);
+        found.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(".*").len(), 6);
+    assert_eq!(keys("ab."), [r"ab\xff"]);
+    assert_eq!(keys(r"\xff.*"), [r"\xff\x00", r"\xffa"]);
+    // In a key that is UTF-8, a letter is one character.
+    assert_eq!(keys("."), ["a", "é"]);
+    assert_eq!(keys("[é]a"), ["éa"]);
+}
+
+#[test]
+fn patterns_narrow_the_scan() {
+    let project = large("{meter:06}", &["2020-01-01"], 140_000);
+    let stripes = |pattern: &str, rows: usize| {
+        let found = counted(&project, &["--regex", pattern]);
+        assert_eq!(found.rows.len(), rows, "{pattern}");
+        found.stripes
+    };
+    assert_eq!(stripes("00000[12].*", 2), 1);
+    assert_eq!(stripes(".*77", 1_400), 3);
 }

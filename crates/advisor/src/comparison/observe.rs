@@ -1,7 +1,7 @@
 //! A layout read once for everything that is to be known of it.
 
 use tidetable_layout::Block;
-use tidetable_sql::CellRef;
+use tidetable_layout::cell::CellRef;
 
 use crate::comparison::compared::{Compared, HottestRow};
 use crate::error::Result;

@@ -166,7 +166,7 @@ fn in_seconds((first, last): (i64, i64)) -> (i64, i64) {
 }
 
 /// Groups whose records have times.
-pub(super) fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
+fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
     let groups = schema.groups.iter().enumerate();
     groups.filter(|(_, group)| group.timestamps == TimestampKind::Stored).map(|(at, _)| at)
 }

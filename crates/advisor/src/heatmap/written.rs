@@ -1,15 +1,15 @@
 //! What was written to a loaded table: source rows, cells or bytes.
 
 use rayon::prelude::*;
+use tidetable_cells::{CellRow, CellScan, RowSink, Rows};
+use tidetable_layout::KeyRange;
 use tidetable_layout::time::SECOND;
-use tidetable_layout::{KeyRange, Projection};
-use tidetable_sql::cells_of_block;
 
-use crate::error::Result;
+use crate::error::{AdvisorError, Result};
 use crate::heatmap::map::Heatmap;
-use crate::heatmap::stored::{History, StoredTable, timed};
+use crate::heatmap::stored::{History, StoredTable};
 use crate::spread::WriteLog;
-use crate::trial::PartBytes;
+use crate::trial::TIMESTAMP_BYTES;
 
 /// What a heatmap of writes counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,46 +48,73 @@ fn count_cells(table: &StoredTable, history: &History, metric: Metric) -> Result
             }
         }
     }
-    let of_part = |(keys, rank): &(KeyRange, u32)| count_part(table, (keys, *rank), (log, &first), metric);
-    let empty = || Heatmap::new(log.axis, log.keys);
-    history.parts.par_iter().map(of_part).try_reduce(empty, |mut one, other| {
-        one.add_all(&other);
-        Ok(one)
-    })
+
+    let counted = history.parts.par_iter().map(|part| count_part(table, log, &first, metric, part));
+    counted.try_reduce(
+        || Heatmap::new(log.axis, log.keys),
+        |mut all, part| {
+            all.add_all(&part);
+            Ok(all)
+        },
+    )
 }
 
-/// The same of the rows of a key range, whose first key has this rank. `first` are the slices in which keys are first written.
+/// The same for a key range, given with the rank of its first key. `first` are the slices in which keys are first written.
 fn count_part(
     table: &StoredTable,
-    (keys, mut rank): (&KeyRange, u32),
-    (log, first): (&WriteLog, &[u32]),
+    log: &WriteLog,
+    first: &[u32],
     metric: Metric,
+    part: &(KeyRange, u32),
 ) -> Result<Heatmap> {
-    let mut map = Heatmap::new(log.axis, log.keys);
-    let schema = table.snapshot.schema();
-    let Some(range) = table.snapshot.whole(keys) else { return Ok(map) };
-    for block in table.snapshot.scan(&range, &Projection::all(schema))? {
-        let block = block?;
-        let timed: Vec<_> = timed(schema).filter_map(|at| block.groups.get(at)?.as_ref()).collect();
+    let map = Heatmap::new(log.axis, log.keys);
+    let mut counts = CellCounts { map, log, first, rank: part.1, metric, scratch: Vec::new() };
+    let all = CellScan::new(table.snapshot.clone());
+    CellScan { keys: vec![part.0.clone()], rows: Rows::All, ..all }.run(&mut counts)?;
+    Ok(counts.map)
+}
+
+/// Cells or their bytes, of the rows of a part of the table.
+struct CellCounts<'a> {
+    map: Heatmap,
+    log: &'a WriteLog,
+    /// The slices in which keys are first written, by rank.
+    first: &'a [u32],
+    /// Rank of the next row that has timestamps.
+    rank: u32,
+    metric: Metric,
+    /// The row key or value that is measured.
+    scratch: Vec<u8>,
+}
+
+impl RowSink for CellCounts<'_> {
+    type Error = AdvisorError;
+
+    fn row(&mut self, row: &mut CellRow<'_, '_>) -> Result<bool> {
         // Rows without a timestamp are not on the time axis.
-        let rank_of: Vec<Option<u32>> = (0..block.keys.len())
-            .map(|row| {
-                let is_timed = timed.iter().any(|group| !group.records(row).is_empty());
-                is_timed.then(|| {
-                    rank += 1;
-                    rank - 1
-                })
-            })
-            .collect();
-        cells_of_block(schema, &block, |cell| {
-            let Some(rank) = rank_of.get(cell.row).copied().flatten() else { return Ok(()) };
+        if !row.has_stored_timestamps() {
+            return Ok(true);
+        }
+
+        self.scratch.clear();
+        row.write_key(&mut self.scratch);
+        let key_bytes = self.scratch.len();
+        for cell in row.cells() {
             let slice = match cell.timestamp {
-                0 => first.get(rank as usize).copied().unwrap_or_default() as usize,
-                time => log.axis.slice_of(time.div_euclid(SECOND)),
+                0 => self.first.get(self.rank as usize).copied().unwrap_or_default() as usize,
+                time => self.log.axis.slice_of(time.div_euclid(SECOND)),
             };
-            map.add(rank, slice, if metric == Metric::Bytes { PartBytes::of(&cell).total() } else { 1 });
-            Ok(())
-        })?;
+            let mut amount = 1;
+            if self.metric == Metric::Bytes {
+                let column = row.column(cell);
+                self.scratch.clear();
+                row.write_value(cell, &mut self.scratch);
+                let bytes = key_bytes + column.family.len() + column.qualifier.len() + self.scratch.len();
+                amount = bytes as u64 + TIMESTAMP_BYTES;
+            }
+            self.map.add(self.rank, slice, amount);
+        }
+        self.rank += 1;
+        Ok(true)
     }
-    Ok(map)
 }

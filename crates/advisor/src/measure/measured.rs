@@ -1,7 +1,7 @@
 //! Rows, cells and bytes of a layout.
 
+use tidetable_layout::cell::CellRef;
 use tidetable_layout::{Block, Group};
-use tidetable_sql::CellRef;
 
 use crate::error::Result;
 use crate::measure::distribution::{Distribution, Quantiles};

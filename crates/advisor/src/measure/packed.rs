@@ -7,7 +7,7 @@
 //! How Bigtable compresses is not published. Two codecs, of which one is faster and the other denser than what such files
 //! use, give a range. Cells go on across the ends of blocks.
 
-use tidetable_sql::CellRef;
+use tidetable_layout::cell::CellRef;
 
 use crate::error::{AdvisorError, Result};
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn every_byte_of_a_cell_is_in_a_block() {
         let value = vec![7; 3 * BLOCK];
-        let cell = CellRef { row: 0, row_key: b"key", family: "f", qualifier: b"q", timestamp: -1, value: &value };
+        let cell = CellRef { row_key: b"key", family: "f", qualifier: b"q", timestamp: -1, value: &value };
         let mut packer = Packer::new().unwrap();
         packer.add(&cell).unwrap();
         assert_eq!(packer.block.len(), 3 + 1 + 1 + 8);

@@ -23,5 +23,6 @@ pub use prepare::Sample;
 pub use rejects::TrialReject;
 pub use stored::Overwritten;
 pub(crate) use stored::Replaceable;
+pub(crate) use table::TIMESTAMP_BYTES;
 pub use table::{PartBytes, TrialTable};
 pub use visit::{Row, Visitor, Write};

@@ -3,9 +3,9 @@
 use std::ops::AddAssign;
 
 use tidetable_ingest::LoadStats;
+use tidetable_layout::cell::CellRef;
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_layout::{Group, Layout};
-use tidetable_sql::CellRef;
 use tidetable_store::Snapshot;
 
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::trial::entity::key_columns;
 use crate::trial::prepare::{FilterCounts, Sample};
 
 /// Bytes of a cell's timestamp.
-const TIMESTAMP: u64 = 8;
+pub(crate) const TIMESTAMP_BYTES: u64 = 8;
 
 /// A layout with the rows of its source.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl PartBytes {
     pub fn of(cell: &CellRef<'_>) -> Self {
         let [key, family, qualifier, value] =
             [cell.row_key, cell.family.as_bytes(), cell.qualifier, cell.value].map(|part| part.len() as u64);
-        Self { key, family, qualifier, value, timestamp: TIMESTAMP }
+        Self { key, family, qualifier, value, timestamp: TIMESTAMP_BYTES }
     }
 
     /// All parts.

@@ -3,9 +3,9 @@
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use tidetable_layout::block::{GroupBlock, GroupProjection};
+use tidetable_layout::cell::{BlockCells, CellRef, ColumnName, Passes};
 use tidetable_layout::error::ShapeError;
 use tidetable_layout::{Block, KeyRange, Projection};
-use tidetable_sql::{CellRef, SqlError, cells_of_block};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::counter::Counter;
@@ -72,26 +72,41 @@ impl TrialTable {
     /// As [`Self::visit`].
     pub fn visit_in(&self, keys: &KeyRange, visitor: &mut impl Visitor) -> Result<()> {
         let Some(range) = self.snapshot.whole(keys) else { return Ok(()) };
-        let mut row = OpenRow::default();
         for block in self.snapshot.scan(&range, &Projection::all(self.snapshot.schema()))? {
             let (block, counter) = self.without_counter(block?);
-            let writes = counter.as_ref().and_then(Writes::new);
             visitor.block(&block);
-            let mut failed = None;
-            row.next = 0;
-            let visited = cells_of_block(self.layout.stored(), &block, |cell| {
-                let seen = row.see(&cell, &block, writes.as_ref(), visitor);
-                seen.map_err(|error| {
-                    failed = Some(error);
-                    // Only ends the block; the error itself is returned below.
-                    SqlError::Shape(ShapeError { what: "a visitor" })
-                })
-            });
-            match failed {
-                Some(error) => return Err(error),
-                None => visited?,
+            self.visit_rows(&block, counter.as_ref().and_then(Writes::new), visitor)?;
+        }
+        Ok(())
+    }
+
+    /// Visits the rows of a block that have cells or were written.
+    fn visit_rows(&self, block: &Block, writes: Option<Writes<'_>>, visitor: &mut impl Visitor) -> Result<()> {
+        let found = BlockCells::new::<ShapeError>(self.layout.stored(), block, |_, _, _| Ok(Passes::All))?;
+        let mut values = found.values()?;
+        let (mut cells, mut written) = (Vec::new(), Vec::new());
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for row in 0..block.keys.len() {
+            found.row(row, &mut cells)?;
+            if let Some(writes) = &writes {
+                writes.of_row(row, &mut written);
             }
-            row.go_to(block.keys.len(), &block, writes.as_ref(), visitor)?;
+            if cells.is_empty() && written.is_empty() {
+                continue;
+            }
+
+            key.clear();
+            block.keys.write(row, &mut key);
+            let mut bytes = PartBytes::default();
+            for cell in &cells {
+                value.clear();
+                values.write(cell, &mut value);
+                let ColumnName { family, qualifier } = found.name(cell);
+                let cell = CellRef { row_key: &key, family, qualifier, timestamp: cell.timestamp, value: &value };
+                bytes += PartBytes::of(&cell);
+                visitor.cell(&cell)?;
+            }
+            visitor.row(&Row { key: &key, cells: cells.len() as u64, bytes, writes: &written })?;
         }
         Ok(())
     }
@@ -188,69 +203,5 @@ impl<'a> Writes<'a> {
         if !out.is_sorted_by_key(|write| write.second) {
             out.sort_unstable_by_key(|write| write.second);
         }
-    }
-}
-
-/// The row that cells are collected for.
-#[derive(Default)]
-struct OpenRow {
-    /// Whether it has cells; otherwise no row is open.
-    is_open: bool,
-    /// Index of the row after it in its block: rows from there on have not been seen.
-    next: usize,
-    key: Vec<u8>,
-    cells: u64,
-    bytes: PartBytes,
-    writes: Vec<Write>,
-}
-
-impl OpenRow {
-    fn see(
-        &mut self,
-        cell: &CellRef<'_>,
-        block: &Block,
-        writes: Option<&Writes<'_>>,
-        visitor: &mut impl Visitor,
-    ) -> Result<()> {
-        if !self.is_open || self.next != cell.row + 1 {
-            self.go_to(cell.row, block, writes, visitor)?;
-            (self.is_open, self.next) = (true, cell.row + 1);
-            self.key.extend_from_slice(cell.row_key);
-        }
-        self.cells += 1;
-        self.bytes += PartBytes::of(cell);
-        visitor.cell(cell)
-    }
-
-    /// Ends the open row, and passes the rows before `row` that were written and have no cells.
-    fn go_to(
-        &mut self,
-        row: usize,
-        block: &Block,
-        writes: Option<&Writes<'_>>,
-        visitor: &mut impl Visitor,
-    ) -> Result<()> {
-        if self.is_open {
-            self.end(self.next - 1, writes, visitor)?;
-        }
-        for empty in self.next..row {
-            let is_written = writes.is_some_and(|writes| !writes.group.records(empty).is_empty());
-            if is_written {
-                block.keys.write(empty, &mut self.key);
-                self.end(empty, writes, visitor)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, row: usize, writes: Option<&Writes<'_>>, visitor: &mut impl Visitor) -> Result<()> {
-        match writes {
-            Some(writes) => writes.of_row(row, &mut self.writes),
-            None => self.writes.clear(),
-        }
-        visitor.row(&Row { key: &self.key, cells: self.cells, bytes: self.bytes, writes: &self.writes })?;
-        self.key.clear();
-        (self.is_open, self.cells, self.bytes) = (false, 0, PartBytes::default());
-        Ok(())
     }
 }

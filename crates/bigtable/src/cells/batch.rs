@@ -14,9 +14,8 @@ pub struct ColumnId {
     pub qualifier: Bytes,
 }
 
-/// What a cell takes beside its value, and a row beside its key and cells.
+/// What a cell takes beside its value.
 const BYTES_OF_CELL: usize = 2 * size_of::<u32>() + size_of::<i64>();
-const BYTES_OF_ROW: usize = 2 * size_of::<u32>();
 
 /// Whole rows in the order of a scan: the cells of a row by family, qualifier and descending timestamp. Slices of it share
 /// its memory.
@@ -57,11 +56,6 @@ impl CellBatch {
     /// Bytes of keys and values.
     pub fn bytes(&self) -> usize {
         self.keys.len() + self.values.len()
-    }
-
-    /// Bytes that it holds, about, without its columns.
-    pub fn held_bytes(&self) -> usize {
-        self.bytes() + self.len() * BYTES_OF_CELL + self.rows() * BYTES_OF_ROW
     }
 
     /// The columns its cells may be of, ascending.
@@ -122,20 +116,6 @@ impl CellBatch {
     /// The same, shared.
     pub fn shared_value(&self, cell: usize) -> Bytes {
         self.values.slice(span(&self.value_ends, cell))
-    }
-
-    /// The same rows in the opposite order; the order within rows stays.
-    #[must_use]
-    pub fn reversed(&self) -> Self {
-        let mut out = CellBatchBuilder::new(Arc::clone(&self.columns));
-        for row in (0..self.rows()).rev() {
-            for cell in self.cells(row) {
-                let column = self.column_of.get(cell).copied().unwrap_or_default();
-                out.cell(column, self.timestamp(cell), |values| values.extend_from_slice(self.value(cell)));
-            }
-            out.end_row(|keys| keys.extend_from_slice(self.key(row)));
-        }
-        out.finish()
     }
 }
 
@@ -221,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_turn_around_and_cells_stay() {
+    fn rows_without_cells_are_none() {
         let column = |name: &str| ColumnId { family: "f".into(), qualifier: Bytes::copy_from_slice(name.as_bytes()) };
         let mut builder = CellBatchBuilder::new([column("a"), column("b")].into());
         builder.cell(0, 2, |value| value.extend_from_slice(b"one"));
@@ -232,11 +212,10 @@ mod tests {
         builder.end_row(|key| key.extend_from_slice(b"r2"));
         let batch = builder.take();
         assert_eq!((batch.rows(), batch.len(), batch.bytes()), (2, 3, 12));
-        let back = batch.reversed();
-        assert_eq!((back.key(0), back.key(1)), (&b"r2"[..], &b"r1"[..]));
-        assert_eq!((back.value(0), back.value(1), back.value(2)), (&b"three"[..], &b"one"[..], &b""[..]));
-        assert_eq!((back.cells(1), back.timestamp(1), back.qualifier(2).as_ref()), (1..3, 2, &b"b"[..]));
-        assert_eq!(back.shared_value(1), "one");
+        assert_eq!((batch.key(0), batch.key(1)), (&b"r1"[..], &b"r2"[..]));
+        assert_eq!((batch.value(0), batch.value(1), batch.value(2)), (&b"one"[..], &b""[..], &b"three"[..]));
+        assert_eq!((batch.cells(0), batch.timestamp(0), batch.qualifier(1).as_ref()), (0..2, 2, &b"b"[..]));
+        assert_eq!(batch.shared_value(2), "three");
         assert!(builder.finish().is_empty());
     }
 }

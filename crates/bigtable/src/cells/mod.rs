@@ -1,9 +1,10 @@
 //! Cells of a pinned version of a table, row by row, in columns.
 //!
 //! ```no_run
-//! use tidetable_bigtable::cells::{CellBatch, CellScan};
+//! use tidetable_bigtable::cells::{BatchScan, CellBatch};
+//! use tidetable_cells::CellScan;
 //! # fn scan(snapshot: tidetable_store::Snapshot) -> Result<(), tidetable_bigtable::BigtableError> {
-//! CellScan::new(snapshot).run(&mut |batch: CellBatch| {
+//! BatchScan::from(CellScan::new(snapshot)).run(&mut |batch: CellBatch| {
 //!     for row in 0..batch.rows() {
 //!         for cell in batch.cells(row) {
 //!             let _ = (batch.key(row), batch.family(cell), batch.qualifier(cell), batch.timestamp(cell), batch.value(cell));
@@ -15,8 +16,7 @@
 //! ```
 
 mod batch;
-mod pieces;
-mod scan;
+mod batches;
 
 pub use batch::{CellBatch, CellBatchBuilder, ColumnId};
-pub use scan::{CellScan, Columns};
+pub use batches::BatchScan;

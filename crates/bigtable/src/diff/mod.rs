@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
+use tidetable_cells::CellScan;
 use tidetable_layout::KeyRange;
 use tidetable_runner::Stop;
 use tidetable_store::Snapshot;
 use tokio::runtime::Handle;
 
-use crate::cells::CellScan;
 use crate::client::{Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
 use crate::push::{FamilyDifference, TableSchema, equal_splits, ranges, weights};
@@ -201,7 +201,7 @@ impl Diff {
 
     fn range(&self, snapshot: &Snapshot, gc: &GcView, range: KeyRange) -> Result<DiffReport> {
         let there = self.client.read_rows(&self.target, ReadQuery::range(range.clone()));
-        let here = LocalRows::new(CellScan::new(snapshot.clone()).ranges(vec![range]));
+        let here = LocalRows::new(CellScan { keys: vec![range], ..CellScan::new(snapshot.clone()) });
         let mut report = DiffReport::default();
         for pair in Joined::new(here, RemoteRows::new(there)) {
             if let Some(stopped) = self.stop.asked() {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidetable_cells::CellScan;
 use tidetable_layout::KeyRange;
 use tidetable_layout::schema::Merge;
 use tidetable_store::Snapshot;
 use tokio::sync::mpsc;
 
-use crate::cells::{CellBatch, CellScan};
+use crate::cells::{BatchScan, CellBatch};
 use crate::client::{Cell, Client, ReadQuery, Row, TableName};
 use crate::error::{BigtableError, Result};
 use crate::push::batch::{Batch, BatchLimits, BatchWriter};
@@ -49,22 +50,20 @@ impl Work {
     pub(crate) fn produce(&self, range: &KeyRange, sender: &mpsc::Sender<Batch>) -> Result<()> {
         let mut out =
             Producer { work: self, writer: BatchWriter::new(self.limits, self.step), sender, unwanted: false };
-        let scan = CellScan::new(self.snapshot.clone()).ranges(vec![range.clone()]);
+        let of_range = |snapshot: &Snapshot| CellScan { keys: vec![range.clone()], ..CellScan::new(snapshot.clone()) };
+        let scan = of_range(&self.snapshot);
         match &self.base {
             Base::Nothing => {
                 let mut failed = Ok(());
-                scan.run(&mut |batch| {
+                BatchScan::from(scan).run(&mut |batch| {
                     failed = out.cells(&batch);
                     failed.is_ok() && !out.unwanted
                 })?;
                 failed?;
             }
             Base::Version(before, ssts) => {
-                let old = CellScan::new(before.clone()).ranges(vec![range.clone()]);
-                let (new, old) = match ssts {
-                    Some(ssts) => (scan.only_ssts(Arc::clone(ssts)), old.only_ssts(Arc::clone(ssts))),
-                    None => (scan, old),
-                };
+                let new = CellScan { ssts: ssts.clone(), ..scan };
+                let old = CellScan { ssts: ssts.clone(), ..of_range(before) };
                 out.pairs(Joined::new(LocalRows::new(new), LocalRows::new(old)))?;
             }
             Base::Target(gc) => {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tidetable_cells::CellScan;
 use tidetable_layout::FieldType;
 use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
 use tidetable_store::{GcRule, Snapshot, StoreError};
 
-use crate::cells::CellScan;
 use crate::client::kinds::{MICROS, merge_of};
 use crate::client::rules::remote_rule;
 use crate::error::Result;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use bytes::Bytes;
+use tidetable_cells::CellScan;
 
-use crate::cells::{CellBatch, CellScan};
+use crate::cells::{BatchScan, CellBatch};
 use crate::client::{Cell, Row};
 use crate::error::Result;
 
@@ -25,7 +26,7 @@ impl LocalRows {
     pub fn new(scan: CellScan) -> Self {
         let (sender, batches) = sync_channel(BATCHES);
         std::thread::spawn(move || {
-            if let Err(error) = scan.run(&mut |batch| sender.send(Ok(batch)).is_ok()) {
+            if let Err(error) = BatchScan::from(scan).run(&mut |batch| sender.send(Ok(batch)).is_ok()) {
                 // Nobody may listen any more.
                 let _ = sender.send(Err(error));
             }

@@ -1,7 +1,7 @@
 //! `tidetable read`.
 
 use clap::Args;
-use regex::bytes::Regex;
+use tidetable_cells::KeyPattern;
 
 use super::parse::{Columns, parse_columns, parse_regex, parse_time};
 use super::sql::SHOWN;
@@ -29,8 +29,10 @@ pub struct Read {
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
     /// Only rows whose whole key this regular expression matches
+    ///
+    /// `.` is a character in a key that is UTF-8, and a byte in any other.
     #[arg(long, value_name = "REGEX", help_heading = ROWS, value_parser = parse_regex)]
-    pub regex: Option<Regex>,
+    pub regex: Option<KeyPattern>,
     /// At most this many rows
     #[arg(long, visible_alias = "count", value_name = "N", help_heading = ROWS)]
     pub limit: Option<u64>,

@@ -1,11 +1,11 @@
 //! `tidetable read`: rows of a table, cell by cell, as Bigtable returns them.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use regex::bytes::Regex;
 use serde_json::{Value, json};
-use tidetable_layout::{KeyRange, Projection};
-use tidetable_sql::{CellRef, cells_of_block};
+use tidetable_cells::{BlockCell, CellRow, CellScan, Columns, RowSink, Rows};
+use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
 use super::ranges::{check_times, key_range};
@@ -13,10 +13,7 @@ use super::{open_newest, store};
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
 use crate::output::values::time;
-use crate::output::{Give, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
-
-/// Rows held in memory at a time for `--reverse`.
-const HELD: usize = 256;
+use crate::output::{Give, Heading, Length, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
 /// Reads the rows.
 pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
@@ -31,47 +28,21 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
     };
-    let (pattern, wants_cells) = (args.regex.as_ref(), wants_cells(args));
-    let rows = SelectedRows { snapshot: &snapshot, args, range, pattern, wants_cells };
+    let scan = scan(snapshot, range, args);
     let mut out = stdout();
+
     if global.output == Output::Json {
-        rows.each(|key, cells| {
-            let key = bytes_value(key);
-            match args.keys_only {
-                true => writeln!(out, "{}", json!({ "key": key }))?,
-                false => {
-                    let cells = cells.iter().map(Cell::object).collect();
-                    writeln!(out, "{{\"key\":{key},\"cells\":{}}}", Value::Array(cells))?;
-                }
-            }
-            Ok(true)
-        })?;
-        out.flush()?;
-        return Ok(());
+        scan.run(&mut JsonRows { out: &mut out, keys_only: args.keys_only })?;
+    } else {
+        let names: &[&str] = if args.keys_only { &["key"] } else { &["key", "column", "timestamp", "value"] };
+        let headings = names.iter().map(|name| read_heading(name)).collect();
+        let screen = Screen::of_stdout(args.max_rows);
+        let writer = RowWriter::start(&mut out, global.output, headings, screen)?;
+        let mut rows = TextRows { out: &mut out, writer, keys_only: args.keys_only, length: screen.length };
+        scan.run(&mut rows)?;
+        rows.writer.finish(&mut out)?;
     }
-    let names: &[&str] = if args.keys_only { &["key"] } else { &["key", "column", "timestamp", "value"] };
-    let headings = names.iter().map(|name| read_heading(name)).collect();
-    let screen = Screen::of_stdout(args.max_rows);
-    let mut writer = RowWriter::start(&mut out, global.output, headings, screen)?;
-    let text = |bytes: &[u8]| {
-        let mut text = Vec::new();
-        write_bytes(bytes, screen.length, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    };
-    rows.each(|key, cells| {
-        if args.keys_only {
-            return writer.push(&mut out, vec![text(key)]);
-        }
-        for cell in cells {
-            let column = format!("{}:{}", cell.family, text(&cell.qualifier));
-            let at = time(cell.timestamp).unwrap_or_else(|| cell.timestamp.to_string());
-            if !writer.push(&mut out, vec![text(key), column, at, text(&cell.value)])? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })?;
-    writer.finish(&mut out)?;
+
     out.flush()?;
     Ok(())
 }
@@ -82,161 +53,124 @@ fn read_heading(name: &str) -> Heading {
     Heading { name: name.to_owned(), right: false, give, rank: usize::from(name != "key") }
 }
 
-/// Whether a row is shown only if it has matching cells.
-fn wants_cells(args: &Read) -> bool {
-    !args.columns.is_empty() || args.from.is_some() || args.to.is_some()
+/// The scan of the selected rows and cells.
+fn scan(snapshot: Snapshot, range: KeyRange, args: &Read) -> CellScan {
+    let selects_cells = !args.columns.is_empty() || args.from.is_some() || args.to.is_some();
+    CellScan {
+        keys: vec![range],
+        pattern: args.regex.clone(),
+        reversed: args.reverse,
+        limit: args.limit.unwrap_or(u64::MAX),
+        rows: if selects_cells { Rows::WithSelected } else { Rows::All },
+        columns: columns(args, selects_cells),
+        times: args.from.unwrap_or(i64::MIN)..args.to.unwrap_or(i64::MAX),
+        newest: args.cells_per_column.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)),
+        ..CellScan::new(snapshot)
+    }
 }
 
-/// A cell to show.
-#[derive(Debug, Clone)]
-struct Cell {
-    family: String,
-    qualifier: Vec<u8>,
-    timestamp: i64,
-    value: Vec<u8>,
+/// The columns to read; all if `None`.
+fn columns(args: &Read, selects_cells: bool) -> Option<Columns> {
+    if args.keys_only && !selects_cells {
+        return Some(Arc::new(|_: &str, _: Option<&[u8]>| false));
+    }
+
+    let selected: Vec<Column> = args.columns.iter().flat_map(|list| list.0.clone()).collect();
+    if selected.is_empty() {
+        return None;
+    }
+    Some(Arc::new(move |family: &str, qualifier: Option<&[u8]>| {
+        selected.iter().any(|column| is_selected(column, family, qualifier))
+    }))
 }
 
-impl Cell {
-    fn of(cell: &CellRef<'_>) -> Self {
-        Self {
-            family: cell.family.to_owned(),
-            qualifier: cell.qualifier.to_vec(),
-            timestamp: cell.timestamp,
-            value: cell.value.to_vec(),
+/// Whether an argument selects a column; without a qualifier, whether it may select one of the family.
+fn is_selected(column: &Column, family: &str, qualifier: Option<&[u8]>) -> bool {
+    let is_family = column.family.as_ref().is_none_or(|wanted| wanted == family);
+    let is_qualifier = match (&column.qualifier, qualifier) {
+        (Some(wanted), Some(qualifier)) => wanted.as_bytes() == qualifier,
+        _ => true,
+    };
+    is_family && is_qualifier
+}
+
+fn time_text(micros: i64) -> String {
+    time(micros).unwrap_or_else(|| micros.to_string())
+}
+
+/// Writes rows as JSON, one a line.
+struct JsonRows<'a, W> {
+    out: &'a mut W,
+    keys_only: bool,
+}
+
+impl<W: Write> RowSink for JsonRows<'_, W> {
+    type Error = CliError;
+
+    fn row(&mut self, row: &mut CellRow<'_, '_>) -> Result<bool, CliError> {
+        let mut key = Vec::new();
+        row.write_key(&mut key);
+        let key = bytes_value(&key);
+        if self.keys_only {
+            writeln!(self.out, "{}", json!({ "key": key }))?;
+            return Ok(true);
         }
-    }
 
-    fn object(&self) -> Value {
-        json!({
-            "family": self.family,
-            "qualifier": bytes_value(&self.qualifier),
-            "timestamp": time(self.timestamp).unwrap_or_else(|| self.timestamp.to_string()),
-            "value": bytes_value(&self.value),
-        })
+        let cells = row.cells().iter().map(|cell| cell_object(row, cell)).collect();
+        writeln!(self.out, "{{\"key\":{key},\"cells\":{}}}", Value::Array(cells))?;
+        Ok(true)
     }
 }
 
-/// The selected rows.
-struct SelectedRows<'a> {
-    snapshot: &'a Snapshot,
-    args: &'a Read,
-    /// The keys of the rows.
-    range: KeyRange,
-    pattern: Option<&'a Regex>,
-    /// Whether rows without a matching cell are left out.
-    wants_cells: bool,
+fn cell_object(row: &mut CellRow<'_, '_>, cell: &BlockCell) -> Value {
+    let column = row.column(cell);
+    let mut value = Vec::new();
+    row.write_value(cell, &mut value);
+    json!({
+        "family": column.family,
+        "qualifier": bytes_value(column.qualifier),
+        "timestamp": time_text(cell.timestamp),
+        "value": bytes_value(&value),
+    })
 }
 
-/// Receives a row with its cells; returns `false` to stop.
-type Show<'a> = dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError> + 'a;
+/// Writes cells as a table or CSV, one a line.
+struct TextRows<'a, W> {
+    out: &'a mut W,
+    writer: RowWriter,
+    keys_only: bool,
+    length: Length,
+}
 
-/// A row with its cells.
-type Row = (Vec<u8>, Vec<Cell>);
+impl<W: Write> TextRows<'_, W> {
+    fn text(&self, bytes: &[u8]) -> String {
+        let mut text = Vec::new();
+        write_bytes(bytes, self.length, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
 
-impl SelectedRows<'_> {
-    /// Calls `show` with each row in order, until it returns `false` or the limit is reached.
-    fn each(&self, mut show: impl FnMut(&[u8], &[Cell]) -> Result<bool, CliError>) -> Result<(), CliError> {
-        let mut left = self.args.limit.unwrap_or(u64::MAX);
-        let mut counted = |key: &[u8], cells: &[Cell]| {
-            if left == 0 {
+impl<W: Write> RowSink for TextRows<'_, W> {
+    type Error = CliError;
+
+    fn row(&mut self, row: &mut CellRow<'_, '_>) -> Result<bool, CliError> {
+        let mut key = Vec::new();
+        row.write_key(&mut key);
+        let key = self.text(&key);
+        if self.keys_only {
+            return self.writer.push(self.out, vec![key]);
+        }
+
+        for cell in row.cells() {
+            let column = row.column(cell);
+            let name = format!("{}:{}", column.family, self.text(column.qualifier));
+            let mut value = Vec::new();
+            row.write_value(cell, &mut value);
+            let line = vec![key.clone(), name, time_text(cell.timestamp), self.text(&value)];
+            if !self.writer.push(self.out, line)? {
                 return Ok(false);
-            }
-            left -= 1;
-            Ok(show(key, cells)? && left > 0)
-        };
-        if self.args.limit == Some(0) {
-            return Ok(());
-        }
-        if self.args.reverse {
-            return self.backward(&self.range, &mut counted);
-        }
-        self.forward(&self.range, &mut counted).map(drop)
-    }
-
-    /// The rows of `range` by key. Returns `false` if `show` stopped.
-    fn forward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<bool, CliError> {
-        let needs_values = !self.args.keys_only || self.wants_cells;
-        let Some(slice) = self.snapshot.whole(range) else { return Ok(true) };
-        for block in self.snapshot.scan(&slice, &self.projection(needs_values))? {
-            let block = block?;
-            let keys = (0..block.keys.len()).map(|row| block.keys.get(row).to_vec());
-            let mut rows: Vec<Row> = keys.map(|key| (key, Vec::new())).collect();
-            if needs_values {
-                cells_of_block(self.snapshot.schema(), &block, |cell| {
-                    if let Some((_, cells)) = rows.get_mut(cell.row).filter(|_| self.is_shown(&cell)) {
-                        self.add(cells, &cell);
-                    }
-                    Ok(())
-                })?;
-            }
-            for (key, cells) in &rows {
-                let is_shown = self.pattern.is_none_or(|pattern| pattern.is_match(key));
-                if is_shown && !(self.wants_cells && cells.is_empty()) && !show(key, cells)? {
-                    return Ok(false);
-                }
             }
         }
         Ok(true)
-    }
-
-    /// The rows of `range` in descending order: files are read forward, so rows are read in chunks, whose keys are
-    /// found first.
-    fn backward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<(), CliError> {
-        let Some(slice) = self.snapshot.whole(range) else { return Ok(()) };
-        let mut starts = Vec::new();
-        let mut rows = 0_usize;
-        for block in self.snapshot.scan(&slice, &self.projection(false))? {
-            let block = block?;
-            for row in 0..block.keys.len() {
-                if rows.is_multiple_of(HELD) {
-                    starts.push(block.keys.get(row).to_vec());
-                }
-                rows += 1;
-            }
-        }
-        let mut end = range.end.clone();
-        for start in starts.into_iter().rev() {
-            let piece = KeyRange { start: start.clone(), end };
-            let mut held: Vec<Row> = Vec::new();
-            self.forward(&piece, &mut |key, cells| {
-                held.push((key.to_vec(), cells.to_vec()));
-                Ok(true)
-            })?;
-            for (key, cells) in held.into_iter().rev() {
-                if !show(&key, &cells)? {
-                    return Ok(());
-                }
-            }
-            end = Some(start);
-        }
-        Ok(())
-    }
-
-    fn projection(&self, values: bool) -> Projection {
-        let mut projection = Projection::all(self.snapshot.schema());
-        if !values && !self.snapshot.may_empty_rows() {
-            projection.groups.iter_mut().for_each(|group| *group = None);
-        }
-        projection
-    }
-
-    fn is_shown(&self, cell: &CellRef<'_>) -> bool {
-        let args = self.args;
-        let in_time =
-            args.from.is_none_or(|from| cell.timestamp >= from) && args.to.is_none_or(|to| cell.timestamp < to);
-        let wanted = |column: &Column| {
-            column.family.as_ref().is_none_or(|family| family == cell.family)
-                && column.qualifier.as_ref().is_none_or(|qualifier| qualifier.as_bytes() == cell.qualifier)
-        };
-        in_time && (args.columns.is_empty() || args.columns.iter().flat_map(|list| &list.0).any(wanted))
-    }
-
-    /// Adds a cell to its row, up to the limit per column; the newest comes first.
-    fn add(&self, cells: &mut Vec<Cell>, cell: &CellRef<'_>) {
-        let of_column = |seen: &&Cell| seen.family == cell.family && seen.qualifier == cell.qualifier;
-        let seen = || cells.iter().rev().take_while(of_column).count() as u64;
-        if self.args.cells_per_column.is_none_or(|most| seen() < most) {
-            cells.push(Cell::of(cell));
-        }
     }
 }

@@ -23,6 +23,21 @@ pub struct ColumnName<'a> {
     pub qualifier: &'a [u8],
 }
 
+/// A cell with its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellRef<'a> {
+    /// Row key.
+    pub row_key: &'a [u8],
+    /// Family id.
+    pub family: &'a str,
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Microseconds since the epoch.
+    pub timestamp: i64,
+    /// Value bytes.
+    pub value: &'a [u8],
+}
+
 /// The records of a group whose cells pass a filter.
 #[derive(Debug, Clone)]
 pub enum Passes {
@@ -107,6 +122,11 @@ impl<'a> BlockCells<'a> {
     /// The names of columns, ascending. Some may have no cell.
     pub fn names(&self) -> &[ColumnName<'a>] {
         &self.names
+    }
+
+    /// The name of the column of a cell; empty for a cell of another block.
+    pub fn name(&self, cell: &BlockCell) -> ColumnName<'a> {
+        self.names.get(cell.name as usize).copied().unwrap_or(ColumnName { family: "", qualifier: &[] })
     }
 
     /// Replaces `cells` by the cells of `row` in order.

@@ -1,4 +1,4 @@
-//! Cell reader: from blocks to batches of the cells that pass a query's filters on family, qualifier and timestamp.
+//! `cells.T`: filters on family, qualifier and timestamp as a filter of a cell scan, and its rows as batches of cells.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use arrow::array::{
     ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, StringBuilder,
     TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
-use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_layout::cell::{CellParts, CellRef, CellSelection, GroupsWithout, Passes, visit_cells};
-use tidetable_layout::schema::{QualifierKind, TimestampKind};
-use tidetable_layout::{Block, Group, GroupBlock, Projection, StoredSchema};
+use tidetable_cells::{CellFilter, CellRow, ColumnName, Passes, RowSink, is_at_zero};
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::{Group, GroupBlock};
 
 use crate::error::SqlError;
 use crate::pushdown::dependence::is_of_columns;
@@ -28,37 +28,18 @@ pub(crate) fn is_of_names_and_times(filter: &Expr) -> bool {
     is_of_columns(filter) && collect_columns(filter).iter().all(|column| known.contains(&column.index()))
 }
 
-/// Whether stripes know the timestamps of all their cells: no group has cells at timestamp 0.
-pub(crate) fn has_stored_timestamps(schema: &StoredSchema) -> bool {
-    schema.groups.iter().all(|group| group.timestamps == TimestampKind::Stored && !group.keeps_duplicates())
-}
-
-/// Reads cells from blocks.
-pub(crate) struct CellReader {
-    selection: CellSelection,
+/// The filters of a scan of cells.
+pub(crate) struct CellFilters {
     /// Filters that use the family, or family and qualifier: evaluated once a column, or once a name of the dictionary.
-    of_names: CellFilter,
+    of_names: ColumnFilters,
     /// Filters that use the timestamp: evaluated once a record.
-    of_times: CellFilter,
-    parts: CellParts,
-    columns: Vec<usize>,
-    batch: SchemaRef,
-    batch_rows: usize,
-    built: CellColumns,
+    of_times: ColumnFilters,
 }
 
 /// Filters over some columns of `cells.T`.
-struct CellFilter {
+struct ColumnFilters {
     fields: Fields,
     filters: Vec<Expr>,
-}
-
-/// The names and timestamps of some cells of one family.
-struct CellNames<'a> {
-    family: &'a str,
-    qualifiers: &'a dyn Fn() -> BinaryArray,
-    times: &'a dyn Fn() -> TimestampMicrosecondArray,
-    len: usize,
 }
 
 /// The timestamps of names: filters on names ask for none.
@@ -66,7 +47,7 @@ fn no_times() -> TimestampMicrosecondArray {
     TimestampMicrosecondArray::from(Vec::<i64>::new()).with_timezone("UTC")
 }
 
-impl CellFilter {
+impl ColumnFilters {
     fn new<'a>(table: &Schema, filters: impl Iterator<Item = &'a Expr> + Clone) -> Result<Self> {
         let fields = Fields::of(table, filters.clone(), &[])?;
         Ok(Self { filters: fields.bind_all(filters)?, fields })
@@ -76,209 +57,216 @@ impl CellFilter {
         self.fields.place(column).is_some()
     }
 
-    /// Which of these cells pass; `None` without filters.
-    fn evaluate(&self, names: &CellNames<'_>) -> Result<Option<BooleanArray>> {
-        let column = |at: &usize| -> ArrayRef {
-            match *at {
-                CELL_FAMILY => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(names.family, names.len))),
-                CELL_QUALIFIER => Arc::new((names.qualifiers)()),
-                _ => Arc::new((names.times)()),
-            }
-        };
-        let columns = self.fields.at().iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(names.len));
+    /// Which of `len` cells of a family pass, by their qualifiers and timestamps; `None` without filters.
+    fn evaluate(
+        &self,
+        family: &str,
+        len: usize,
+        qualifiers: impl Fn() -> BinaryArray,
+        times: impl Fn() -> TimestampMicrosecondArray,
+    ) -> Result<Option<BooleanArray>> {
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.fields.at().len());
+        for column in self.fields.at() {
+            columns.push(match *column {
+                CELL_FAMILY => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(family, len))),
+                CELL_QUALIFIER => Arc::new(qualifiers()),
+                _ => Arc::new(times()),
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
         let batch = RecordBatch::try_new_with_options(Arc::clone(self.fields.schema()), columns, &options)?;
         passing(&self.filters, &batch)
     }
 }
 
-impl CellReader {
-    /// Outputs `columns` of `cells.T`, whose schema is `table`, as batches of the schema `batch`.
-    pub(crate) fn new(
-        schema: &StoredSchema,
-        table: &Schema,
-        filters: &[Expr],
-        columns: &[usize],
-        batch: SchemaRef,
-        batch_rows: usize,
-    ) -> Result<Self> {
-        let uses = |filter: &Expr, at: usize| collect_columns(filter).iter().any(|column| column.index() == at);
-        let of_names = CellFilter::new(table, filters.iter().filter(|filter| !uses(filter, CELL_TIMESTAMP)))?;
-        let of_times = CellFilter::new(table, filters.iter().filter(|filter| uses(filter, CELL_TIMESTAMP)))?;
-        // Columns of which the name is known and does not pass are not read. A filter that fails is evaluated again.
-        let is_wanted = |_: &Group, family: &str, qualifier: Option<&[u8]>| {
-            if qualifier.is_none() && of_names.uses(CELL_QUALIFIER) {
-                return true;
+impl CellFilters {
+    /// Filters over `cells.T`, whose schema is `table`.
+    pub(crate) fn new(table: &Schema, filters: &[Expr]) -> Result<Self> {
+        let uses_time = |filter: &&Expr| collect_columns(filter).iter().any(|column| column.index() == CELL_TIMESTAMP);
+        Ok(Self {
+            of_names: ColumnFilters::new(table, filters.iter().filter(|filter| !uses_time(filter)))?,
+            of_times: ColumnFilters::new(table, filters.iter().filter(uses_time))?,
+        })
+    }
+
+    /// The records of a group whose cells pass both filters in a column.
+    fn passing_records(&self, group: &Group, stored: &GroupBlock, column: ColumnName<'_>) -> Result<Passes> {
+        let ColumnName { family, qualifier } = column;
+        let dynamic = stored.qualifiers.as_ref().filter(|_| group.qualifier == QualifierKind::Dynamic);
+        let by_name = match dynamic {
+            Some(names) => self.passing_names(family, names)?,
+            None => {
+                let name = || BinaryArray::from_iter_values([qualifier]);
+                let verdict = self.of_names.evaluate(family, 1, name, no_times)?;
+                verdict.map_or(Passes::All, |verdict| if verdict.value(0) { Passes::All } else { Passes::None })
             }
-            let qualifiers = || BinaryArray::from_iter_values(qualifier);
-            let names = CellNames { family, qualifiers: &qualifiers, times: &no_times, len: 1 };
-            of_names.evaluate(&names).ok().flatten().is_none_or(|passes| passes.true_count() > 0)
         };
-        let selection = CellSelection::new(schema, GroupsWithout::Nothing, is_wanted);
-        let parts = CellParts { key: columns.contains(&CELL_KEY), value: columns.contains(&CELL_VALUE) };
-        let (columns, built) = (columns.to_vec(), CellColumns::default());
-        Ok(Self { selection, of_names, of_times, parts, columns, batch, batch_rows, built })
-    }
+        if matches!(by_name, Passes::None) {
+            return Ok(Passes::None);
+        }
 
-    /// The projection of blocks.
-    pub(crate) fn projection(&self) -> &Projection {
-        &self.selection.projection
-    }
-
-    /// Calls `send` with each full batch; returns false once it does.
-    pub(crate) fn block(
-        &mut self,
-        mut block: Block,
-        send: &mut dyn FnMut(RecordBatch) -> bool,
-    ) -> Result<bool, SqlError> {
-        let Self { selection, of_names, of_times, parts, columns, batch, batch_rows, built } = self;
-        block.groups = selection.groups(std::mem::take(&mut block.groups));
-        let passes = |group: &Group, stored: &GroupBlock, name: (&str, &[u8])| {
-            passes(of_names, of_times, group, stored, name).map_err(SqlError::Query)
-        };
-        let mut wants_more = true;
-        visit_cells(&selection.schema, &block, *parts, passes, |cell| {
-            if wants_more {
-                built.push(cell, columns);
-                if built.rows >= *batch_rows {
-                    wants_more = send(built.take(columns, batch)?);
-                }
+        // A joined cell is one of all records of its row, at timestamp 0.
+        let len = if group.keeps_duplicates() { 1 } else { stored.len() };
+        let qualifiers = || match dynamic {
+            Some(names) => {
+                let name = |code: &u32| names.dictionary.get(*code as usize).map_or(&[][..], AsRef::as_ref);
+                BinaryArray::from_iter_values(names.codes.iter().map(name))
             }
-            Ok(())
-        })?;
-        Ok(wants_more)
+            None => BinaryArray::from_iter_values(std::iter::repeat_n(qualifier, len)),
+        };
+        let times = || {
+            let times = stored.timestamps.as_ref().filter(|_| !is_at_zero(group));
+            let times = times.map_or_else(|| vec![0; len], |times| times.clone());
+            TimestampMicrosecondArray::from(times).with_timezone("UTC")
+        };
+        let Some(by_time) = self.of_times.evaluate(family, len, qualifiers, times)? else { return Ok(by_name) };
+        Ok(match by_name {
+            _ if by_time.true_count() == len => by_name,
+            _ if by_time.true_count() == 0 => Passes::None,
+            Passes::Records(by_name) => Passes::Records(&by_name & by_time.values()),
+            _ => Passes::Records(by_time.values().clone()),
+        })
     }
 
-    /// The last, partial batch.
-    pub(crate) fn rest(mut self) -> Result<Option<RecordBatch>, SqlError> {
-        if self.built.rows == 0 { Ok(None) } else { self.built.take(&self.columns, &self.batch).map(Some) }
+    /// The records whose names pass. The dictionary is that of the stripe: a filter may fail for names that none of these
+    /// records has.
+    fn passing_names(&self, family: &str, names: &Qualifiers) -> Result<Passes> {
+        let mut is_wanted = vec![false; names.dictionary.len()];
+        for code in &names.codes {
+            if let Some(is_used) = is_wanted.get_mut(*code as usize) {
+                *is_used = true;
+            }
+        }
+        let used = names.dictionary.iter().zip(&is_wanted).filter(|(_, is_used)| **is_used);
+        let used: Vec<&[u8]> = used.map(|(name, _)| name.as_ref()).collect();
+        let qualifiers = || BinaryArray::from_iter_values(&used);
+        let Some(verdict) = self.of_names.evaluate(family, used.len(), qualifiers, no_times)? else {
+            return Ok(Passes::All);
+        };
+
+        if verdict.true_count() == 0 {
+            return Ok(Passes::None);
+        }
+        if verdict.true_count() == verdict.len() {
+            return Ok(Passes::All);
+        }
+        let mut verdicts = verdict.values().iter();
+        for is_used in is_wanted.iter_mut().filter(|is_used| **is_used) {
+            *is_used = verdicts.next() == Some(true);
+        }
+        let wanted = names.codes.iter().map(|code| is_wanted.get(*code as usize) == Some(&true));
+        Ok(Passes::Records(wanted.collect()))
     }
 }
 
-/// The records of a group whose cells of this family, and of this qualifier unless it varies, pass both filters.
-fn passes(
-    of_names: &CellFilter,
-    of_times: &CellFilter,
-    group: &Group,
-    stored: &GroupBlock,
-    (family, qualifier): (&str, &[u8]),
-) -> Result<Passes> {
-    let dynamic = stored.qualifiers.as_ref().filter(|_| group.qualifier == QualifierKind::Dynamic);
-    // A joined cell is one of all records of its row, at timestamp 0.
-    let is_joined = group.keeps_duplicates();
-    let len = if is_joined { 1 } else { stored.len() };
-    let zero = is_joined || group.timestamps == TimestampKind::Zero;
-    let times = || {
-        let times = stored.timestamps.as_ref().filter(|_| !zero);
-        let times = times.map_or_else(|| vec![0; len], |times| times.clone());
-        TimestampMicrosecondArray::from(times).with_timezone("UTC")
-    };
-    let mut all: Option<BooleanBuffer> = None;
-    let mut narrow = |more: BooleanBuffer| {
-        all = Some(match all.take() {
-            Some(all) => &all & &more,
-            None => more,
-        });
-    };
-    if let Some(names) = dynamic {
-        // The dictionary is that of the stripe: a filter may fail for names that none of these records has.
-        let mut is_used = vec![false; names.dictionary.len()];
-        names.codes.iter().for_each(|code| {
-            if let Some(used) = is_used.get_mut(*code as usize) {
-                *used = true;
-            }
-        });
-        let used = || names.dictionary.iter().zip(&is_used).filter(|(_, used)| **used).map(|(name, _)| name);
-        let len = used().count();
-        let qualifiers = || BinaryArray::from_iter_values(used());
-        if let Some(passes) =
-            of_names.evaluate(&CellNames { family, qualifiers: &qualifiers, times: &no_times, len })?
-        {
-            if passes.true_count() == 0 {
-                return Ok(Passes::None);
-            }
-            if passes.true_count() < passes.len() {
-                let mut verdicts = passes.values().iter();
-                let by_code: Vec<bool> = is_used.iter().map(|used| *used && verdicts.next() == Some(true)).collect();
-                narrow(names.codes.iter().map(|code| by_code.get(*code as usize) == Some(&true)).collect());
-            }
+impl CellFilter<SqlError> for CellFilters {
+    /// A filter that fails is evaluated again, for the names that records have.
+    fn may_pass(&self, family: &str, qualifier: Option<&[u8]>) -> bool {
+        if qualifier.is_none() && self.of_names.uses(CELL_QUALIFIER) {
+            return true;
         }
-    } else {
-        let qualifiers = || BinaryArray::from_iter_values([qualifier]);
-        let one = CellNames { family, qualifiers: &qualifiers, times: &no_times, len: 1 };
-        if of_names.evaluate(&one)?.is_some_and(|passes| passes.true_count() == 0) {
-            return Ok(Passes::None);
-        }
+        let verdict = self.of_names.evaluate(family, 1, || BinaryArray::from_iter_values(qualifier), no_times);
+        verdict.ok().flatten().is_none_or(|passes| passes.true_count() > 0)
     }
-    let qualifiers = || match dynamic {
-        Some(names) => {
-            let name = |code: &u32| names.dictionary.get(*code as usize).map_or(&[][..], AsRef::as_ref);
-            BinaryArray::from_iter_values(names.codes.iter().map(name))
-        }
-        None => BinaryArray::from_iter_values(std::iter::repeat_n(qualifier, len)),
-    };
-    if let Some(passes) = of_times.evaluate(&CellNames { family, qualifiers: &qualifiers, times: &times, len })? {
-        if passes.true_count() == 0 && len > 0 {
-            return Ok(Passes::None);
-        }
-        if passes.true_count() < len {
-            narrow(passes.values().clone());
-        }
+
+    fn passes(&self, group: &Group, records: &GroupBlock, column: ColumnName<'_>) -> Result<Passes, SqlError> {
+        self.passing_records(group, records, column).map_err(SqlError::Query)
     }
-    Ok(all.map_or(Passes::All, Passes::Records))
 }
 
-/// Builders of the cell columns; unprojected ones stay empty.
-struct CellColumns {
+/// Sends cells as batches; builders of columns that are not projected stay empty.
+pub(crate) struct CellBatches<'a> {
+    columns: &'a [usize],
+    schema: SchemaRef,
+    batch_rows: usize,
+    send: &'a mut dyn FnMut(RecordBatch) -> bool,
     rows: usize,
     row_key: BinaryBuilder,
     family: StringBuilder,
     qualifier: BinaryBuilder,
     timestamp: TimestampMicrosecondBuilder,
     value: BinaryBuilder,
+    /// The row key and the value of the current cell.
+    scratch: [Vec<u8>; 2],
 }
 
-impl Default for CellColumns {
-    fn default() -> Self {
+impl<'a> CellBatches<'a> {
+    /// Sends `columns` of `cells.T`, as batches of `batch_rows` cells with this schema.
+    pub(crate) fn new(
+        columns: &'a [usize],
+        schema: SchemaRef,
+        batch_rows: usize,
+        send: &'a mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Self {
         Self {
+            columns,
+            schema,
+            batch_rows,
+            send,
             rows: 0,
             row_key: BinaryBuilder::new(),
             family: StringBuilder::new(),
             qualifier: BinaryBuilder::new(),
             timestamp: TimestampMicrosecondBuilder::new().with_timezone("UTC"),
             value: BinaryBuilder::new(),
+            scratch: [Vec::new(), Vec::new()],
         }
+    }
+
+    /// Sends the cells so far. Returns false if no more are wanted.
+    pub(crate) fn flush(&mut self) -> Result<bool, SqlError> {
+        if self.rows == 0 {
+            return Ok(true);
+        }
+
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for column in self.columns {
+            arrays.push(match *column {
+                CELL_KEY => Arc::new(self.row_key.finish()),
+                CELL_FAMILY => Arc::new(self.family.finish()),
+                CELL_QUALIFIER => Arc::new(self.qualifier.finish()),
+                CELL_TIMESTAMP => Arc::new(self.timestamp.finish()),
+                _ => Arc::new(self.value.finish()),
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options);
+        Ok((self.send)(batch.map_err(|error| SqlError::Query(error.into()))?))
     }
 }
 
-impl CellColumns {
-    fn push(&mut self, cell: CellRef<'_>, columns: &[usize]) {
-        self.rows += 1;
-        for column in columns {
-            match column {
-                0 => self.row_key.append_value(cell.row_key),
-                1 => self.family.append_value(cell.family),
-                2 => self.qualifier.append_value(cell.qualifier),
-                3 => self.timestamp.append_value(cell.timestamp),
-                _ => self.value.append_value(cell.value),
+impl RowSink for CellBatches<'_> {
+    type Error = SqlError;
+
+    fn row(&mut self, row: &mut CellRow<'_, '_>) -> Result<bool, SqlError> {
+        let [mut key, mut value] = std::mem::take(&mut self.scratch);
+        key.clear();
+        if self.columns.contains(&CELL_KEY) {
+            row.write_key(&mut key);
+        }
+
+        for cell in row.cells() {
+            let name = row.column(cell);
+            for column in self.columns {
+                match *column {
+                    CELL_KEY => self.row_key.append_value(&key),
+                    CELL_FAMILY => self.family.append_value(name.family),
+                    CELL_QUALIFIER => self.qualifier.append_value(name.qualifier),
+                    CELL_TIMESTAMP => self.timestamp.append_value(cell.timestamp),
+                    CELL_VALUE => {
+                        value.clear();
+                        row.write_value(cell, &mut value);
+                        self.value.append_value(&value);
+                    }
+                    _ => {}
+                }
+            }
+            self.rows += 1;
+            if self.rows >= self.batch_rows && !self.flush()? {
+                return Ok(false);
             }
         }
-    }
-
-    /// Takes the batch built so far.
-    fn take(&mut self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch, SqlError> {
-        let column = |at: &usize| -> ArrayRef {
-            match at {
-                0 => Arc::new(self.row_key.finish()),
-                1 => Arc::new(self.family.finish()),
-                2 => Arc::new(self.qualifier.finish()),
-                3 => Arc::new(self.timestamp.finish()),
-                _ => Arc::new(self.value.finish()),
-            }
-        };
-        let arrays = columns.iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options);
-        batch.map_err(|error| SqlError::Query(error.into()))
+        self.scratch = [key, value];
+        Ok(true)
     }
 }

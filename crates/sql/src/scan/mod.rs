@@ -1,7 +1,6 @@
 //! Scans of a table: what they read, and readers of records, rows and cells.
 
 pub(crate) mod cell_reader;
-pub(crate) mod cells;
 pub(crate) mod coalesce;
 pub(crate) mod file_groups;
 pub(crate) mod late_filter;

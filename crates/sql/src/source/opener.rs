@@ -10,11 +10,11 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use futures::{StreamExt, stream};
+use tidetable_cells::has_stored_timestamps;
 use tidetable_store::read::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
 
 use crate::grouping::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;
-use crate::scan::cell_reader::has_stored_timestamps;
 use crate::scan::file_groups::{ScanRanges, is_small_scan};
 use crate::scan::late_filter::ColumnFilter;
 use crate::scan::metrics::ScanMetrics;

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
+use tidetable_cells::CellScan;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_store::ScanRange;
 use tidetable_store::read::ALL_TIMES;
@@ -17,10 +18,10 @@ use crate::grouping::exec::RunningAggregate;
 use crate::grouping::newest::Newest;
 use crate::grouping::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::RangePruner;
-use crate::scan::cell_reader::CellReader;
+use crate::scan::cell_reader::{CellBatches, CellFilters};
 use crate::scan::coalesce::Coalescer;
 use crate::scan::records::{ReadRequest, RecordReader};
-use crate::scan::rows::RowReader;
+use crate::scan::rows::{RowBatches, row_scan};
 use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
 use crate::schema::RowView;
@@ -229,33 +230,22 @@ impl ScanRangeReader {
     }
 
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let snapshot = &self.task.scan.snapshot;
-        let schema = Arc::clone(&self.task.schema);
-        let (columns, may_empty_rows) = (&self.task.columns, snapshot.may_empty_rows());
-        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.task.batch_size, may_empty_rows);
-        for block in self.blocks(reader.projection())? {
-            if !reader.block(block?, send).map_err(external)? {
-                return Ok(());
-            }
-        }
-        if let Some(batch) = reader.rest().map_err(external)? {
-            send(batch);
-        }
-        Ok(())
+        let ScanTask { scan, columns, schema, batch_size, .. } = &self.task;
+        let cells = self.in_ranges(row_scan(scan.snapshot.clone(), view, columns));
+        let mut rows = RowBatches::new(view, columns, Arc::clone(schema), *batch_size, send);
+        cells.run(&mut rows).and_then(|()| rows.flush()).map(|_| ()).map_err(external)
     }
 
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let ScanTask { scan, stored, filters, columns, schema, batch_size, .. } = &self.task;
-        let of_table = scan.snapshot.schema();
-        let mut reader = CellReader::new(of_table, stored, filters, columns, Arc::clone(schema), *batch_size)?;
-        for block in self.blocks(reader.projection())? {
-            if !reader.block(block?, send).map_err(external)? {
-                return Ok(());
-            }
-        }
-        if let Some(batch) = reader.rest().map_err(external)? {
-            send(batch);
-        }
-        Ok(())
+        let filters = CellFilters::new(stored, filters)?;
+        let cells = self.in_ranges(CellScan::new(scan.snapshot.clone()));
+        let mut batches = CellBatches::new(columns, Arc::clone(schema), *batch_size, send);
+        cells.run_filtered(&filters, &mut batches).and_then(|()| batches.flush()).map(|_| ()).map_err(external)
+    }
+
+    /// The scan of cells in the ranges of this read.
+    fn in_ranges(&self, cells: CellScan) -> CellScan {
+        CellScan { ranges: Some(self.ranges.clone()), options: self.options.clone(), ..cells }
     }
 }

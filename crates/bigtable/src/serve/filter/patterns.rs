@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use regex_automata::Input;
 use regex_automata::meta::{Cache, Config, Regex};
 use regex_syntax::hir::HirKind;
-use regex_syntax::hir::literal::{Extractor, Literal};
 use regex_syntax::{Parser, ParserBuilder};
+use tidetable_cells::literal_ranges;
+use tidetable_layout::KeyRange;
 
 use crate::serve::filter::regex::translated;
 
@@ -19,8 +20,6 @@ use crate::serve::filter::regex::translated;
 const SIZE_LIMIT: usize = 1 << 22;
 /// Bytes of each of the caches of a pattern in use.
 const CACHE_LIMIT: usize = 1 << 20;
-/// Greatest number of literals with which the key of a row may begin.
-const MOST_PREFIXES: usize = 64;
 
 /// A pattern that was found valid. It matches whole byte strings.
 #[derive(Debug, Clone)]
@@ -46,14 +45,9 @@ impl Pattern {
         }
     }
 
-    /// Literals of which each match begins with one, and whether the match ends there; `None` if there are none, or many.
-    pub(crate) fn prefixes(&self) -> Option<Vec<(Vec<u8>, bool)>> {
-        let hir = parser().parse(&self.text).ok()?;
-        let found = Extractor::new().limit_total(MOST_PREFIXES).extract(&hir);
-        let literals = found.literals()?;
-        let of = |literal: &Literal| (literal.as_bytes().to_vec(), literal.is_exact());
-        let is_wide = literals.iter().any(Literal::is_empty);
-        (!is_wide).then(|| literals.iter().map(of).collect())
+    /// The row keys that may match, by the literals that they begin with; `None` if there are none, or many.
+    pub(crate) fn key_ranges(&self) -> Option<Vec<KeyRange>> {
+        literal_ranges(&parser().parse(&self.text).ok()?)
     }
 }
 
@@ -258,16 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_those_of_matches() {
-        let of = |pattern: &[u8]| pattern_of(pattern).unwrap().prefixes();
-        assert_eq!(of(b"abc"), Some(vec![(b"abc".to_vec(), true)]));
-        assert_eq!(of(b"abc.*"), Some(vec![(b"abc".to_vec(), false)]));
-        assert_eq!(of(br"ab\C*|cd"), Some(vec![(b"ab".to_vec(), false), (b"cd".to_vec(), true)]));
+    fn key_ranges_begin_with_the_literals_of_matches() {
+        let of = |pattern: &[u8]| pattern_of(pattern).unwrap().key_ranges();
+        assert_eq!(of(b"abc"), Some(vec![KeyRange::of_key(b"abc")]));
+        assert_eq!(of(br"ab\C*|cd"), Some(vec![KeyRange::prefix(b"ab"), KeyRange::of_key(b"cd")]));
         assert_eq!(of(b".*abc"), None);
-        assert_eq!(of(b"(abc)?"), None);
-        // Letters of both cases, or fewer of them.
-        let folded = of(b"(?i)ab").unwrap();
-        assert!(folded.iter().any(|(literal, _)| b"Ab".starts_with(literal)), "{folded:?}");
+        // Letters of both cases.
+        assert!(of(b"(?i)ab").unwrap().iter().any(|range| range.contains(b"Ab")));
     }
 
     #[test]

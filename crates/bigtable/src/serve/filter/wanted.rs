@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use tidetable_cells::{Columns, intersection};
 use tidetable_layout::KeyRange;
 
-use crate::cells::Columns;
 use crate::serve::filter::tree::{Filter, NameFilter};
 
 /// All timestamps.
@@ -110,42 +110,13 @@ impl Wanted {
     }
 }
 
-/// The keys in both lists of ranges; the ranges of each are disjoint and ascend.
-fn intersection(one: &[KeyRange], other: &[KeyRange]) -> Vec<KeyRange> {
-    let mut out = Vec::new();
-    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
-    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        let ends_first = match (&a.end, &b.end) {
-            (Some(a), Some(b)) => a <= b,
-            (end, _) => end.is_some(),
-        };
-        let start = a.start.clone().max(b.start.clone());
-        let end = if ends_first { a.end.clone() } else { b.end.clone() };
-        out.push(KeyRange { start, end });
-        if ends_first {
-            left.next();
-        } else {
-            right.next();
-        }
-    }
-    // Drops the empty ones.
-    KeyRange::disjoint(out)
-}
-
 fn wanted(filter: &Filter) -> Wanted {
     let everything = Wanted::everything();
     match filter {
         Filter::Nothing => Wanted { keys: Some(Vec::new()), ..everything },
         Filter::Name { name, .. } => Wanted { names: Names::One(name.clone()), ..everything },
         Filter::Times(times) => Wanted { times: times.clone(), ..everything },
-        Filter::Key(pattern) => {
-            let range = |(literal, is_whole): (Vec<u8>, bool)| match is_whole {
-                true => KeyRange::of_key(&literal),
-                false => KeyRange::prefix(&literal),
-            };
-            let keys = pattern.prefixes();
-            Wanted { keys: keys.map(|keys| KeyRange::disjoint(keys.into_iter().map(range).collect())), ..everything }
-        }
+        Filter::Key(pattern) => Wanted { keys: pattern.key_ranges(), ..everything },
         Filter::Chain(filters) => chain(filters),
         Filter::Interleave(filters) => filters.iter().map(wanted).reduce(Wanted::or).unwrap_or(everything),
         // The predicate decides about the cells of both branches.

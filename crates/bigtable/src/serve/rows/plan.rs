@@ -1,15 +1,16 @@
 //! What a `ReadRows` request asks for.
 
+use tidetable_cells::CellScan;
 use tidetable_layout::KeyRange;
+use tidetable_store::Snapshot;
 
-use crate::cells::CellScan;
+use crate::cells::BatchScan;
 use crate::proto::data::read_rows_request::RequestStatsView;
 use crate::proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
 use crate::serve::filter::{CompiledFilter, Filter, Wanted, compile};
 use crate::serve::refusal::Refusal;
-use tidetable_store::Snapshot;
 
-/// Patterns, lists of cells and rows of a reversed scan have such a part of the memory of a request each.
+/// Patterns and lists of cells have such a part of the memory of a request each.
 pub(crate) const SHARES: usize = 4;
 
 /// A checked request.
@@ -60,20 +61,16 @@ impl RowsPlan {
     }
 
     /// The scan that has all cells of the answer.
-    pub(crate) fn scan(&self, snapshot: Snapshot) -> CellScan {
+    pub(crate) fn scan(&self, snapshot: Snapshot) -> BatchScan {
         // Statistics tell of all rows that the request names.
         let wanted = match &self.filter {
             Some(filter) if !self.stats => Wanted::of(&filter.root),
             _ => Wanted::everything(),
         };
         let ranges = wanted.ranges(&self.ranges);
-        let scan = CellScan::new(snapshot).ranges(ranges).reversed(self.reversed);
-        let scan = scan.most_row(self.memory).most_reversed(self.memory / SHARES);
-        let scan = scan.times(wanted.times.clone()).values(wanted.values);
-        match wanted.columns() {
-            Some(columns) => scan.columns(columns),
-            None => scan,
-        }
+        let (columns, times) = (wanted.columns(), wanted.times.clone());
+        let scan = CellScan { keys: ranges, reversed: self.reversed, columns, times, ..CellScan::new(snapshot) };
+        BatchScan { scan, values: wanted.values, most_row: self.memory }
     }
 }
 
