@@ -113,5 +113,8 @@ fn pages_with_commands_are_run() {
 
 #[test]
 fn readme_is_short() {
-    assert!(read("README.md").len() <= 7000, "README.md is longer than 7 KB: move what a first reader skips into guides");
+    assert!(
+        read("README.md").len() <= 7000,
+        "README.md is longer than 7 KB: move what a first reader skips into guides"
+    );
 }
