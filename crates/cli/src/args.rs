@@ -141,9 +141,9 @@ pub enum Command {
     DropRows(DropRows),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
-    /// Distribute the work of runs to executors, until it is stopped
+    /// Distribute the work of runs to executors; listens until it is stopped
     Scheduler(Scheduler),
-    /// Do the work of runs that a scheduler distributes, until it is stopped
+    /// Do the work of runs that a scheduler distributes; goes on until it is stopped
     Executor(Executor),
     /// Remove damaged SSTs from a table, so that inputs are loaded again; a dry run without --yes or --drop
     Repair(Repair),
