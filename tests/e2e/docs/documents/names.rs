@@ -239,3 +239,14 @@ fn commands_and_options_in_pages_exist() {
     let named: Vec<&str> = spans(text).into_iter().flat_map(options).collect();
     assert_eq!(named, ["--day", "--all"]);
 }
+
+#[test]
+fn reliability_counts_the_planted_bugs() {
+    let source = fs::read_to_string(repository().join("crates/sstable/src/tools/failpoints.rs")).unwrap();
+    let list = source.split("\nbugs! {\n").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+    let bugs = list.lines().filter(|line| !line.trim().starts_with("///")).count();
+    let page = read("docs/reliability.md");
+    for figure in [format!("| {bugs} planted bugs, "), format!("| {bugs} of {bugs} found ")] {
+        assert!(page.contains(&figure), "docs/reliability.md does not say {figure:?}: run `just prove-planted`");
+    }
+}
