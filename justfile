@@ -69,8 +69,21 @@ package:
 package-test WHAT=packages:
     python3 -B packaging/test.py "$1"
 
-# Run every test.
-test:
+# Run the tests of the build that `just run` shares, and say what that leaves out.
+test: _test
+    @echo "left out by just test:" >&2
+    @echo "  just test-features   crates bigtable and cluster, and their end-to-end tests" >&2
+    @echo "  just test-answers    answers of the benchmarks' queries against DuckDB" >&2
+    @echo "  just package-test    wheel and Debian package" >&2
+    @echo "  just prove-all       proofs in full size (small ones have run)" >&2
+    @echo "all of it, in hours: just test-all" >&2
+
+# Run everything that can fail: tests, features, answers, packages, random queries, proofs in full size. Takes hours.
+test-all: _venv _httpfs _azurite _test test-features test-answers test-groups subqueries && prove-pushes prove-all prove-cluster
+    cargo build --package tidetable-cli --no-default-features
+    "{{ just_executable() }}" package-test "{{ tidetable }}"
+
+_test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs are skipped: it could not be installed" >&2
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2

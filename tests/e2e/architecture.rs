@@ -99,6 +99,8 @@ fn architecture_names_every_crate() {
         assert!(architecture.contains(&format!("crates/{crate_name}")), "ARCHITECTURE.md does not name {crate_name}");
     }
     assert!(architecture.lines().count() <= 150);
+    let wide: Vec<&str> = architecture.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(wide.is_empty(), "lines of ARCHITECTURE.md with more than 100 characters: {wide:#?}");
 }
 
 #[test]

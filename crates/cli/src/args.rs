@@ -58,9 +58,9 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done
-    1  failed; what was committed before stands, run again
+    1  failed; earlier commits are kept, run again
     2  wrong use, or a mistake in the job file
-    3  checks failed: what they look at was not published, the rest was; or lint found what --deny denies
+    3  checks failed: the parts they check were not published, the rest was; or lint found what --deny denies
     4  partial: some days could not be published, or windows not rebuilt; the others were
    75  another run of the job is active
   130  interrupted (Ctrl-C); 143 by SIGTERM";
@@ -76,7 +76,7 @@ pub enum Command {
     Retry(Retry),
     /// Show the status of jobs: last runs, age of their days, gaps, failed days, rejected rows
     Status(Status),
-    /// Show a job at a glance: days, runs, checks, lineage; as a page, too
+    /// Show a job at a glance: days, runs, checks, lineage; also as a page
     Report(Report),
     /// List runs, newest first
     History(History),
@@ -141,9 +141,9 @@ pub enum Command {
     DropRows(DropRows),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
-    /// Take in the work of runs, and hand it to executors; listens until it is stopped
+    /// Distribute the work of runs to executors; listens until it is stopped
     Scheduler(Scheduler),
-    /// Do the work of runs that a scheduler hands out; goes on until it is stopped
+    /// Do the work of runs that a scheduler distributes; goes on until it is stopped
     Executor(Executor),
     /// Remove damaged SSTs from a table, so that inputs are loaded again; a dry run without --yes or --drop
     Repair(Repair),

@@ -13,7 +13,7 @@ pub enum FilePart {
     Footer,
     /// Schema, metadata and the index of stripes.
     Meta,
-    /// The bloom filter of row keys.
+    /// The key filter: a binary fuse filter of row keys.
     Filter,
     /// The head of a stripe, before its pages: keys, positions and checksums of the pages, small streams.
     StripeHead,

@@ -127,7 +127,7 @@ pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
 }
 
-/// Bytes of a stripe with its share of the index and the bloom filter, at most.
+/// Bytes of a stripe with its share of the index and the key filter, at most.
 fn size(stripe: &EncodedStripe) -> u64 {
     let meta = stripe.meta();
     let columns: usize = meta.columns.iter().map(Vec::len).sum();

@@ -110,3 +110,11 @@ fn pages_with_commands_are_run() {
         assert!(not_run.is_empty(), "{page}: put these into a block of `console`, which is run: {not_run:?}");
     }
 }
+
+#[test]
+fn readme_is_short() {
+    assert!(
+        read("README.md").len() <= 7000,
+        "README.md is longer than 7 KB: move what a first reader skips into guides"
+    );
+}

@@ -46,7 +46,7 @@ fn keys(snapshot: &Snapshot) -> Vec<Vec<u8>> {
     keys.into_iter().map(|(_, key)| key).collect()
 }
 
-/// Point lookup of a row with all its cells in `ssts` SSTs, with open files and loaded bloom filters. Cycles through
+/// Point lookup of a row with all its cells in `ssts` SSTs, with open files and loaded key filters. Cycles through
 /// all rows.
 fn point(bencher: Bencher, shape: Shape, ssts: usize, name: &str) {
     let snapshot = files::table(shape, ssts, &format!("{name}-{ssts}"));

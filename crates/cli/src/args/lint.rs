@@ -22,7 +22,7 @@ pub struct Lint {
     /// File of prices, capacities and limits instead of those of this release
     #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
-    /// Exit with 3 if a finding is at least as grave
+    /// Exit with 3 if a finding is at least this severe
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,
     /// List the rules

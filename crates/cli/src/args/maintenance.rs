@@ -73,7 +73,7 @@ pub struct Compact {
     /// Only show what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
+    /// Run the work on other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
     /// this process [default: `url` of `cluster` in tidetable.toml, or `local`]
     #[arg(long, value_name = "URL")]
     pub on: Option<String>,
@@ -241,7 +241,7 @@ pub struct Scheduler {
     /// Name or address under which executors reach it [default: the address of --bind]
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// Time without a heartbeat after which an executor counts as lost, and its work is given to others; several times
+    /// Time without a heartbeat after which an executor counts as lost and others take its work; several times
     /// --heartbeat of the executors
     #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = parse_age)]
     pub executor_timeout: i64,
@@ -275,13 +275,13 @@ pub struct Executor {
     /// Name in records and logs [default: the name of the machine and a number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Where answers wait to be fetched; some kilobytes a unit [default: a folder for temporary files]
+    /// Directory of answers until they are fetched; a few kilobytes per unit [default: a folder for temporary files]
     #[arg(long, value_name = "DIR", value_parser = Here("a folder of answers"))]
     pub work_dir: Option<PathBuf>,
     /// Approximate memory budget of a unit of work, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
-    /// Time between two heartbeats, by which the scheduler knows that it lives
+    /// Time between two heartbeats to the scheduler
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_age)]
     pub heartbeat: i64,
     /// Certificates for TLS

@@ -29,8 +29,8 @@ pub struct Status {
 /// `tidetable report`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A day is late if a run that came after its end, and could have published it, did not. The page is one file that \
-    asks nothing of a network."
+    after_help = "A day is late if a run after its end could have published it and did not. The page is one file and needs no \
+    network."
 )]
 pub struct Report {
     /// The job

@@ -90,7 +90,7 @@ pub struct RunHow {
     /// Approximate memory budget of a load, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
-    /// Have the work done by other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
+    /// Run the work on other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
     /// this process [default: `url` of `cluster` in tidetable.toml, or `local`]
     #[arg(long, value_name = "URL")]
     pub on: Option<String>,

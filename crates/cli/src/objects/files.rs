@@ -140,7 +140,7 @@ pub const INSPECTION: &[Key] = &[
     key("version", Integer, "version of the format"),
     key("uid", Text, "identity, hexadecimal"),
     key("bytes", Integer, "bytes of the file"),
-    key("filter", Text, "what the bloom filter contains: `none`, `keys` or `prefixes`"),
+    key("filter", Text, "what the key filter contains: `none`, `keys` or `prefixes`"),
     key("filter_bytes", Integer, "bytes of the filter"),
     key("meta_bytes", Integer, "bytes of schema, metadata and stripe table"),
     key("frame_bytes", Integer, "bytes of header and footer"),

@@ -120,9 +120,9 @@ const REPORT_VALUE: &[Key] = &[
 
 const REPORT_STEP: &[Key] = &[
     key("from", Text, "kind of the origin: `source` or `table`"),
-    key("name", Text, "name of that"),
+    key("name", Text, "name of the origin"),
     key("into", Text, "kind of the result: `table` or `export`"),
-    key("into_name", Text, "name of that"),
+    key("into_name", Text, "name of the result"),
     key("items", Integer, "inputs read, or parts published"),
     key("rows", Integer, "rows read, or published"),
     key("rejected", Integer, "rows rejected"),
@@ -156,9 +156,9 @@ pub const HISTORY: &[Key] = &[
 /// `lineage`.
 pub const LINKS: &[Key] = &[
     key("from", Text, "kind of the origin: `input`, `table` or `part`"),
-    key("name", Text, "name of that"),
+    key("name", Text, "name of the origin"),
     key("into", Text, "kind of the result: `table` or `part`"),
-    key("into_name", Text, "name of that"),
+    key("into_name", Text, "name of the result"),
     key("days", Text, "UTC days of its rows; of a part, its label"),
     key("sequence", OrNull(&Integer), "input sequence number in the table"),
     key("rows", Integer, "rows read, or published"),

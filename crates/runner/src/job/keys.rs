@@ -135,7 +135,7 @@ pub(crate) static CACHE: Section = Section {
 pub(crate) static JOB: Section = Section {
     noun: "job",
     keys: &[
-        key("name", ValueShape::Text).says("Name of the job. It is that of its folder."),
+        key("name", ValueShape::Text).says("Name of the job, which is the name of its folder."),
         key("description", ValueShape::Text).says("What the job is for, for people."),
         key("schedule", ValueShape::Text).says("When the job runs, as a cron expression in `timezone`: `15 1 * * *`."),
         key("timezone", ValueShape::Text).says("Time zone of days, of the schedule, and of times without an offset, such as `Europe/Paris`; UTC by default."),

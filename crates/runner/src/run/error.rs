@@ -412,7 +412,7 @@ pub enum RunError {
         /// The root of this process.
         own: String,
     },
-    /// The root of this process has the name of that of the run, and is another.
+    /// This executor's root has the same URL as the run's root, but is a different store.
     #[error(
         "{run} is not in {root} as this machine sees it: mount the same directory on all machines; or the run has ended"
     )]

@@ -70,7 +70,7 @@ impl ScanCounts {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// (SSTs whose key range matches, those of them that bloom filters ruled out).
+    /// (SSTs whose key range matches, those of them that key filters ruled out).
     pub fn files(&self) -> (u64, u64) {
         (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
     }

@@ -268,7 +268,7 @@ impl Snapshot {
         // A scan range may cover a part of its files; it counts its share of their stripes.
         let share = u128::from(range.bytes.min(bytes)) * stripes as u128;
         let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
-        // Point lookup: bloom filters rule out files without the key.
+        // Point lookup: key filters rule out files without the key.
         sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
         if options.stripe_stats.is_none() {
             // A point lookup reads one stripe of each: all at a time.
@@ -301,7 +301,7 @@ impl Snapshot {
     }
 
     /// Point lookup of one row with the cells of `projection`; `None` if it does not exist. Reads SSTs whose key
-    /// range and bloom filter match.
+    /// range and key filter match.
     ///
     /// # Errors
     /// If an SST cannot be read.

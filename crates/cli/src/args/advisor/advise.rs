@@ -29,19 +29,19 @@ pub struct Advise {
     /// File of prices, capacities and limits instead of those of this release
     #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
-    /// Most tables to keep the rows in: 1 or 2
+    /// Maximum number of tables for the rows: 1 or 2
     #[arg(long, value_name = "N", default_value_t = MOST_TABLES, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub max_tables: u8,
-    /// The part of the entities by which all candidates are ranked
+    /// The share of entities on which all candidates are ranked
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = parse_sample)]
     pub sample: Sample,
-    /// Of a data file: time zone of times that are written without an offset [default: UTC]
+    /// Time zone of times without an offset in a data file [default: UTC]
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
     pub timezone: Option<Tz>,
     /// Write a job with the best layout
     #[arg(long, value_name = "JOB")]
     pub write: Option<String>,
-    /// Write a page of HTML, too: the layouts measured in full, as of `compare --report`
+    /// Also write an HTML page of the layouts measured in full, like `compare --report`
     #[arg(long, value_name = "FILE", value_parser = Anywhere)]
     pub report: Option<Location>,
 }

@@ -12,7 +12,7 @@ use crate::args::parse::{Anywhere, Here};
 /// `tidetable compare`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads the inputs of the job once, encodes them by every layout into a temporary folder (TMPDIR), and measures what is there. \
+Reads the inputs of the job once, encodes them by every layout into a temporary folder (TMPDIR), and measures the result. \
 Nothing is committed, and the store is not touched.
 
 top share: before each slice of time, the row keys known so far are cut into 10 (or 100) ranges of equal count; the share of \
@@ -34,10 +34,10 @@ pub struct Compare {
     /// Only a part of the entities, as 1%: all rows of an entity or none. Numbers are then marked ~
     #[arg(long, value_name = "PERCENT", value_parser = parse_sample)]
     pub sample: Option<Sample>,
-    /// Width of the slices of time at least: 15m, 1h, 1d [default: the narrowest of which 720 suffice]
+    /// Width of the slices of time at least: 15m, 1h, 1d [default: the narrowest that gives at most 720]
     #[arg(long, value_name = "WIDTH", value_parser = parse_slice)]
     pub slice: Option<i64>,
-    /// Write a page of HTML, too: figures, heatmaps, queries and cost in one file that needs no network
+    /// Also write an HTML page: figures, heatmaps, queries and cost in one file that needs no network
     #[arg(long, value_name = "FILE", value_parser = Anywhere)]
     pub report: Option<Location>,
 }

@@ -27,10 +27,10 @@ pub struct Heatmap {
     /// File of queries, for --metric reads:QUERY
     #[arg(long, value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: Option<PathBuf>,
-    /// Width of the slices of time at least: 15m, 1h, 1d [default: the narrowest of which 720 suffice]
+    /// Width of the slices of time at least: 15m, 1h, 1d [default: the narrowest that gives at most 720]
     #[arg(long, value_name = "WIDTH", value_parser = parse_slice)]
     pub slice: Option<i64>,
-    /// Write a page of HTML, too: figures, heatmaps, queries and cost in one file that needs no network
+    /// Also write an HTML page: figures, heatmaps, queries and cost in one file that needs no network
     #[arg(long, value_name = "FILE", value_parser = Anywhere)]
     pub report: Option<Location>,
 }

@@ -18,7 +18,7 @@ const SERVICE: &str = "Bigtable";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first push writes all cells, later ones what changed since the version that was pushed last, deletes included. A push that \
-was killed goes on where it was. BIGTABLE_EMULATOR_HOST names an emulator; without it, application default credentials are \
+was killed continues where it stopped. BIGTABLE_EMULATOR_HOST names an emulator; without it, application default credentials are \
 used.")]
 pub struct Push {
     /// The table
@@ -29,7 +29,7 @@ pub struct Push {
     /// Create the table, or families of it, if they are not there; shows a plan unless --yes is given
     #[arg(long)]
     pub create: bool,
-    /// Write into the table that the rows were pulled from, too
+    /// Allow writing into the table that the rows were pulled from
     #[arg(long)]
     pub to_source: bool,
     /// Do what the plan shows
@@ -53,7 +53,7 @@ pub struct Push {
     /// The version that the target holds; what changed since is written [default: the one pushed last]
     #[arg(long, value_name = "VERSION", help_heading = ROWS, conflicts_with = "compare")]
     pub changed_since: Option<u64>,
-    /// Read the cells of the target, write those that differ and delete those that are too many
+    /// Read the cells of the target, write those that differ and delete extra ones
     #[arg(long, help_heading = ROWS)]
     pub compare: bool,
     /// Options of the service.
@@ -65,8 +65,8 @@ pub struct Push {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Writes Parquet files of records, which `tidetable run JOB` then loads: into the directory of the first pattern of the job's \
-source that ends with *.parquet. What is pulled is the input of the job: rows of an earlier pull that are no longer there go \
-with the next run. Rows that the layout cannot have written are listed in rejected.jsonl beside the files. With --raw a job is \
+source that ends with *.parquet. The newest pull is the input of the job: rows of an earlier pull that it no longer has are \
+removed by the next run. Rows that the layout cannot have written are listed in rejected.jsonl beside the files. With --raw a job is \
 made that keeps every cell as it is, and follows the families of the table.")]
 pub struct Pull {
     /// The table: projects/P/instances/I/tables/T
@@ -83,7 +83,7 @@ pub struct Pull {
     /// The directory of the files [default: that of the source's pattern]
     #[arg(long, value_name = "DIR", value_parser = Here("a folder of pulled files"))]
     pub dir: Option<PathBuf>,
-    /// Put it in the place of what was pulled from another table, or of other rows and cells
+    /// Replace an earlier pull of another table, or of other rows and cells
     #[arg(long)]
     pub replace: bool,
     /// Only rows whose key begins with this
