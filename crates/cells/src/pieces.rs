@@ -42,7 +42,6 @@ impl Stripes {
     fn cut(mut self, keys: &KeyRange) -> Vec<KeyRange> {
         self.starts.retain(|start| *start > keys.start);
         self.starts.sort();
-        self.starts.dedup();
         self.first_keys.sort();
         self.last_keys.sort();
 
@@ -51,7 +50,7 @@ impl Stripes {
         let mut begun = 0;
         for start in self.starts.iter().rev() {
             begun += 1;
-            if begun >= self.overlapping(start) {
+            if begun >= self.overlapping(start) && end.as_ref() != Some(start) {
                 pieces.push(KeyRange { start: start.clone(), end: end.replace(start.clone()) });
                 begun = 0;
             }
@@ -97,8 +96,10 @@ mod tests {
         assert_eq!(of("acdefg", "ade", "cdh"), "gfedcb");
         // Two that overlap from d on.
         assert_eq!(of("acdefg", "ad", "gh"), "fdcb");
-        // All of one stripe.
-        assert_eq!(of("bcdefg", "bcdefg", "xxxxxx"), "b");
+        // Two of the same keys.
+        assert_eq!(of("ccddee", "cc", "ff"), "edcb");
+        // All of one stripe: three SSTs begin before d, and four stripes from d on.
+        assert_eq!(of("bcdefg", "bcdefg", "xxxxxx"), "db");
         assert_eq!(of("", "", ""), "b");
     }
 }
