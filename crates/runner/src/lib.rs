@@ -18,14 +18,18 @@
 //! | [`units`] | the parts of a run that other processes may do |
 
 pub mod backup;
+mod calendar;
+mod checks;
 mod compact;
-pub mod day;
+mod fault;
 mod ids;
 pub mod job;
+mod load_job;
+mod lock;
 mod mask;
 pub mod observe;
+mod options;
 pub mod order;
-mod period;
 pub mod plan;
 mod project;
 mod readable;
@@ -34,11 +38,13 @@ mod root;
 pub mod run;
 pub mod scaffold;
 pub mod schedule;
+mod secrets;
 mod size;
-pub mod template;
 pub mod units;
+mod worker;
 pub mod workload;
 
+pub use calendar::{day, template};
 pub use compact::{compact, compact_elsewhere};
 pub use ids::UlidIds;
 pub use job::{Job, JobError};

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::project::Project;
 use crate::run::RunError;
-use crate::run::secrets;
+use crate::secrets;
 
 /// Threads that wait for replies of a bucket. They decode nothing, so few are enough for many requests.
 const THREADS: usize = 2;

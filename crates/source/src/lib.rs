@@ -47,6 +47,7 @@
 //! # }
 //! ```
 
+mod bucket_error;
 mod column_diff;
 mod content_hash;
 mod csv;

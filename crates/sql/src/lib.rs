@@ -63,7 +63,7 @@ pub use session::declared::{
 };
 pub use session::expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
 pub use session::planning::{PlannedQuery, plan_frame};
-pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
+pub use syntax::script::{ScriptError, Statement, is_complete, statements};

@@ -7,7 +7,6 @@ pub(crate) mod options;
 pub(crate) mod parameters;
 pub(crate) mod planning;
 pub(crate) mod references;
-pub(crate) mod script;
 pub(crate) mod signatures;
 pub(crate) mod spill;
 

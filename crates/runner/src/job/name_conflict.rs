@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
+use crate::calendar::per::Per;
 use crate::job::declaration::Job;
-use crate::job::per::Per;
 use crate::job::sections::export::Export;
 
 /// Two exports or tables of which one would overwrite the other.
@@ -172,7 +172,7 @@ fn times(per: Per) -> Vec<NaiveDateTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::{Placeholder, TimeTemplate};
+    use crate::calendar::template::{Placeholder, TimeTemplate};
 
     fn segments(template: &str) -> NameSegments {
         let (allowed, per): (&[Placeholder], _) = match () {

@@ -10,11 +10,11 @@ use tidetable_layout::error::LayoutError;
 use tidetable_source::{FormatFault, LocationError};
 use tidetable_sql::{ExpressionError, QueryError};
 
+use crate::calendar::template::TimeTemplateError;
 use crate::job::keys::{Section, ValueShape};
 use crate::job::names::Id;
 use crate::job::words::listed;
 use crate::mask::masked;
-use crate::template::TimeTemplateError;
 
 /// An invalid file with all its mistakes. Rendered by miette with file, line, column and excerpt.
 #[derive(Debug, Error)]

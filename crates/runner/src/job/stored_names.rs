@@ -1,10 +1,7 @@
 //! Names of types and variants in fingerprints. Fingerprints are stored in manifests and in lists of exports, so these
 //! names never change, even if identifiers in the code do.
 
-use tidetable_export::FileFormat;
 use tidetable_layout::FieldType;
-
-use super::{Export, ExportMode, Per};
 
 /// The type of a source's column.
 pub(crate) fn field_type(kind: FieldType) -> String {
@@ -19,29 +16,6 @@ pub(crate) fn field_type(kind: FieldType) -> String {
         FieldType::Date => "Date32",
     };
     name.to_owned()
-}
-
-/// The format of an export's files and its mode.
-pub(crate) fn export_form(export: &Export) -> String {
-    let per = match export.per {
-        Per::Day => "Day",
-        Per::Hour => "Hour",
-        Per::Month => "Month",
-        Per::Query => "Query",
-    };
-    let format = match export.format {
-        FileFormat::Parquet => "Parquet",
-        FileFormat::Csv => "Csv",
-        FileFormat::Arrow => "Arrow",
-        FileFormat::BigtableParquet => "BigtableParquet",
-        FileFormat::CbtCsv => "CbtCsv",
-    };
-    let mode = match export.mode {
-        ExportMode::Replace => "Replace",
-        ExportMode::Append => "Append",
-        ExportMode::Upsert => "Upsert",
-    };
-    format!("{per} {format} {mode} {:?}", export.keys)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
-
-use crate::job::Per;
-use crate::period::Period;
 use tidetable_layout::time::DAY;
+
+use crate::calendar::period::Period;
+use crate::job::Per;
 
 /// Parses the label of a period of any kind.
 pub(crate) fn period_of(label: &str) -> Option<Period> {

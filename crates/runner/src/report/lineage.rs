@@ -9,8 +9,8 @@ use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 use tidetable_store::{Input, Store, Version};
 
+use crate::calendar::period::Period;
 use crate::job::{Job, Per};
-use crate::period::Period;
 use crate::plan::ranges;
 use crate::project::Project;
 use crate::report::days::{period_of, utc_days};

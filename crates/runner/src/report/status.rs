@@ -16,8 +16,8 @@ use tidetable_record::{
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
+use crate::calendar::period::Period;
 use crate::job::{Job, Per};
-use crate::period::Period;
 use crate::project::Project;
 use crate::report::days::{age, gaps, is_stale, period_of};
 use crate::run::RunError;

@@ -1,6 +1,7 @@
 //! Makes the plan of a run from the state of inputs, tables and exports.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::PoisonError;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -11,20 +12,21 @@ use tidetable_record::{Failures, InputState, KnownVersions};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::Version;
 
-use super::{Run, RunOptions};
-use crate::day::{day_bounds, days_touched, utc_day};
+use crate::calendar::day::{day_bounds, local_days};
+use crate::calendar::period::Period;
+use crate::checks::presence::holds_records;
+use crate::fault::error::RunError;
 use crate::job::{Export, Job, Table, TableInput};
-use crate::period::Period;
+use crate::options::run_options::RunOptions;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
 use crate::readable::ReadableTables;
-use crate::run::checks::presence::holds_records;
-use crate::run::error::RunError;
-use crate::run::params::probe_params;
+use crate::run::context::Run;
+use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
-use crate::run::stages::damage::damage_in;
 use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
+use crate::units::params::probe_params;
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
@@ -121,7 +123,7 @@ impl Run<'_> {
         if planned.base.reset.is_some() || planned.base.gc.is_some() {
             utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
         }
-        let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job, day)).collect();
+        let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job.timezone, day)).collect();
         let name = &planned.table.spec.name;
         let failed = |source| RunError::Check { table: name.clone(), source: Box::new(source) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
@@ -165,12 +167,12 @@ impl Run<'_> {
             if derived.planned.has_work() {
                 reason = reason.or(Some(TableReason::UpstreamChanged));
                 let changed = derived.changed_days();
-                days.known.extend(changed.into_iter().flat_map(|day| local_days(self.job, day)));
+                days.known.extend(changed.into_iter().flat_map(|day| local_days(self.job.timezone, day)));
             } else if derived.planned.base.gc.is_some() {
                 reason = reason.or(Some(TableReason::RulesChanged));
                 let windows = derived.planned.base.version.windows.iter();
                 let utc = windows.flat_map(|window| window.days.keys());
-                days.known.extend(utc.flat_map(|day| local_days(self.job, *day)));
+                days.known.extend(utc.flat_map(|day| local_days(self.job.timezone, *day)));
             }
         }
         Ok(TablePlan {
@@ -263,8 +265,19 @@ impl Run<'_> {
         Ok((ExportPlan { export: export.name.clone(), parts, sealed, owed, unchanged, unknown }, compared))
     }
 
+    /// The tables that an export reads; some may not exist yet.
+    pub(crate) fn reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
+        let known = || self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reads) = known().get(&export.name) {
+            return Ok(reads.clone());
+        }
+        let reads = self.find_reads(export)?;
+        known().insert(export.name.clone(), reads.clone());
+        Ok(reads)
+    }
+
     /// The tables that the query of an export reads, found by planning it over the tables of the job and the store.
-    pub(crate) fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
+    fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
         let mut readable = ReadableTables::of(self.store, self.job)?;
         let tables = std::mem::take(&mut readable.tables);
         let mut wrong = |error| {
@@ -279,11 +292,6 @@ impl Run<'_> {
     }
 }
 
-/// The days of the job's time zone that overlap a UTC day.
-pub(crate) fn local_days(job: &Job, day: i32) -> impl Iterator<Item = NaiveDate> {
-    days_touched(job.timezone, utc_day(day))
-}
-
 /// Days of the job's time zone for which a table holds records.
 struct HeldDays<'a> {
     job: &'a Job,
@@ -294,7 +302,7 @@ struct HeldDays<'a> {
 impl HeldDays<'_> {
     /// Those that overlap the UTC days `utc`.
     fn of(&self, utc: &[i32]) -> Days {
-        let local = utc.iter().flat_map(|day| local_days(self.job, *day));
+        let local = utc.iter().flat_map(|day| local_days(self.job.timezone, *day));
         local.filter(|day| !self.empty.contains(day)).collect()
     }
 }

@@ -2,75 +2,64 @@
 //! compacts what is due, and writes the run record.
 
 pub(crate) mod ahead;
-pub(crate) mod checks;
-pub(crate) mod columns;
+pub(crate) mod check_data;
 pub(crate) mod compare;
-pub(crate) mod error;
-pub(crate) mod lock;
-pub(crate) mod options;
-pub(crate) mod params;
+pub(crate) mod context;
+pub(crate) mod damage;
 pub(crate) mod parts;
 pub(crate) mod post_run;
 pub(crate) mod publish;
-pub(crate) mod push_failure;
-pub(crate) mod pusher;
 pub(crate) mod rejects;
-pub(crate) mod secrets;
+pub(crate) mod retry;
 pub(crate) mod select;
 pub(crate) mod stages;
-pub(crate) mod stop;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
 use tidetable_layout::time::HOUR;
-use tidetable_record::{FORMAT, Failures, KnownVersions, Outcome, RunRecord, Runs, Seen};
+use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_source::panics::catch;
 use tidetable_store::{Ids, Store};
 use ulid::Ulid;
 
-pub use checks::checker::check_queries;
-pub use checks::on_demand::{DataChecks, check_data};
-pub use error::{NoSecret, RunError};
-pub(crate) use lock::lease::LeaseTimes;
-pub use lock::{IfLocked, NamedLock, lock_named, machine};
-pub(crate) use lock::{Lock, take, take_all};
-pub use options::{Only, RunOptions, Selected};
-pub use params::probe_params;
+pub use crate::checks::checker::check_queries;
+pub use crate::fault::error::{NoSecret, RunError};
+pub use crate::fault::push_failure::PushFailure;
+pub use crate::fault::stop::{Stop, Stopped};
+pub(crate) use crate::lock::lease::LeaseTimes;
+pub use crate::lock::{IfLocked, NamedLock, lock_named, machine};
+pub(crate) use crate::lock::{Lock, take, take_all};
+pub use crate::options::pusher::Pusher;
+pub use crate::options::run_options::{Only, RunOptions, Selected};
+pub use crate::secrets::{check_stores, source_storage};
+pub use crate::units::params::probe_params;
+pub use check_data::{DataChecks, check_data};
 pub use publish::{check_columns, tables_read};
-pub use push_failure::PushFailure;
-pub use pusher::Pusher;
-pub use secrets::{check_stores, source_storage};
 pub use stages::without::{check_without_of_all, input_names};
-pub use stop::{Stop, Stopped};
 
 use crate::backup::RESTORING;
-use crate::job::{Export, Job, JobError, Stage, hooks_alone};
+use crate::job::{Job, JobError, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::report::check_bucket;
 use crate::root::open_root;
+use crate::secrets;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
 use ahead::Ahead;
-use columns::OtherColumns;
+use context::{Run, took};
+use damage::explained;
 use post_run::PostRun;
-use stages::damage::explained;
-use stages::load::LoadStage;
-use stages::retry::Retry;
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;
-
-/// Records of runs that are asked for the versions that they name, the newest first.
-const RECORDS: usize = 16;
 
 /// Age of the runs that are asked first, milliseconds.
 const RECENT: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -403,29 +392,6 @@ fn ahead(now: i64) -> String {
     )
 }
 
-struct Run<'a> {
-    project: &'a Project,
-    job: &'a Job,
-    options: &'a RunOptions,
-    ids: &'a dyn Ids,
-    observer: &'a dyn Observer,
-    store: &'a Store,
-    storage: &'a Storage,
-    runtime: &'a tokio::runtime::Handle,
-    /// Gone and copied inputs that the last run of the job saw.
-    seen: &'a Seen,
-    /// The tables that exports read, cached because finding them plans the queries.
-    reads: Mutex<HashMap<String, Vec<String>>>,
-    /// What is still to be done for the job as it was read; `None` before.
-    failures: Mutex<Option<Failures>>,
-    /// The root as the project names it.
-    root: &'a str,
-    /// The job as other processes find it; `None` without a carrier.
-    reference: Option<&'a JobReference>,
-    /// What other processes did.
-    tally: Tally,
-}
-
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
@@ -445,82 +411,4 @@ impl Run<'_> {
         let _ = self.store.keep_reserve();
         Ok(rejected)
     }
-
-    /// Refuses tables of the job whose newest manifests were lost: loading upon what is left would hide it. Each export of the job
-    /// is asked when its list is read; in a bucket, it alone.
-    pub(crate) fn check_versions(&self) -> Result<(), RunError> {
-        let blobs = self.store.blobs().as_ref();
-        if blobs.bucket().is_some() {
-            return Ok(());
-        }
-        let tables: Vec<String> = self.job.tables.iter().map(|table| table.spec.name.clone()).collect();
-        let known = KnownVersions::of_records(blobs, &tables, RECORDS)?;
-        for table in &tables {
-            if let Some(newest) = self.store.table(table).latest()? {
-                known.check(self.store, table, &newest)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Does `work`, a unit of `stage` called `name`, and retries it after transient errors as the job file
-    /// allows. What a failed attempt has committed stays, so `work` starts from the current state.
-    fn attempts<T>(
-        &self,
-        (stage, name): (Stage, &str),
-        record: &mut RunRecord,
-        mut work: impl FnMut(&mut RunRecord) -> Result<T, RunError>,
-    ) -> Result<T, RunError> {
-        let mut retry = Retry::new(stage, self.job, self.options, self.observer);
-        loop {
-            match work(record) {
-                Ok(done) => return Ok(done),
-                Err(error) => {
-                    self.store.read_anew();
-                    retry.after(name, error, &mut record.attempts)?;
-                }
-            }
-        }
-    }
-
-    /// The tables that an export reads; some may not exist yet.
-    fn reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
-        let known = || self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reads) = known().get(&export.name) {
-            return Ok(reads.clone());
-        }
-        let reads = self.find_reads(export)?;
-        known().insert(export.name.clone(), reads.clone());
-        Ok(reads)
-    }
-
-    /// Reports a note and adds it to the record.
-    fn note(&self, record: &mut RunRecord, note: String) {
-        if !record.notes.contains(&note) {
-            self.observer.event(Event::Note(note.clone()));
-            record.notes.push(note);
-        }
-    }
-
-    fn stage<'b>(&'b self, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
-        LoadStage {
-            job: self.job,
-            store: self.store,
-            storage: self.storage,
-            options: self.options,
-            ids: self.ids,
-            observer: self.observer,
-            on_reject,
-            seen: self.seen,
-            others: OtherColumns::default(),
-            root: self.root,
-            reference: self.reference,
-            tally: &self.tally,
-        }
-    }
-}
-
-/// Adds the time since `clock` to the duration of a part of the run.
-fn took(record: &mut RunRecord, part: &str, clock: Instant) {
-    *record.seconds.entry(part.to_owned()).or_default() += clock.elapsed().as_secs_f64();
 }

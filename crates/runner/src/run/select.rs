@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Run;
+use crate::fault::error::RunError;
 use crate::job::{Job, TableInput, listed};
-use crate::run::error::RunError;
-use crate::run::options::Selected;
+use crate::options::run_options::Selected;
+use crate::run::context::Run;
 
 impl Run<'_> {
     /// The selected part of the job, with the tables it needs; `None` without a selection.

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use crate::run::stop::Stop;
-use crate::units::failure::CarryError;
+use crate::fault::stop::Stop;
+use crate::fault::unit_failure::CarryError;
 use crate::units::wire::{Answer, Unit};
 
 /// Brings units to other processes. One carrier serves a whole run.

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidetable_store::{Ids, Snapshot, Store, StoreError};
 use tidetable_upkeep::compaction::{CompactionPlan, MergeFailed, MergePlan, Merged, Merger, RunMerges};
 
-use crate::run::error::RunError;
-use crate::run::stop::Stop;
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
+use crate::fault::unit_failure::UnitFailure;
 use crate::units::carrier::UnitCarrier;
-use crate::units::failure::UnitFailure;
 use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};
 use crate::units::work::{CompactAnswer, CompactWork};

@@ -7,10 +7,10 @@ use tidetable_blobs::Blobs;
 use tidetable_ingest::{LoadUnit, LoadUnitDone, Progress, RejectedRow, RunLoadUnits};
 use tidetable_store::{Result as StoreResult, StoreError};
 
-use crate::run::columns::{DifferingFiles, OtherColumns};
-use crate::run::error::RunError;
-use crate::run::stop::Stop;
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
 use crate::units::carrier::UnitCarrier;
+use crate::units::columns::{DifferingFiles, OtherColumns};
 use crate::units::rejects::CarriedRejects;
 use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};

@@ -15,19 +15,19 @@
 
 pub(crate) mod build;
 pub(crate) mod carrier;
+pub(crate) mod columns;
 pub(crate) mod compact;
-pub(crate) mod failure;
 pub(crate) mod load;
+pub(crate) mod params;
 pub(crate) mod publish;
 pub(crate) mod reference;
 pub(crate) mod rejects;
 pub(crate) mod tally;
 pub(crate) mod wire;
 pub(crate) mod work;
-pub(crate) mod worker;
 
+pub use crate::fault::unit_failure::{CarryError, UnitFailure};
+pub use crate::worker::{Worker, WorkerError};
 pub use build::build;
 pub use carrier::{Carried, UnitCarrier};
-pub use failure::{CarryError, UnitFailure};
 pub use wire::{Answer, Unit};
-pub use worker::{Worker, WorkerError};

@@ -5,11 +5,11 @@ use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
 use tidetable_store::Store;
 
+use crate::calendar::period::Period;
+use crate::checks::checker::{CheckScope, Checker, may_publish};
+use crate::fault::error::RunError;
 use crate::job::{Export, ExportMode, Job};
-use crate::period::Period;
-use crate::run::checks::checker::{CheckScope, Checker, may_publish};
-use crate::run::error::RunError;
-use crate::run::params::period_params;
+use crate::units::params::period_params;
 use crate::units::work::{ParkedPart, PublishWork};
 
 /// A part that was checked and, if it may be published, written.

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::failure::UnitFailure;
+use crate::fault::unit_failure::UnitFailure;
 use crate::units::work::{CompactAnswer, CompactWork, LoadAnswer, LoadWork, ParkedPart, PublishWork};
 
 /// What a unit begins with: kind and version of the format.

@@ -9,7 +9,7 @@ use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_store::published::Part as ListedPart;
 use tidetable_upkeep::compaction::{MergePlan, Merged};
 
-use crate::run::columns::DifferingFiles;
+use crate::units::columns::DifferingFiles;
 use crate::units::rejects::CarriedRejects;
 
 /// Some inputs to load.

@@ -11,10 +11,10 @@ use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
 use url::Url;
 
+use crate::bucket_error::{BucketAddress, Credential, Endpoint};
 use crate::error::SourceError;
 use crate::location::{Location, redacted};
 use crate::panics::catch;
-use crate::storage::bucket_error::{BucketAddress, Credential, Endpoint};
 use crate::storage::secret::Secret;
 
 /// Parts of the names of credential options.

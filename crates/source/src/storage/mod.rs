@@ -1,6 +1,5 @@
 //! Storage of inputs: the local disk or an object store.
 
-mod bucket_error;
 mod client;
 mod discover;
 mod fingerprint;
@@ -35,7 +34,7 @@ use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
 
-pub use bucket_error::{BucketAddress, BucketError, BucketFault, describe_request, is_missing_object};
+pub use crate::bucket_error::{BucketAddress, BucketError, BucketFault, describe_request, is_missing_object};
 pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};

@@ -11,7 +11,7 @@ use object_store::{Error, GetOptions, ObjectStore};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::bucket_error::{BucketAddress, BucketError};
+use crate::bucket_error::{BucketAddress, BucketError};
 
 /// Large enough that a request's latency does not matter, small enough to have two of them in memory for each file.
 const RANGE: u64 = 8 << 20;

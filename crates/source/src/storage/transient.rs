@@ -4,7 +4,7 @@ use std::error::Error;
 
 use object_store::Error as Answer;
 
-use super::bucket_error::{BucketError, BucketFault};
+use crate::bucket_error::{BucketError, BucketFault};
 
 /// Whether `error` is a transient error of an object store: the network or the store failed. `false` for permanent errors such as
 /// a missing object, a missing bucket or a refused key; `None` for errors that are not of an object store.

@@ -12,8 +12,8 @@ use datafusion::sql::sqlparser::ast::{self, SelectItem, SetExpr};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::session::script::LineOffsets;
 use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::script::LineOffsets;
 
 /// Keywords that end a select list.
 const AFTER_THE_LIST: [Keyword; 14] = [

@@ -4,6 +4,7 @@ pub(crate) mod depth;
 pub(crate) mod dialect;
 pub(crate) mod headings;
 pub(crate) mod rewrite;
+pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod statement;
 pub(crate) mod volatile;

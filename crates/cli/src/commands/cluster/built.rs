@@ -20,6 +20,7 @@ use crate::commands::{clock, project};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::stdout;
+use crate::output::values::count;
 
 /// A scheduler, and how it is reached.
 #[derive(Debug, Clone)]

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use tidetable_export::FileFormat;
 
+use crate::calendar::per::Per;
+use crate::calendar::period::Period;
+use crate::calendar::template::{Placeholder, TimeTemplate};
 use crate::job::fields::{Fields, Named, Reader, Text};
 use crate::job::keys::{EXPORT, QUERY};
 use crate::job::names::Id;
-use crate::job::per::Per;
 use crate::job::problem::Mistake;
-use crate::period::Period;
 use crate::size::parse_size;
-use crate::template::{Placeholder, TimeTemplate};
 
 /// A published query of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,29 @@ pub struct Export {
 }
 
 impl Export {
+    /// The format of its files and its mode, for fingerprints: lists of exports hold them, so these names never change.
+    pub(crate) fn stored_form(&self) -> String {
+        let per = match self.per {
+            Per::Day => "Day",
+            Per::Hour => "Hour",
+            Per::Month => "Month",
+            Per::Query => "Query",
+        };
+        let format = match self.format {
+            FileFormat::Parquet => "Parquet",
+            FileFormat::Csv => "Csv",
+            FileFormat::Arrow => "Arrow",
+            FileFormat::BigtableParquet => "BigtableParquet",
+            FileFormat::CbtCsv => "CbtCsv",
+        };
+        let mode = match self.mode {
+            ExportMode::Replace => "Replace",
+            ExportMode::Append => "Append",
+            ExportMode::Upsert => "Upsert",
+        };
+        format!("{per} {format} {mode} {:?}", self.keys)
+    }
+
     /// Whether published rows of earlier runs stay. A period that is replaced or upserted is a function of its
     /// records: the query sees all of them, so rows it no longer returns are removed.
     pub fn accumulates(&self) -> bool {

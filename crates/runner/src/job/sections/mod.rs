@@ -3,7 +3,7 @@
 pub(crate) mod allowance;
 pub(crate) mod catch_up;
 pub(crate) mod checks;
-pub(crate) mod cron;
+pub(crate) mod declared_table;
 pub(crate) mod export;
 pub(crate) mod hooks;
 pub(crate) mod messages;

@@ -7,18 +7,52 @@ use tidetable_source::{
     ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split,
 };
 use tidetable_sql::Derive;
+use tidetable_sql::Preparation;
 use toml::de::DeValue;
 
+use crate::calendar::template::{Placeholder, TimeTemplate};
 use crate::job::fields::{Fields, Named, Reader, Text};
 use crate::job::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::job::names::Id;
 use crate::job::problem::Mistake;
 use crate::job::sections::storage;
 use crate::job::sections::storage::StorageSetting;
+use crate::job::stored_names;
 use crate::job::types;
 use crate::job::types::TypeError;
 use crate::job::words::nearest;
-use crate::template::{Placeholder, TimeTemplate};
+
+/// A source of a job.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Files, format and columns.
+    pub spec: SourceSpec,
+    /// Derived columns: name and SQL expression.
+    pub derive: Vec<(String, String)>,
+    /// The derived columns, compiled.
+    pub preparation: Preparation,
+    /// Settings of its object stores.
+    pub storage: Vec<StorageSetting>,
+}
+
+impl Source {
+    /// How rows are read, and the derived columns.
+    pub(crate) fn fingerprint(&self) -> String {
+        let SourceSpec { format, csv, columns, time, mode, .. } = &self.spec;
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let zone = column.timezone.map(|zone| zone.name());
+                format!("{} {} {:?} {zone:?}", column.name, stored_names::field_type(column.kind), column.format)
+            })
+            .collect();
+        let format = format.as_ref().map(|format| matches!(format, Format::Csv));
+        let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
+        // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
+        let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}", self.derive)
+    }
+}
 
 /// A source as read; mistakes are noted.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;
 
-use crate::job::declaration::{Table, TableInput};
 use crate::job::fields::{Fields, Named, Reader, Text};
 use crate::job::keys::{COLUMN, FAMILY, TABLE};
 use crate::job::names::Id;
 use crate::job::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use crate::job::problem::Mistake;
 use crate::job::sections::allowance;
+use crate::job::sections::declared_table::{Table, TableInput};
 use crate::job::sections::messages::Messages;
 use crate::job::sections::source::ReadSource;
 use crate::job::sections::table_input;

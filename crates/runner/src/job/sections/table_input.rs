@@ -5,10 +5,10 @@ use std::path::Path;
 use tidetable_layout::{FieldType, SourceSchema};
 use tidetable_sql::{Declared, QueryShape, query_shape};
 
-use crate::job::declaration::{Table, TableInput};
 use crate::job::fields::{Fields, Reader};
 use crate::job::keys::FROM;
 use crate::job::problem::Mistake;
+use crate::job::sections::declared_table::{Table, TableInput};
 use crate::job::sections::export;
 use crate::job::sections::source::{ReadSource, unknown_column};
 use crate::job::types;

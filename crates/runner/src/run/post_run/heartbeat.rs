@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::job::Hooks;
 use crate::project::Project;
-use crate::run::secrets::value;
+use crate::secrets::value;
 
 /// Time limit for all attempts, unless `timeout` of the hooks is shorter.
 const LONGEST: Duration = Duration::from_secs(15);

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat};
+use tidetable_record::{Outcome, RunRecord, Severity};
 
+use crate::fault::stop::Stop;
 use crate::job::{HookKind, Hooks};
 use crate::observe::{Event, Observer};
-use crate::run::stop::Stop;
-use tidetable_record::{Outcome, RunRecord, Severity};
 
 /// Poll interval while a hook is silent.
 const PAUSE: Duration = Duration::from_millis(20);

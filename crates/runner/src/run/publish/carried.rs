@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use tidetable_record::CheckRecord;
 use tidetable_store::published::Published;
 
+use crate::fault::error::RunError;
 use crate::observe::Event;
-use crate::run::error::RunError;
 use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::outcome::PartResult;

@@ -11,11 +11,10 @@ use tidetable_store::published::Published;
 use tidetable_store::{GcRule, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::day::utc_day;
-use crate::job::stored_names::export_form;
+use crate::calendar::day::utc_day;
+use crate::calendar::period::Period;
+use crate::fault::error::RunError;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
-use crate::period::Period;
-use crate::run::error::RunError;
 use crate::run::parts::{LostWindow, PartSelection, StalePart};
 
 /// The stored form of an export with default settings.
@@ -143,7 +142,7 @@ impl ExportInputs<'_> {
     pub(crate) fn fingerprint(&self) -> String {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
-        let form = export_form(export);
+        let form = export.stored_form();
         if export.delta {
             settings.push("delta");
         }

@@ -4,9 +4,9 @@ use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::published::{MadeFrom, Part as ListedPart};
 
+use crate::fault::error::RunError;
 use crate::job::Export;
 use crate::observe::Event;
-use crate::run::error::RunError;
 use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 

@@ -7,7 +7,7 @@ use tidetable_store::Store;
 
 use crate::job::Job;
 use crate::observe::Observer;
-use crate::run::options::RunOptions;
+use crate::options::run_options::RunOptions;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
 

@@ -17,10 +17,10 @@ use tidetable_store::{Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
 use crate::job::Table;
-use crate::run::error::RunError;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
-use crate::run::stop::Stop;
 use crate::units::work::{LoadFrom, Versions};
 
 impl LoadStage<'_> {

@@ -7,18 +7,18 @@ use chrono::NaiveDate;
 use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions};
 
-use crate::day::day_bounds;
+use crate::calendar::day::{day_bounds, local_days};
+use crate::checks::checker::{CheckScope, Checker};
+use crate::checks::presence::holds_records;
+use crate::fault::error::RunError;
+use crate::fault::transient::is_transient_chain;
 use crate::job::{Export, Stage};
 use crate::plan::Plan;
-use crate::run::checks::checker::{CheckScope, Checker};
-use crate::run::checks::presence::holds_records;
-use crate::run::error::RunError;
+use crate::run::context::Run;
+use crate::run::damage::damage_in;
 use crate::run::parts::PartSelection;
 use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
-use crate::run::stages::damage::damage_in;
-use crate::run::stages::retry::Retry;
-use crate::run::stages::transient::is_transient_chain;
-use crate::run::{Run, compare};
+use crate::run::retry::Retry;
 
 impl Run<'_> {
     /// Publishes the stale parts after the tables have changed. `compared` are the exports as planned.
@@ -140,7 +140,7 @@ impl Run<'_> {
                 let snapshot = self.store.snapshot(table)?;
                 let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
                 let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
-                days.extend(changed.flat_map(|day| compare::local_days(self.job, day)));
+                days.extend(changed.flat_map(|day| local_days(self.job.timezone, day)));
             }
             let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
             if days.is_empty() {

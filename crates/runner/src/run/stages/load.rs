@@ -16,14 +16,15 @@ use tidetable_source::{
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
+use crate::fault::error::RunError;
+use crate::fault::stop::Stoppable;
 use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};
-use crate::run::RunOptions;
-use crate::run::columns::{ColumnDiffFeed, OtherColumns};
-use crate::run::error::RunError;
+use crate::options::run_options::RunOptions;
+use crate::run::context::Run;
 use crate::run::stages::pulled;
 use crate::run::stages::without::{add_names, check_without};
-use crate::run::stop::Stoppable;
+use crate::units::columns::{ColumnDiffFeed, OtherColumns};
 use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
@@ -63,6 +64,26 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) reference: Option<&'a JobReference>,
     /// Who did how much.
     pub(crate) tally: &'a Tally,
+}
+
+impl Run<'_> {
+    /// The load stage of this run; `on_reject` is called for each rejected row.
+    pub(crate) fn stage<'b>(&'b self, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
+        LoadStage {
+            job: self.job,
+            store: self.store,
+            storage: self.storage,
+            options: self.options,
+            ids: self.ids,
+            observer: self.observer,
+            on_reject,
+            seen: self.seen,
+            others: OtherColumns::default(),
+            root: self.root,
+            reference: self.reference,
+            tally: &self.tally,
+        }
+    }
 }
 
 /// A table to load, with its plan.

@@ -1,12 +1,9 @@
 //! The stages of a run.
 
-pub(crate) mod damage;
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
 pub(crate) mod pulled;
 pub(crate) mod push;
-pub(crate) mod retry;
 pub(crate) mod tables;
-pub(crate) mod transient;
 pub(crate) mod without;

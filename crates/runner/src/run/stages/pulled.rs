@@ -10,8 +10,8 @@ use tidetable_record::PullOrigins;
 use tidetable_source::PulledDirectory;
 use tidetable_store::{Store, StoreError};
 
+use crate::fault::error::RunError;
 use crate::job::{Job, Push, Source, Table, TableInput};
-use crate::run::error::RunError;
 
 /// For each table, the tables of Bigtable that its rows were pulled from.
 pub(crate) type Origins = BTreeMap<String, PullOrigins>;

@@ -3,11 +3,11 @@
 use tidetable_layout::time::window_name;
 use tidetable_record::{PushRecord, PushState, RunRecord};
 
+use crate::fault::error::RunError;
 use crate::job::{Push, Stage};
 use crate::plan::{PushPlan, TablePlan};
-use crate::run::Run;
-use crate::run::error::RunError;
-use crate::run::stages::retry::Retry;
+use crate::run::context::Run;
+use crate::run::retry::Retry;
 
 impl Run<'_> {
     /// Pushes what the job file asks for. A push that fails for good is recorded, and the run goes on.

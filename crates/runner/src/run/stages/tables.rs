@@ -13,17 +13,18 @@ use tidetable_store::StoreError;
 use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 use crate::compact::{compact, compact_by};
+use crate::fault::error::RunError;
 use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
+use crate::options::run_options::RunOptions;
 use crate::plan::{Plan, owed_notes, ranges};
-use crate::run::error::RunError;
+use crate::run::context::{Run, took};
+use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
-use crate::run::stages::damage::{damage_in, explained};
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
-use crate::run::{Run, RunOptions, took};
 use crate::units::compact::CarriedMerges;
 
 impl Run<'_> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tidetable_store::{Store, StoreError, Version};
 
+use crate::fault::error::RunError;
 use crate::job::Job;
-use crate::run::error::RunError;
 
 /// Most names that a message suggests.
 const SUGGESTED: usize = 3;

@@ -5,10 +5,10 @@ use std::ops::{Range, RangeInclusive};
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use chrono_tz::Tz;
-
-use crate::day::{day_bounds, day_of, days_touched};
-use crate::job::Per;
 use tidetable_layout::time::HOUR;
+
+use crate::calendar::day::{day_bounds, day_of, days_touched};
+use crate::job::Per;
 
 /// The label of the only part of an export with `per = "query"`.
 pub(crate) const ALL: &str = "all";

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-
-use crate::run::lock::IfLocked;
-use crate::run::pusher::Pusher;
-use crate::run::stop::Stop;
-use crate::units::carrier::UnitCarrier;
 use tidetable_record::{InputState, RunRequest};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
+
+use crate::fault::stop::Stop;
+use crate::lock::IfLocked;
+use crate::options::pusher::Pusher;
+use crate::units::carrier::UnitCarrier;
 
 /// Options of a run.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
-use crate::run::push_failure::PushFailure;
-use crate::units::failure::{CarryError, UnitFailure};
+use crate::fault::push_failure::PushFailure;
+use crate::fault::unit_failure::{CarryError, UnitFailure};
 
 /// Why a run failed. What it committed stays; another run continues from there.
 #[derive(Debug, thiserror::Error)]

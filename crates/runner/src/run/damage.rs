@@ -9,7 +9,7 @@ use tidetable_layout::time::window_name;
 use tidetable_sql::SqlError;
 use tidetable_store::{Store, StoreError};
 
-use crate::run::error::RunError;
+use crate::fault::error::RunError;
 
 /// The damaged or missing SST that caused `error`, itself or an error in its chain of sources.
 pub(crate) fn damage_in<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a StoreError> {

@@ -17,7 +17,7 @@ use ulid::Ulid;
 
 use super::look::Look;
 use super::watch::{Verdict, Watch};
-use crate::run::error::RunError;
+use crate::fault::error::RunError;
 
 /// Longest wait between two looks.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use tidetable_record::AttemptRecord;
 use tidetable_store::StoreError;
 
+use crate::fault::error::RunError;
+use crate::fault::transient::is_transient;
 use crate::job::{Job, Retries, Stage};
 use crate::observe::{Event, Observer};
-use crate::run::error::RunError;
-use crate::run::options::RunOptions;
-use crate::run::stages::transient::is_transient;
+use crate::options::run_options::RunOptions;
 
 /// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);

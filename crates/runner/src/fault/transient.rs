@@ -9,8 +9,8 @@ use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
-use crate::run::error::RunError;
-use crate::units::failure::{CarryError, UnitFailure};
+use crate::fault::error::RunError;
+use crate::fault::unit_failure::{CarryError, UnitFailure};
 
 /// Whether a retry after `error` may succeed: the disk, the network or an object store failed, a file changed while it
 /// was read, or another process committed first. Mistakes in the job file, in its SQL or in the data are permanent.

@@ -3,11 +3,11 @@
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
+use crate::fault::error::{NoSecret, RunError};
+use crate::fault::stop::Stop;
 use crate::job::{Job, SettingValue};
+use crate::options::run_options::RunOptions;
 use crate::project::Project;
-use crate::run::error::{NoSecret, RunError};
-use crate::run::options::RunOptions;
-use crate::run::stop::Stop;
 
 /// The storage settings for the files of the job's sources.
 ///

@@ -8,7 +8,7 @@ use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
 use tidetable_source::InputFile;
 use tidetable_store::{Result as StoreResult, StoreError};
 
-use crate::run::error::RunError;
+use crate::fault::error::RunError;
 
 /// Poll interval while a query runs.
 const PAUSE: Duration = Duration::from_millis(50);

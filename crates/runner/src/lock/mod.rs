@@ -16,9 +16,9 @@ use tidetable_blobs::Blobs;
 use tidetable_record::{Holder, RunRecord};
 use tidetable_store::Store;
 
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
 use crate::project::Project;
-use crate::run::error::RunError;
-use crate::run::stop::Stop;
 use file::FileLock;
 use lease::{HeldLease, LeaseTimes};
 use leased_blobs::LeasedBlobs;

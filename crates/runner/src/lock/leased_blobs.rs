@@ -194,9 +194,9 @@ mod tests {
     use tidetable_blobs::BucketBlobs;
     use tidetable_record::Holder;
 
-    use super::super::lease::{LeaseAttempt, LeaseTimes};
-    use super::super::look::Look;
     use super::*;
+    use crate::lock::lease::{LeaseAttempt, LeaseTimes};
+    use crate::lock::look::Look;
 
     #[test]
     fn nothing_is_written_after_the_lease_is_lost() {

@@ -7,14 +7,17 @@ use chrono_tz::Tz;
 use tidetable_sql::Preparation;
 use toml::de::DeTable;
 
-use crate::job::declaration::{Job, Source, Table};
+use crate::job::cron;
+use crate::job::declaration::Job;
 use crate::job::error::JobError;
 use crate::job::fields::{Fields, Reader};
 use crate::job::name_conflict::common_name;
 use crate::job::names::Id;
 use crate::job::problem::{JobFileError, Mistake};
+use crate::job::sections::declared_table::Table;
 use crate::job::sections::export::Export;
 use crate::job::sections::messages::Messages;
+use crate::job::sections::source::Source;
 use crate::job::{keys, sections};
 use crate::project::Project;
 
@@ -192,12 +195,10 @@ fn after(reader: &mut Reader<'_>, fields: &Fields<'_>, name: Option<&str>) -> Ve
 
 fn schedule(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let schedule = fields.text(reader, "schedule")?;
-    for error in sections::cron::check(schedule.value).err().into_iter().flatten() {
+    for error in cron::check(schedule.value).err().into_iter().flatten() {
         match error {
-            sections::cron::CronError::Count { found } => {
-                reader.refuse(schedule.at.clone(), Mistake::CronCount { found })
-            }
-            sections::cron::CronError::Field { field, text, low, high, at } => {
+            cron::CronError::Count { found } => reader.refuse(schedule.at.clone(), Mistake::CronCount { found }),
+            cron::CronError::Field { field, text, low, high, at } => {
                 reader.refuse(schedule.within(at), Mistake::CronField { field, text, low, high });
             }
         }

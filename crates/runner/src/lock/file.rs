@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidetable_record::{Holder, lock_path, read_holder};
 
 use super::look::Look;
-use crate::run::error::RunError;
+use crate::fault::error::RunError;
 
 /// Attempts before a lock counts as held by a run: `status` holds it briefly to test it.
 const LOOKS: u32 = 3;

@@ -5,10 +5,10 @@ use std::fmt::Debug;
 use tidetable_record::PushRecord;
 use tidetable_store::Store;
 
+use crate::fault::push_failure::PushFailure;
+use crate::fault::stop::Stop;
 use crate::job::Push;
 use crate::project::Project;
-use crate::run::push_failure::PushFailure;
-use crate::run::stop::Stop;
 
 /// Writes tables into Bigtable.
 pub trait Pusher: Debug + Send + Sync {

@@ -8,16 +8,16 @@ use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions, SqlError, quoted_name};
 use tidetable_store::published::Published;
 
-use crate::day::day_bounds;
+use crate::calendar::day::day_bounds;
+use crate::calendar::day::local_days;
+use crate::calendar::period::Period;
+use crate::checks::checker::{CheckScope, Checker};
+use crate::checks::presence::holds_records;
+use crate::fault::error::RunError;
 use crate::job::{Job, Per};
-use crate::period::Period;
 use crate::project::Project;
-use crate::run::checks::checker::{CheckScope, Checker};
-use crate::run::checks::presence::holds_records;
-use crate::run::compare::local_days;
-use crate::run::error::RunError;
-use crate::run::params::period_params;
 use crate::run::{open_store, runtime};
+use crate::units::params::period_params;
 
 /// Results of checks.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,7 +73,7 @@ pub fn check_data(
         let session = Session::open(&store, &SessionOptions::default()).map_err(failed)?;
         let snapshot = store.snapshot(table)?;
         let utc = snapshot.version().windows.iter().flat_map(|window| window.days.keys().copied());
-        let local: BTreeSet<NaiveDate> = utc.flat_map(|day| local_days(job, day)).collect();
+        let local: BTreeSet<NaiveDate> = utc.flat_map(|day| local_days(job.timezone, day)).collect();
         for day in local.into_iter().filter(|day| days.is_none_or(|days| days.contains(day))) {
             let (bounds, label) = (day_bounds(job.timezone, day), day.to_string());
             let measured = runtime.block_on(async {

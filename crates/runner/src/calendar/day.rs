@@ -71,6 +71,11 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
     }
 }
 
+/// The days of a time zone that overlap a UTC day (days since the epoch).
+pub(crate) fn local_days(timezone: Tz, day: i32) -> impl Iterator<Item = NaiveDate> {
+    days_touched(timezone, utc_day(day))
+}
+
 #[cfg(test)]
 mod tests {
     use chrono_tz::{America, Europe, Pacific};

@@ -1,0 +1,4 @@
+//! What a run is asked for: its options, and who pushes its tables.
+
+pub(crate) mod pusher;
+pub(crate) mod run_options;
