@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidetable_cluster::{Ballista, ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
-use tidetable_runner::units::{Unit, UnitCarrier, Worker};
+use tidetable_runner::Worker;
+use tidetable_runner::units::{Unit, UnitCarrier};
 use tidetable_runner::{Project, Stop, runtime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

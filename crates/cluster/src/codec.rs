@@ -7,7 +7,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
-use tidetable_runner::units::Worker;
+use tidetable_runner::Worker;
 
 use crate::exec::UnitExec;
 

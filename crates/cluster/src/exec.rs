@@ -16,7 +16,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 use tidetable_runner::Stop;
-use tidetable_runner::units::{Worker, WorkerError};
+use tidetable_runner::{Worker, WorkerError};
 
 /// The signal with which a unit is stopped whose task was cancelled: that of a terminated process.
 const CANCELLED: usize = 15;

@@ -10,7 +10,7 @@ use ballista_core::error::BallistaError;
 use ballista_core::extension::SessionConfigExt;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::prelude::SessionConfig;
-use tidetable_runner::units::Worker;
+use tidetable_runner::Worker;
 use tonic::Code;
 
 use crate::codec::PlanCodec;

@@ -12,7 +12,7 @@
 //! | `tls` | certificates, and the servers with TLS |
 //!
 //! Ballista plans nothing here: a job of units is `UnitExec(DataSourceExec)` with a partition of one row for each unit. An executor
-//! runs the units by a [`Worker`](tidetable_runner::units::Worker) of its own project; a scheduler cannot run them.
+//! runs the units by a [`Worker`](tidetable_runner::Worker) of its own project; a scheduler cannot run them.
 
 mod address;
 mod attempts;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bigtable;
 pub(crate) mod cbt;
+pub(crate) mod cell_query;
 pub(crate) mod cells;
 pub(crate) mod csv;
 pub(crate) mod format;
@@ -20,11 +21,11 @@ use tidetable_blobs::BlobWriter;
 use tidetable_sql::{Session, SqlError};
 
 use crate::error::{ExportError, Result};
+use crate::file::cell_query::{cell_columns, cells_in_order};
 use crate::file::format::FileFormat;
 use crate::file::rows::{Planned, RowSink};
 use crate::file::spec::FileSpec;
 use crate::file::writer::FileWriter;
-use crate::part::mode::{cell_columns, cells_in_order};
 
 /// A query whose rows are written to a file.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use tidetable_record::CompactionRecord;
 use tidetable_store::{Ids, Result, Snapshot, Sst, Store, Version};
 use tidetable_upkeep::compaction::{Compaction, CompactionExtent, CompactionPlan, Merger, RunMerges};
 
-use crate::run::Stop;
+use crate::fault::stop::Stop;
 use crate::units::carrier::UnitCarrier;
 use crate::units::compact::CarriedMerges;
 use crate::units::tally::Tally;

@@ -57,3 +57,4 @@ pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, 
 pub use size::parse_size;
 pub use tidetable_record as record;
 pub use tidetable_source::Location;
+pub use worker::{Worker, WorkerError};

@@ -5,8 +5,8 @@ use tidetable_sql::Declared;
 use tidetable_store::leave_out;
 use tidetable_store::{Store, StoreError};
 
+use crate::fault::error::RunError;
 use crate::job::Job;
-use crate::run::RunError;
 
 /// Tables that queries may read.
 pub struct ReadableTables {

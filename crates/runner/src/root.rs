@@ -7,8 +7,8 @@ use tidetable_blobs::{BlobError, Blobs, BucketBlobs, DiskCache, LocalBlobs};
 use tidetable_source::{BucketUrl, Location, Secret};
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::fault::error::RunError;
 use crate::project::Project;
-use crate::run::RunError;
 use crate::secrets;
 
 /// Threads that wait for replies of a bucket. They decode nothing, so few are enough for many requests.

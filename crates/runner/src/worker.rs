@@ -16,6 +16,8 @@ use tidetable_store::{Ids, Store, StoreError, Table as StoredTable, ulid_text};
 use tokio::runtime::Handle;
 
 use crate::checks::checker::Checker;
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
 use crate::fault::stop::Stoppable;
 use crate::fault::transient::is_transient;
 use crate::fault::unit_failure::UnitFailure;
@@ -24,7 +26,7 @@ use crate::job::{Job, Table, TableInput};
 use crate::project::Project;
 use crate::root::open_root;
 use crate::run::stages::derived::QueryFeed;
-use crate::run::{RunError, Stop, source_storage};
+use crate::secrets::source_storage;
 use crate::units::build::build;
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
 use crate::units::compact;

@@ -8,9 +8,9 @@ use object_store::Error as StoreError;
 use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
+use crate::bucket_error::{BucketError, BucketFault};
 use crate::location::LocationError;
 use crate::panics::{Panicked, catch};
-use crate::storage::{BucketError, BucketFault};
 use crate::time::FormatFault;
 
 /// A fault of a source or of one of its files. Each message says what to do next.

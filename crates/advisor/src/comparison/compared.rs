@@ -2,8 +2,8 @@
 
 use tidetable_layout::Layout;
 
+use crate::facts::TableFacts;
 use crate::heatmap::{Heatmap, Pattern};
-use crate::lint::TableFacts;
 use crate::measure::Measured;
 use crate::spread::Spread;
 

@@ -5,11 +5,12 @@ use tidetable_layout::cell::CellRef;
 
 use crate::comparison::compared::{Compared, HottestRow};
 use crate::error::Result;
+use crate::facts::WriteFacts;
 use crate::heatmap::{Heatmap, KeyList, KeysAt, patterns};
-use crate::lint::{Survey, WriteFacts};
 use crate::measure::Counts;
 use crate::spread::{Axis, HotRow, Spread, WriteLog, spread};
 use crate::trial::{Row, TrialTable, Visitor};
+use crate::visit::Survey;
 
 /// What to find besides rows, cells, bytes and the spread of writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tidetable_cluster::{ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
 use tidetable_runner::Project;
-use tidetable_runner::units::Worker;
+use tidetable_runner::Worker;
 use tokio::runtime::{Builder, Runtime};
 
 /// The clock stands still: nothing depends on it.

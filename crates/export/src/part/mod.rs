@@ -19,6 +19,7 @@ use tidetable_store::published::{MadeFrom, Part, Published};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{ExportError, Result};
+use crate::file::cell_query::{cell_columns, cells_in_order};
 use crate::file::format::FileFormat;
 use crate::file::rows::Planned;
 use crate::file::shape::columns;
@@ -26,7 +27,7 @@ use crate::file::spec::FileSpec;
 use crate::part::adopt::{MADE, already_made};
 use crate::part::draft::{DraftContent, PartDraft};
 use crate::part::files::{PartFiles, part_path};
-use crate::part::mode::{cell_columns, cells_in_order, combined};
+use crate::part::mode::combined;
 use crate::part::request::{FileMode, PublishRequest, PublishedPart};
 use crate::part::withdraw::EmptyPart;
 

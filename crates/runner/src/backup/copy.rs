@@ -13,7 +13,7 @@ use tidetable_upkeep::Pins;
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, Vault, copy, hash};
-use crate::run::Stop;
+use crate::fault::stop::Stop;
 
 /// Attempts to read an export that is being published, before changed parts are left out.
 const ROUNDS: usize = 3;
@@ -217,7 +217,7 @@ impl Making<'_> {
     /// Copies the content of a file with known length and checksum.
     fn object(&mut self, file: &Held) -> Result<Copied, BackupError> {
         if let Some(stopped) = self.stop.asked() {
-            return Err(crate::run::RunError::from(stopped).into());
+            return Err(crate::fault::error::RunError::from(stopped).into());
         }
         let copied = copy((self.blobs(), &file.path), (self.vault.blobs.as_ref(), &file.object()), file, true)?;
         if copied == Copied::New {

@@ -5,7 +5,7 @@ use std::io;
 use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
 
-use crate::run::RunError;
+use crate::fault::error::RunError;
 
 /// Why a backup or a restore failed.
 #[derive(Debug, thiserror::Error)]

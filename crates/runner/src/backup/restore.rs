@@ -9,7 +9,7 @@ use tidetable_blobs::{Blobs, LocalBlobs};
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, Vault, copy};
-use crate::run::Stop;
+use crate::fault::stop::Stop;
 
 /// The file that marks a root with an unfinished restore: nothing else may use such a root. In a bucket, no run begins in it.
 pub const RESTORING: &str = ".restoring";
@@ -80,7 +80,7 @@ impl Vault {
         let mut restored = Restored::default();
         for file in &backup.files {
             if let Some(stopped) = stop.asked() {
-                return Err(crate::run::RunError::from(stopped).into());
+                return Err(crate::fault::error::RunError::from(stopped).into());
             }
             match copy((self.blobs.as_ref(), &file.object()), (to, &file.path), file, false)? {
                 Copied::New => restored.copied += 1,

@@ -16,7 +16,9 @@ use tidetable_upkeep::Pins;
 use crate::backup::catalog::Held;
 use crate::backup::error::BackupError;
 use crate::backup::vault::{Copied, copy, hash};
-use crate::run::{LeaseTimes, Stop, take_all};
+use crate::fault::stop::Stop;
+use crate::lock::lease::LeaseTimes;
+use crate::lock::take_all;
 
 /// Attempts to read an export that is being published.
 const ROUNDS: usize = 3;
@@ -93,7 +95,7 @@ impl Copying<'_> {
 
     fn go_on(&self) -> Result<(), BackupError> {
         match self.stop.asked() {
-            Some(stopped) => Err(crate::run::RunError::from(stopped).into()),
+            Some(stopped) => Err(crate::fault::error::RunError::from(stopped).into()),
             None => Ok(()),
         }
     }

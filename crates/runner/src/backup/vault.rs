@@ -14,7 +14,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
-use crate::run::{IfLocked, LeaseTimes, Lock, RunError, Stop, take};
+use crate::fault::error::RunError;
+use crate::fault::stop::Stop;
+use crate::lock::lease::LeaseTimes;
+use crate::lock::{IfLocked, Lock, take};
 
 /// The file that marks a vault.
 const MARK: &str = "vault.json";

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use tidetable_layout::time::HOUR;
 
 use crate::calendar::day::{day_bounds, day_of, days_touched};
-use crate::job::Per;
+use crate::calendar::per::Per;
 
 /// The label of the only part of an export with `per = "query"`.
 pub(crate) const ALL: &str = "all";

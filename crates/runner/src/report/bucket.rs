@@ -3,7 +3,7 @@
 use tidetable_blobs::Blobs;
 use tidetable_layout::time::MINUTE;
 
-use crate::run::RunError;
+use crate::fault::error::RunError;
 
 /// Difference of clocks that is survived, microseconds.
 pub const SKEW: i64 = 10 * MINUTE;

@@ -11,10 +11,10 @@ use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 
+use crate::fault::error::RunError;
 use crate::job::Job;
 use crate::project::Project;
 use crate::report::MIN_AGE;
-use crate::run::RunError;
 
 /// Options of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

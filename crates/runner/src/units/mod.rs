@@ -27,7 +27,6 @@ pub(crate) mod wire;
 pub(crate) mod work;
 
 pub use crate::fault::unit_failure::{CarryError, UnitFailure};
-pub use crate::worker::{Worker, WorkerError};
 pub use build::build;
 pub use carrier::{Carried, UnitCarrier};
 pub use wire::{Answer, Unit};

@@ -9,8 +9,9 @@ use tidetable_cluster::{
     Ballista, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles, run_executor, run_scheduler,
 };
 use tidetable_ingest::MIN_LOAD_MEMORY;
+use tidetable_runner::Worker;
 use tidetable_runner::run::machine;
-use tidetable_runner::units::{UnitCarrier, Worker};
+use tidetable_runner::units::UnitCarrier;
 use tidetable_runner::{Project, UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 

@@ -14,7 +14,9 @@ use tidetable_record::rejected_lines;
 use tidetable_store::{Ids, Store, StoreError};
 
 use super::{DamagedTable, Diagnosis, FindingKind, QUARANTINE};
-use crate::run::{LeaseTimes, RunError, take_all};
+use crate::fault::error::RunError;
+use crate::lock::lease::LeaseTimes;
+use crate::lock::take_all;
 
 impl Diagnosis {
     /// Fixes what can be fixed. No job may run meanwhile.

@@ -8,9 +8,9 @@ use tidetable_export::DELTA_LOG;
 use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};
+use crate::fault::error::RunError;
 use crate::job::{Export, Job, may_be_folder_of};
 use crate::project::Project;
-use crate::run::RunError;
 
 /// Directories of a store.
 const FOLDERS: [&str; 8] = ["exports", "failing", "failures", "locks", "rejected", "runs", "seen", "tables"];

@@ -15,11 +15,11 @@ use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
 
+use crate::fault::error::RunError;
 use crate::job::Job;
 use crate::project::Project;
 use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
-use crate::run::RunError;
 
 /// Directory of damaged files.
 const QUARANTINE: &str = "quarantine";

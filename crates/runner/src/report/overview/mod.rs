@@ -12,11 +12,11 @@ use tidetable_record::{Failures, RunRecord, Runs};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
+use crate::fault::error::RunError;
 use crate::job::Job;
 use crate::project::Project;
 use crate::report::lineage::Lineage;
 use crate::report::status::{OwedOf, statuses};
-use crate::run::RunError;
 
 pub use days::{DayOf, DayState};
 pub use flow::{Place, PlaceKind, Step};
