@@ -6,11 +6,14 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 15] = [
+const FLOORS: [&str; 18] = [
     "layout",
     "source",
     "sstable",
+    "blobs",
     "store",
+    "ingest",
+    "upkeep",
     "cells",
     "record",
     "functions",

@@ -18,9 +18,8 @@ fn remove(place: &InBucket, key: &str) {
     let mut stream = TcpStream::connect(place.server.address()).unwrap();
     write!(stream, "DELETE /{BUCKET}/{key} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         .unwrap();
-    let mut reply = Vec::new();
     // The server may leave the connection open: its first bytes say that it has answered.
-    reply.resize(12, 0);
+    let mut reply = vec![0; 12];
     stream.read_exact(&mut reply).unwrap();
     assert!(reply.ends_with(b"204"), "{}", String::from_utf8_lossy(&reply));
 }

@@ -22,7 +22,6 @@ pub use crate::facts::{
     CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
     ValueFacts, WriteFacts,
 };
-pub(crate) use crate::visit::Survey;
 pub use check::{Report, lint, lint_apart};
 pub use finding::{Change, Finding, Place};
 pub use found::Measure;

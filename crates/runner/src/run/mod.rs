@@ -34,7 +34,7 @@ pub use crate::fault::push_failure::PushFailure;
 pub use crate::fault::stop::{Stop, Stopped};
 pub(crate) use crate::lock::lease::LeaseTimes;
 pub use crate::lock::{IfLocked, NamedLock, lock_named, machine};
-pub(crate) use crate::lock::{Lock, take, take_all};
+pub(crate) use crate::lock::{Lock, take};
 pub use crate::options::pusher::Pusher;
 pub use crate::options::run_options::{Only, RunOptions, Selected};
 pub use crate::secrets::{check_stores, source_storage};

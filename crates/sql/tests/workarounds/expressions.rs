@@ -7,7 +7,7 @@ async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
     let remove =
-        "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/session/semantics.rs needs";
+        "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/semantics.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
@@ -52,7 +52,7 @@ async fn still_broken_nullif_tells_zeroes_apart() {
 #[tokio::test]
 async fn still_broken_values_of_floats_and_decimals_are_decimals() {
     let query = "SELECT arrow_typeof(column1) FROM (VALUES (CAST('1e-20' AS DOUBLE)), (0.5)) LIMIT 1";
-    let remove = "crates/sql/src/session/rewrite/float_values.rs";
+    let remove = "crates/sql/src/syntax/rewrite/float_values.rs";
     still_broken(&rows(&with_decimals(), query).await, &["Decimal128(30, 15)"], &["Float64"], remove);
 }
 
@@ -66,7 +66,7 @@ async fn still_broken_casts_of_decimals_round_twice() {
 #[tokio::test]
 async fn still_broken_large_exponents_are_no_decimals() {
     let error = "Decimal scale -300 exceeds the minimum supported scale";
-    let remove = "the exponents in post_visit_expr of crates/sql/src/session/statement.rs";
+    let remove = "the exponents in post_visit_expr of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&with_decimals(), "SELECT 1e300").await, error, remove);
 }
 
@@ -129,11 +129,11 @@ async fn still_broken_date_trunc_ends_in_2262() {
 
 #[tokio::test]
 async fn still_broken_timestamps_end_in_2262() {
-    let literal = "Timestamp in plan_type_field of crates/sql/src/session/statement.rs";
+    let literal = "Timestamp in plan_type_field of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
-    let function = "to_timestamp in as_cast of crates/sql/src/session/semantics.rs";
+    let function = "to_timestamp in as_cast of crates/sql/src/semantics.rs";
     still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
-    let compared = "compared_times of crates/sql/src/session/semantics.rs";
+    let compared = "compared_times of crates/sql/src/semantics.rs";
     let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";
     for other in ["'2300-01-01'", "DATE '2300-01-01'"] {
         let query = format!("SELECT column1 < {other} FROM (VALUES ({early}))");
@@ -164,6 +164,6 @@ async fn still_broken_round_changes_its_type() {
 async fn still_broken_decimals_are_no_items_of_lists_of_floats() {
     let query = "SELECT 0.1 = ANY([CAST(0.1 AS DOUBLE)])";
     let remove =
-        "crates/functions/src/markers/comparable.rs and make_comparable of crates/sql/src/session/statement.rs";
+        "crates/functions/src/markers/comparable.rs and make_comparable of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&with_decimals(), query).await, "Failed to coerce arguments", remove);
 }

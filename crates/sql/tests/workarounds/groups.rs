@@ -76,6 +76,6 @@ async fn still_broken_case_is_nullable_in_physical_plans_only() {
 #[tokio::test]
 async fn still_broken_aggregates_of_one_name_are_refused() {
     let query = "SELECT sum(i) AS a, sum(CAST(i AS DECIMAL)) AS b FROM (VALUES (1)) AS t(i)";
-    let remove = "crates/sql/src/session/rewrite/cast_labels.rs and crates/functions/src/markers/cast_label.rs";
+    let remove = "crates/sql/src/syntax/rewrite/cast_labels.rs and crates/functions/src/markers/cast_label.rs";
     still_fails(&failure(&plain(), query).await, "duplicate unqualified field name", remove);
 }

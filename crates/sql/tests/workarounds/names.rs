@@ -11,7 +11,7 @@ use super::{batches, failure, plain, still_fails};
 #[tokio::test]
 async fn still_broken_columns_of_one_name_are_refused() {
     let query = "SELECT column1, column1 FROM (VALUES (1))";
-    let remove = "tell_apart of crates/sql/src/session/statement.rs";
+    let remove = "tell_apart of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), query).await, "Projections require unique expression names", remove);
 }
 
@@ -23,7 +23,7 @@ async fn still_broken_functions_have_one_name() {
         ("SELECT mod(5, 3)", "mod"),
         ("SELECT xor(1, 2)", "xor"),
     ] {
-        let remove = format!("{name} from OTHER_NAMES and operator_of of crates/sql/src/session/statement.rs");
+        let remove = format!("{name} from OTHER_NAMES and operator_of of crates/sql/src/syntax/statement.rs");
         still_fails(&failure(&plain(), query).await, &format!("Invalid function '{name}'"), &remove);
     }
 }
@@ -48,6 +48,6 @@ async fn still_broken_map_entries_takes_no_map_without_nulls() {
     context.register_batch("t", RecordBatch::try_from_iter([("m", map)]).unwrap()).unwrap();
     let query = batches(&context, "SELECT map_entries(m) FROM t");
     let answer = std::panic::AssertUnwindSafe(query).catch_unwind().await;
-    let remove = "the nullable value in schema of crates/sql/src/catalog/schema.rs";
+    let remove = "the nullable value in schema of crates/sql/src/schema.rs";
     assert!(!matches!(answer, Ok(Ok(_))), "{}", super::mended(remove, "it panicked"));
 }

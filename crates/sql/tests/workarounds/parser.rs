@@ -2,7 +2,7 @@
 
 use super::{failure, plain, rows, still_broken, still_fails};
 
-const DIALECT: &str = "crates/sql/src/session/dialect.rs (all operators of its tests must bind as in PostgreSQL)";
+const DIALECT: &str = "crates/sql/src/syntax/dialect.rs (all operators of its tests must bind as in PostgreSQL)";
 
 #[tokio::test]
 async fn still_broken_operators_bind_otherwise_than_in_postgresql() {
@@ -16,13 +16,13 @@ async fn still_broken_operators_bind_otherwise_than_in_postgresql() {
 
 #[tokio::test]
 async fn still_broken_byte_strings_are_not_planned() {
-    let remove = "pre_visit_value of crates/sql/src/session/statement.rs";
+    let remove = "pre_visit_value of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), "SELECT b'ab'").await, "SingleQuotedByteStringLiteral", remove);
 }
 
 #[tokio::test]
 async fn still_broken_fields_of_list_elements_are_not_planned() {
     let query = "SELECT make_array(named_struct('a', 1))[1].a";
-    let remove = "CompoundFieldAccess in pre_visit_expr of crates/sql/src/session/statement.rs";
+    let remove = "CompoundFieldAccess in pre_visit_expr of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), query).await, "Dot access not supported", remove);
 }

@@ -88,7 +88,7 @@ async fn still_broken_filters_are_as_deep_as_they_have_conditions() {
     let plan = plain().sql(&query).await.unwrap().create_physical_plan().await.unwrap();
     let found: Vec<String> = filters(&plan).iter().map(ToString::to_string).collect();
     let remove =
-        "MIN_BALANCED_OPERANDS in crates/sql/src/session/dialect.rs and crates/sql/src/optimizer/balanced_filters.rs";
+        "MIN_BALANCED_OPERANDS in crates/sql/src/syntax/dialect.rs and crates/sql/src/optimizer/balanced_filters.rs";
     still_broken(&found, &["21"], &["7"], remove);
 }
 
