@@ -28,7 +28,7 @@ impl Loader<'_> {
     /// As [`Self::load`]; `runner` runs the units.
     ///
     /// # Errors
-    /// As [`Self::load`], and [`crate::StoreError::Unanswered`] if the runner left a unit out.
+    /// As [`Self::load`], and [`StoreError::Unanswered`](tidetable_store::StoreError::Unanswered) if the runner left a unit out.
     pub fn load_by(&self, runner: &dyn RunLoadUnits) -> Result<Vec<Loaded>> {
         let loaded = self.load_once(runner, &[])?;
         let discard =

@@ -5,7 +5,7 @@
 //! publishes the next version. A [`Snapshot`] reads one version, merging its SSTs row by row.
 //!
 //! Two crates write SSTs and make edits: `tidetable-ingest` from inputs, and `tidetable-upkeep` from other SSTs. They build on
-//! [`merge`], [`read`], [`write`] and [`limits`].
+//! [`merge`], [`read`], [`mod@write`] and [`limits`].
 
 mod commit;
 mod delete;

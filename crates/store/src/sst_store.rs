@@ -76,7 +76,7 @@ impl SstStore {
     ///
     /// # Errors
     /// If it is missing, damaged, or another file.
-    pub(crate) fn open(&self, sst: &Sst) -> Result<Reader> {
+    pub fn open(&self, sst: &Sst) -> Result<Reader> {
         let path = self.path(&sst.id);
         let file = self.blobs.open_sized(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
         self.checked(sst, file)

@@ -6,8 +6,7 @@ use super::{failure, plain, rows, run_all, still_broken, still_fails, with_decim
 async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
-    let remove =
-        "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/semantics.rs needs";
+    let remove = "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/semantics.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
@@ -163,7 +162,6 @@ async fn still_broken_round_changes_its_type() {
 #[tokio::test]
 async fn still_broken_decimals_are_no_items_of_lists_of_floats() {
     let query = "SELECT 0.1 = ANY([CAST(0.1 AS DOUBLE)])";
-    let remove =
-        "crates/functions/src/markers/comparable.rs and make_comparable of crates/sql/src/syntax/statement.rs";
+    let remove = "crates/functions/src/markers/comparable.rs and make_comparable of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&with_decimals(), query).await, "Failed to coerce arguments", remove);
 }

@@ -196,7 +196,7 @@ impl ManifestStore {
     /// # Errors
     /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if it does not exist; or if its manifest, or one that it
     /// is based on, cannot be read.
-    pub(crate) fn version(&self, number: u64) -> Result<Version> {
+    pub fn version(&self, number: u64) -> Result<Version> {
         self.version_with(number, &self.kept()?)
     }
 

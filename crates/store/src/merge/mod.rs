@@ -1,7 +1,7 @@
 //! K-way merge of sorted runs of rows, in columns.
 //!
 //! A loser tree selects the next source. Rows of one source are copied as ranges; rows of several are merged record
-//! by record: a [`plan`] assigns a block and record to each output record, and [`gather`] builds the columns. Among
+//! by record: a `plan` assigns a block and record to each output record, and `gather` builds the columns. Among
 //! equal cells the greatest sequence number wins.
 
 pub(crate) mod dedup;
