@@ -318,12 +318,6 @@ pub enum CliError {
         /// The limit.
         limit: String,
     },
-    /// A run that left nothing over.
-    #[error("run {run} left nothing to try again")]
-    NothingLeft {
-        /// The run.
-        run: String,
-    },
     /// Jobs with a cyclic dependency.
     #[error("jobs depend on each other in a circle: {circle}; take one out of `after`")]
     Circle {

@@ -179,12 +179,20 @@ fn lost_newest_manifests_are_found_by_what_else_names_them() {
         &["heatmap", "T"],
         &["compact", "T"],
         &["drop-rows", "T", "--prefix", "002", "--yes"],
+        &["vacuum", "--older-than", "0s", "--yes"],
+        &["vacuum", "T", "--older-than", "0s", "--yes"],
+        &["repair", "T"],
+        &["backup", "vault"],
     ] {
         let ran = project.run(args);
         let said = ran.stdout + &ran.stderr;
         assert_eq!(ran.code, Some(1), "{args:?}: {said}");
         assert!(said.contains("exports/E.json") || said.contains("runs/"), "{args:?}: {said}");
         assert!(said.contains("names version"), "{args:?}: {said}");
+    }
+    for args in [&["tables"][..], &["status"]] {
+        let ran = project.run(args);
+        assert!(ran.code == Some(0) && ran.stderr.contains("names version"), "{args:?}: {}", ran.stderr);
     }
     // An older version can still be asked for.
     assert_eq!(project.json(&["sql", "-c", "select count(*) as n from \"T@1\""])[0]["n"], 2);

@@ -9,7 +9,7 @@ use tidetable_store::{Ids, StoreError, ulid_text};
 
 use crate::activity::Activity;
 use crate::args::{Backup, Global, Output, Restore};
-use crate::commands::{clock, project_of_store, store};
+use crate::commands::{check_newest, clock, project_of_store, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
@@ -27,6 +27,12 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
         return verify(global, args);
     }
     let store = store(global)?;
+    // A backup of what is left would take the place of one that holds the lost versions.
+    for table in store.tables()? {
+        if let Err(error @ StoreError::VersionLost { .. }) = check_newest(&store, &table) {
+            return Err(error.into());
+        }
+    }
     let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
     let activity = Activity::begin(global, "copying files into the backup");
     let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;

@@ -9,7 +9,7 @@ use tidetable_store::leave_out;
 use tidetable_upkeep::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
 
 use crate::args::{Global, Output, Vacuum};
-use crate::commands::{clock, store, table_or_all};
+use crate::commands::{check_newest, clock, store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -43,8 +43,15 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     if args.yes {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
     }
+    // A vacuum writes a version, and removes what no version names: it would make the loss of a version final.
+    let mut lost = None;
     for name in table_or_all(&store, args.table.as_deref())? {
-        let plan = match VacuumPlan::new(&store.table(&name), options) {
+        let plan = check_newest(&store, &name).and_then(|()| VacuumPlan::new(&store.table(&name), options));
+        let plan = match plan {
+            Err(error @ StoreError::VersionLost { .. }) => {
+                lost.get_or_insert(error);
+                continue;
+            }
             Err(error @ (StoreError::Manifest { .. } | StoreError::Newer { .. })) if args.table.is_none() => {
                 leave_out(&error);
                 continue;
@@ -65,7 +72,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         files.write(global.output, &mut out)?;
     }
     out.flush()?;
-    Ok(())
+    lost.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn summary(name: Option<&str>, removals: &[Removal], done: bool, out: &mut dyn Write) -> Result<(), CliError> {

@@ -7,8 +7,9 @@ use tidetable_layout::time::{DAY, MINUTE, SECOND};
 use tidetable_runner::plan::{owed_notes, ranges};
 use tidetable_runner::record::OwedRecord;
 use tidetable_runner::report::{DaysOf, OwedOf, PushedTable, Status, statuses};
+use tidetable_store::StoreError;
 
-use crate::commands::{clock, project_if_any, store_if_any};
+use crate::commands::{check_newest, clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::{time, time_to_second};
@@ -19,8 +20,14 @@ use crate::{args, objects};
 pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError> {
     let project = project_if_any(global)?;
     let clock = clock();
-    let found = statuses(&store_if_any(global)?, project.as_ref(), args.job.as_deref(), clock)?;
+    let store = store_if_any(global)?;
+    let found = statuses(&store, project.as_ref(), args.job.as_deref(), clock)?;
     found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
+    for table in store.tables()? {
+        if let Err(error @ StoreError::VersionLost { .. }) = check_newest(&store, &table) {
+            print_message(global, &format!("warning: {error}"));
+        }
+    }
     if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });

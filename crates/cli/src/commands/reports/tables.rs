@@ -1,5 +1,6 @@
 //! `tidetable tables`: tables and exports of the store.
 
+use tidetable_runner::record::NewestVersions;
 use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 
@@ -13,8 +14,9 @@ use crate::output::{ResultRows, row};
 pub fn tables(global: &Global) -> Result<(), CliError> {
     let store = store(global)?;
     let mut rows = ResultRows::of(objects::TABLES).minor(&["version", "cells", "parts", "bytes", "job"]);
+    let newest = NewestVersions::default();
     for name in store.tables()? {
-        let snapshot = match store.snapshot(&name) {
+        let snapshot = match newest.snapshot(&store, &name) {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 leave_out(&error);

@@ -8,6 +8,7 @@ use super::one::{is_broken, run_one};
 use super::options::{ExecutionOptions, options};
 use crate::args::{Global, Retry, RunDays, selected_of};
 use crate::commands::{find_run, project};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 
 pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
@@ -30,7 +31,8 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     // Any run of the job repeats failed checks of tables, and pushes.
     let is_done = parts.is_empty() && !failed_pushes && !record.checks.iter().any(is_broken);
     if is_done && !is_open && !owes {
-        return Err(CliError::NothingLeft { run: record.run.clone() });
+        print_message(global, &format!("run {} left nothing to try again", record.run));
+        return Ok(());
     }
     // An interrupted run has tried only some of its parts. Which parts an owed window changes is known when it is rebuilt.
     let parts = if is_open || owes { record.asked.parts.clone() } else { Some(parts) };
