@@ -356,7 +356,7 @@ mod tests {
             (
                 "403 Forbidden",
                 "AccessDenied",
-                "access to bucket b denied: http://h:1 refused the key of `access_key_id` of `storage`:",
+                "access to bucket b denied: http://h:1 refused the key of `access_key_id` of `storage`",
                 false,
             ),
             ("403 Forbidden", "SignatureDoesNotMatch", "(the secret does not belong to the key)", false),

@@ -163,3 +163,21 @@ fn an_address_without_a_scheme_is_refused_and_told() {
         }
     }
 }
+
+#[test]
+fn exports_of_a_root_above_the_project_are_read() {
+    let job = readings_job!(
+        "in/*.csv",
+        "",
+        "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n"
+    );
+    let project = Project::new("j", job);
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n");
+    project.write("beside/keep", "");
+
+    for root in ["beside/../elsewhere", "./beside/../data/"] {
+        project.ok(&["run", "j", "--root", root]);
+        let rows = project.json(&["sql", "--root", root, "-c", "select count(*) as n from exports.E"]);
+        assert_eq!(rows[0]["n"], 1, "{root}");
+    }
+}

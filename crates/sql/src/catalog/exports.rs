@@ -127,8 +127,8 @@ impl ExportsSchema {
             Some(bucket) => paths.map(|path| object_url(&bucket, &path)).collect::<Result<_>>()?,
             None => {
                 let root = PathBuf::from(self.listed.store.blobs().display());
-                // An absolute path: links and a change of the working directory must not change what is read.
-                let root = std::path::absolute(root)?;
+                // Links and a change of the working directory must not change what is read, and a URL has no `..`.
+                let root = root.canonicalize()?;
                 paths.map(|path| file_url(&root.join(path))).collect::<Result<_>>()?
             }
         };
