@@ -62,7 +62,7 @@ Exit codes:
     2  wrong use, or a mistake in the job file
     3  checks failed: the parts they check were not published, the rest was; or lint found what --deny denies
     4  partial: some days could not be published, or windows not rebuilt; the others were
-   75  another run of the job is active
+   75  another run of the job is active, or its lease was lost
   130  interrupted (Ctrl-C); 143 by SIGTERM";
 
 /// What to do.

@@ -359,10 +359,22 @@ pub fn report_refusal(project: &Project, asked: &str, options: &RunOptions, erro
         job,
         now: options.now,
         outcome: Outcome::Failed,
-        error: Some(error.to_string()),
+        error: Some(with_first_mistake(error)),
         ..RunRecord::default()
     };
     post_run::report_refusal(project, &hooks, &record, 2, observer);
+}
+
+/// An error of a job file with its first mistake: a hook has no terminal for the excerpts.
+fn with_first_mistake(error: &JobError) -> String {
+    let JobError::File(file) = error else { return error.to_string() };
+    match file.problems().first() {
+        Some(problem) => {
+            let (line, _) = problem.line_column(file.text());
+            format!("{error}: line {line}: {problem}")
+        }
+        None => error.to_string(),
+    }
 }
 
 /// `own`, or the name that follows `newest` if that is later: names ascend in the order of recording, even if the clock

@@ -26,6 +26,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
     let mut out = stdout();
     let mut damaged = 0;
+    let mut kinds = DamagedKinds::default();
     let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     let named = KnownVersions::of(store.blobs().as_ref(), &tables, usize::MAX)?;
@@ -39,6 +40,10 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
             report.manifests.extend(named.check(&store, &name, &newest).err());
         }
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
+        let newest = report.versions.last().copied().unwrap_or_default();
+        kinds.manifests |= !report.manifests.is_empty();
+        kinds.ssts |= report.damaged().any(|sst| sst.version == newest);
+        kinds.old_ssts |= report.damaged().any(|sst| sst.version < newest);
         match global.output {
             Output::Table => tell(&report, &mut out)?,
             _ => add(&store, &report, &mut rows),
@@ -64,26 +69,44 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         return Ok(());
     }
     let of_kind = |kind: &str| files.iter().any(|file| file.kind == kind && !file.is_sound());
-    let others = files.iter().filter(|file| !file.is_sound()).count();
-    let advice = advice(damaged > others, of_kind("export"), of_kind("record"));
-    Err(CliError::Damaged { files: count(damaged as u64, "file"), advice })
+    kinds.exports = of_kind("export");
+    kinds.records = of_kind("record");
+    Err(CliError::Damaged { files: count(damaged as u64, "file"), advice: advice(&kinds) })
+}
+
+/// The kinds of files that are damaged.
+#[derive(Debug, Default)]
+struct DamagedKinds {
+    manifests: bool,
+    /// SSTs of newest versions.
+    ssts: bool,
+    /// SSTs that only older versions name.
+    old_ssts: bool,
+    exports: bool,
+    records: bool,
 }
 
 /// What mends the damage with the least effort, by what is damaged.
-fn advice(tables: bool, exports: bool, records: bool) -> String {
+fn advice(damaged: &DamagedKinds) -> String {
     let mut steps = Vec::new();
-    if tables {
+    if damaged.manifests {
+        steps.push("for manifests, see what `tidetable doctor` says");
+    }
+    if damaged.ssts {
         steps.push(
             "take damaged SSTs out with `tidetable repair TABLE --yes`, so that the next run of the job rebuilds their \
              windows, or restore a backup",
         );
     }
-    if exports {
+    if damaged.old_ssts {
+        steps.push("remove older versions with damaged SSTs by `tidetable vacuum TABLE --older-than 0s --yes`");
+    }
+    if damaged.exports {
         steps.push(
             "run the job, which publishes changed and missing files again, and with --force those whose damage left no trace",
         );
     }
-    if records {
+    if damaged.records {
         steps.push("move damaged records away with `tidetable doctor --fix`");
     }
     steps.join("; ")
