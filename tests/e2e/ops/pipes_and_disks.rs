@@ -254,7 +254,7 @@ fn full_disk_loses_no_data() {
     for _ in 0..2 {
         let told = project.fails(1, &["run", "j"]);
         assert!(told.contains("No space left on device") && told.lines().count() < 25, "{told}");
-        assert!(told.contains("bytes free. Nothing is lost") && told.contains("/data has"), "{told}");
+        assert!(told.contains("KiB free. Nothing is lost") && told.contains("/data has"), "{told}");
     }
     drop(mount);
     fs::remove_dir_all(project.path("data")).unwrap();

@@ -321,13 +321,13 @@ pub enum RunError {
     },
     /// The disk of the root is full.
     #[error(
-        "{source}: the disk of the root {root} has {free} bytes free. Nothing is lost, and what was committed and published \
-         stays: make room there (`tidetable vacuum` removes old versions), and the next run goes on"
+        "{source}: the disk of the root {root} has {free} free. Nothing is lost, and what was committed and published stays: \
+         make room there (`tidetable vacuum --older-than 0d --yes` removes all old versions), and the next run goes on"
     )]
     DiskFull {
         /// The root.
         root: String,
-        /// Its free bytes.
+        /// Its free space, with unit.
         free: String,
         /// The write that failed.
         source: Box<RunError>,

@@ -59,7 +59,7 @@ pub(crate) fn explained(store: &Store, error: RunError) -> RunError {
         return error;
     }
     if let (true, Some(root)) = (is_full(&error), store.blobs().directory()) {
-        let free = store.free_bytes().map_or("an unknown number of".to_owned(), |bytes| bytes.to_string());
+        let free = store.free_bytes().map_or("an unknown space".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
         return RunError::DiskFull { root: root.display().to_string(), free, source: Box::new(error) };
     }
     let Some(damaged) = damage_in(&error) else { return error };

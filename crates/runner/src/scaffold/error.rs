@@ -27,7 +27,9 @@ pub enum ProposeError {
         path: String,
     },
     /// The file does not exist.
-    #[error("{path}: there is no such file")]
+    #[error(
+        "{path}: there is no such file; give one file as an example, and write the pattern of all into `files` of the job"
+    )]
     NoFile {
         /// The file.
         path: String,
