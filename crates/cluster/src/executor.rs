@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,10 @@ use ballista_core::error::BallistaError;
 use ballista_core::extension::SessionConfigExt;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::prelude::SessionConfig;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::raise;
 use tidetable_runner::Worker;
+use tokio::signal::unix::{SignalKind, signal};
 use tonic::Code;
 
 use crate::codec::PlanCodec;
@@ -23,6 +27,8 @@ use crate::tls::files::TlsFiles;
 
 /// How long a scheduler is waited for at the start, and the time between two attempts.
 const CONNECT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(500));
+/// How long Ballista has to end after a signal before it gets the signal again.
+const SIGNAL_AGAIN: Duration = Duration::from_secs(1);
 /// How long a request to the scheduler may take.
 const REQUEST: Duration = Duration::from_secs(20);
 /// Seconds after which answers that nobody fetched are removed, and between two looks for them.
@@ -105,7 +111,7 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         override_arrow_flight_service: secure.as_ref().map(SecureServer::hook),
         ..ExecutorProcessConfig::default()
     };
-    let ended = start_executor_process(Arc::new(config)).await;
+    let ended = until_stopped(start_executor_process(Arc::new(config))).await?;
     drop(secure);
     ended.map_err(|source| match source {
         // The scheduler says why, in sentences of its own.
@@ -114,6 +120,32 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         }
         source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
     })
+}
+
+/// Runs Ballista's process until it ends. It registers an executor before it listens for signals, and one that came between would
+/// end the process by default, with the executor still registered: each is caught here, and sent again until Ballista has taken it.
+///
+/// # Errors
+/// If no handler of signals can be installed.
+async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<T, ClusterError> {
+    let listen = |kind: SignalKind| {
+        signal(kind).map_err(|error| ClusterError::Ballista { role: "the executor", source: Box::new(error.into()) })
+    };
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let mut process = pin!(process);
+
+    loop {
+        let number = tokio::select! {
+            ended = &mut process => return Ok(ended),
+            _ = interrupt.recv() => SIGINT,
+            _ = terminate.recv() => SIGTERM,
+        };
+        if let Ok(ended) = tokio::time::timeout(SIGNAL_AGAIN, &mut process).await {
+            return Ok(ended);
+        }
+        // Once Ballista has taken a signal, it takes no other.
+        let _ = raise(number);
+    }
 }
 
 /// The settings of tasks that fetch rows of other executors by TLS.
