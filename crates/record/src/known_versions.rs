@@ -73,6 +73,17 @@ impl NewestVersions {
         check_with(known, store, table, newest)
     }
 
+    /// As [`Self::check`] for the newest version with a manifest; a table without versions has lost none.
+    ///
+    /// # Errors
+    /// As [`Self::check`], or if the newest manifest cannot be read.
+    pub fn check_latest(&self, store: &Store, table: &str) -> Result<(), StoreError> {
+        match store.table(table).latest()? {
+            Some(newest) => self.check(store, table, &newest),
+            None => Ok(()),
+        }
+    }
+
     /// What the lists of exports and the pushes of a table name. Files that cannot be read are left out.
     fn lists_and_pushes(&self, blobs: &dyn Blobs, table: &str) -> Result<KnownVersions, StoreError> {
         let pushes_in = format!("pushes/{table}");

@@ -54,3 +54,19 @@ fn the_advice_is_of_what_is_damaged() {
     let said = project.fails(1, &["verify", "--all"]);
     assert!(said.contains("tidetable repair TABLE --yes") && !said.contains("--force"), "{said}");
 }
+
+#[test]
+fn damage_of_an_older_version_is_mended_as_advised() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let before = project.files("data/tables").into_keys().filter(|name| name.ends_with(".sst"));
+    let before: Vec<String> = before.collect();
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    flip_bit(project.path(&before[0]));
+
+    project.ok(&["verify"]);
+    let said = project.fails(1, &["verify", "--all-versions"]);
+    assert!(said.contains("tidetable vacuum TABLE --older-than 0s --yes") && !said.contains("repair TABLE"), "{said}");
+    project.ok(&["vacuum", "SENSOR", "--older-than", "0s", "--yes"]);
+    project.ok(&["verify", "--all-versions"]);
+}

@@ -186,6 +186,9 @@ fn run_that_does_not_begin_has_its_own_hook() {
     for line in [&["run", "j"][..], &["run", "--all"], &["run", "j", "--catch-up"]] {
         project.fails(2, line);
         assert_eq!(hook_log(&project), ["error failed 2 "], "{line:?}");
+        let told = project.read("errors.log");
+        let told = told.lines().last().unwrap();
+        assert!(told.contains("job.toml has 1 mistake: line ") && told.contains("surprise"), "{line:?}: {told}");
     }
     project.write("jobs/j/job.toml", good.replace("error = [\"./hook.sh\"]\n", "") + "surprise = 1\n");
     project.fails(2, &["run", "j"]);

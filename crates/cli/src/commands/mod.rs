@@ -32,7 +32,7 @@ use tidetable_layout::time::micros_since_epoch;
 use tidetable_runner::job::ProjectError;
 use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
 use tidetable_runner::{Project, open_store};
-use tidetable_store::{Snapshot, Store, StoreError};
+use tidetable_store::{Snapshot, Store};
 
 use crate::args::Global;
 use crate::diagnostics::print_message;
@@ -63,17 +63,6 @@ fn store_if_any(global: &Global) -> Result<Store, CliError> {
 /// The newest version of a table that must exist, to be read. One that has lost newer versions is refused.
 fn open_newest(store: &Store, table: &str) -> Result<Snapshot, CliError> {
     Ok(NewestVersions::default().snapshot(store, table)?)
-}
-
-/// Refuses a table that has lost its newest versions: a change made upon what is left would hide the loss.
-///
-/// # Errors
-/// [`StoreError::VersionLost`], or if the newest manifest cannot be read.
-fn check_newest(store: &Store, table: &str) -> Result<(), StoreError> {
-    match store.table(table).latest()? {
-        Some(newest) => NewestVersions::default().check(store, table, &newest),
-        None => Ok(()),
-    }
 }
 
 /// Turns the error for a project without runs into a note.

@@ -1,4 +1,4 @@
-//! Test fixtures, and a reference loader in place of `tidetable_store::load`: encodes batches and sorts their events into
+//! Test fixtures, and a reference loader in place of `tidetable-ingest`: encodes batches and sorts their events into
 //! one block. Among equal (row, column, timestamp) the later input event wins. Does not implement aggregate families or
 //! `upsert`; orders duplicates by content, not arrival.
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tidetable_layout::Window;
-use tidetable_layout::time::window_bounds;
+use tidetable_layout::time::{DAY, window_bounds};
 
 use crate::version::sst::Sst;
 
@@ -51,11 +51,10 @@ impl WindowState {
 
 /// The `days` (days since the epoch) that overlap the window at `start`.
 pub fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
-    const MICROS_PER_DAY: i64 = 86_400_000_000;
     let bounds = window_bounds(window, start);
     let overlaps = |day: &i32| {
-        let begun = i64::from(*day) * MICROS_PER_DAY;
-        begun < bounds.end && bounds.start < begun + MICROS_PER_DAY
+        let begun = i64::from(*day) * DAY;
+        begun < bounds.end && bounds.start < begun + DAY
     };
     days.iter().copied().filter(overlaps).collect()
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 
 use tidetable_runner::UlidIds;
 use tidetable_runner::backup::{Backup as Taken, Vault};
+use tidetable_runner::record::NewestVersions;
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
 
 use crate::activity::Activity;
 use crate::args::{Backup, Global, Output, Restore};
-use crate::commands::{check_newest, clock, project_of_store, store};
+use crate::commands::{clock, project_of_store, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
@@ -28,8 +29,9 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     }
     let store = store(global)?;
     // A backup of what is left would take the place of one that holds the lost versions.
+    let newest = NewestVersions::default();
     for table in store.tables()? {
-        if let Err(error @ StoreError::VersionLost { .. }) = check_newest(&store, &table) {
+        if let Err(error @ StoreError::VersionLost { .. }) = newest.check_latest(&store, &table) {
             return Err(error.into());
         }
     }

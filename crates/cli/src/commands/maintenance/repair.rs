@@ -6,11 +6,12 @@ use std::path::Path;
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_runner::plan::ranges;
+use tidetable_runner::record::NewestVersions;
 use tidetable_source::Location;
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
-use crate::commands::{check_newest, project_if_any, store};
+use crate::commands::{project_if_any, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
@@ -20,7 +21,7 @@ use crate::output::{ResultRows, bytes_value, row, stdout};
 /// Removes damaged SSTs, or reports what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let store = store(global)?;
-    check_newest(&store, &args.table)?;
+    NewestVersions::default().check_latest(&store, &args.table)?;
     let project = project_if_any(global)?;
     let is_gone = |path: &str| {
         let is_here = Location::parse(path).is_ok_and(|place| matches!(place, Location::Path(_)));

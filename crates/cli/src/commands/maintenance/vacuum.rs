@@ -4,12 +4,13 @@ use std::io::Write;
 
 use tidetable_layout::time::HOUR;
 use tidetable_runner::UlidIds;
+use tidetable_runner::record::NewestVersions;
 use tidetable_store::StoreError;
 use tidetable_store::leave_out;
 use tidetable_upkeep::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
 
 use crate::args::{Global, Output, Vacuum};
-use crate::commands::{check_newest, clock, store, table_or_all};
+use crate::commands::{clock, store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -44,9 +45,10 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
     }
     // A vacuum writes a version, and removes what no version names: it would make the loss of a version final.
+    let newest = NewestVersions::default();
     let mut lost = None;
     for name in table_or_all(&store, args.table.as_deref())? {
-        let plan = check_newest(&store, &name).and_then(|()| VacuumPlan::new(&store.table(&name), options));
+        let plan = newest.check_latest(&store, &name).and_then(|()| VacuumPlan::new(&store.table(&name), options));
         let plan = match plan {
             Err(error @ StoreError::VersionLost { .. }) => {
                 lost.get_or_insert(error);

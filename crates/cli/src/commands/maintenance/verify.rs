@@ -42,6 +42,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
         let newest = report.versions.last().copied().unwrap_or_default();
         kinds.manifests |= !report.manifests.is_empty();
+        kinds.rows |= !report.rows.is_empty();
         kinds.ssts |= report.damaged().any(|sst| sst.version == newest);
         kinds.old_ssts |= report.damaged().any(|sst| sst.version < newest);
         match global.output {
@@ -78,6 +79,8 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
 #[derive(Debug, Default)]
 struct DamagedKinds {
     manifests: bool,
+    /// Rows over a limit.
+    rows: bool,
     /// SSTs of newest versions.
     ssts: bool,
     /// SSTs that only older versions name.
@@ -91,6 +94,9 @@ fn advice(damaged: &DamagedKinds) -> String {
     let mut steps = Vec::new();
     if damaged.manifests {
         steps.push("for manifests, see what `tidetable doctor` says");
+    }
+    if damaged.rows {
+        steps.push("change rows over a limit as their messages say");
     }
     if damaged.ssts {
         steps.push(

@@ -5,11 +5,11 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
 use tidetable_runner::plan::{owed_notes, ranges};
-use tidetable_runner::record::OwedRecord;
+use tidetable_runner::record::{NewestVersions, OwedRecord};
 use tidetable_runner::report::{DaysOf, OwedOf, PushedTable, Status, statuses};
 use tidetable_store::StoreError;
 
-use crate::commands::{check_newest, clock, project_if_any, store_if_any};
+use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::{time, time_to_second};
@@ -23,8 +23,9 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let store = store_if_any(global)?;
     let found = statuses(&store, project.as_ref(), args.job.as_deref(), clock)?;
     found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
+    let newest = NewestVersions::default();
     for table in store.tables()? {
-        if let Err(error @ StoreError::VersionLost { .. }) = check_newest(&store, &table) {
+        if let Err(error @ StoreError::VersionLost { .. }) = newest.check_latest(&store, &table) {
             print_message(global, &format!("warning: {error}"));
         }
     }
