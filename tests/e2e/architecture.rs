@@ -19,6 +19,7 @@ const FLOORS: [&str; 18] = [
     "functions",
     "sql",
     "export",
+    "job",
     "runner",
     "page",
     "advisor",

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use tidetable_blobs::BlobError;
+use tidetable_job::JobError;
 use tidetable_layout::error::{DecodeError, LayoutError, ShapeError};
-use tidetable_runner::JobError;
 use tidetable_runner::run::Stopped;
 use tidetable_source::SourceError;
 use tidetable_sql::ExpressionError;

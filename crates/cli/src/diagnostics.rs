@@ -4,8 +4,8 @@
 use clap::error::{ContextKind, ContextValue};
 use miette::Diagnostic;
 use serde_json::{Value, json};
-use tidetable_runner::JobError;
-use tidetable_runner::job::{JobFileError, ProjectError};
+use tidetable_job::JobError;
+use tidetable_job::{JobFileError, ProjectError};
 
 use crate::args::{Global, Log, command};
 use crate::error::CliError;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tidetable_blobs::Blobs;
-use tidetable_runner::job::ProjectError;
-use tidetable_runner::{Project, open_location};
+use tidetable_job::Project;
+use tidetable_job::ProjectError;
+use tidetable_runner::open_location;
 use tidetable_source::Location;
 
 use crate::error::CliError;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidetable_cluster::{Ballista, ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
+use tidetable_job::Project;
 use tidetable_runner::Worker;
 use tidetable_runner::units::{Unit, UnitCarrier};
-use tidetable_runner::{Project, Stop, runtime};
+use tidetable_runner::{Stop, runtime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Ballista's own messages: RUST_LOG=warn.

@@ -6,7 +6,7 @@ use tidetable_store::leave_out;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
-use crate::job::Job;
+use tidetable_job::Job;
 
 /// Tables that queries may read.
 pub struct ReadableTables {

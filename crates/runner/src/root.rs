@@ -8,8 +8,8 @@ use tidetable_source::{BucketUrl, Location, Secret};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::fault::error::RunError;
-use crate::project::Project;
 use crate::secrets;
+use tidetable_job::Project;
 
 /// Threads that wait for replies of a bucket. They decode nothing, so few are enough for many requests.
 const THREADS: usize = 2;

@@ -5,9 +5,9 @@ use tokio::runtime::Handle;
 
 use crate::fault::error::{NoSecret, RunError};
 use crate::fault::stop::Stop;
-use crate::job::{Job, SettingValue};
 use crate::options::run_options::RunOptions;
-use crate::project::Project;
+use tidetable_job::Project;
+use tidetable_job::{Job, SettingValue};
 
 /// The storage settings for the files of the job's sources.
 ///

@@ -22,8 +22,6 @@ use crate::fault::stop::Stoppable;
 use crate::fault::transient::is_transient;
 use crate::fault::unit_failure::UnitFailure;
 use crate::ids::UlidIds;
-use crate::job::{Job, Table, TableInput};
-use crate::project::Project;
 use crate::root::open_root;
 use crate::run::stages::derived::QueryFeed;
 use crate::secrets::source_storage;
@@ -34,6 +32,8 @@ use crate::units::publish::PartContext;
 use crate::units::rejects::RejectBuffer;
 use crate::units::wire::{Answer, Done, JobReference, Unit, Work};
 use crate::units::work::{LoadAnswer, LoadFrom, LoadWork, ParkedPart, PublishWork, Versions};
+use tidetable_job::Project;
+use tidetable_job::{Job, Table, TableInput};
 
 /// Poll interval of a unit that waits.
 const PAUSE: Duration = Duration::from_millis(5);

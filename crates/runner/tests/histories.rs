@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tidetable_job::{Job, Project};
 use tidetable_runner::observe::Silent;
 use tidetable_runner::record::Outcome;
 use tidetable_runner::run::IfLocked;
-use tidetable_runner::{Job, Project, RunOptions, Stop, UlidIds, compact, open_store, plan_job, run};
+use tidetable_runner::{RunOptions, Stop, UlidIds, compact, open_store, plan_job, run};
 use tidetable_sql::{Session, SessionOptions, first_rows};
 use tidetable_store::DeletePlan;
 use tidetable_store::version::DeleteTarget;

@@ -53,6 +53,13 @@ fn emulator() -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
+/// The file of the last manifest of a table.
+pub(super) fn newest_manifest(project: &Project, table: &str) -> PathBuf {
+    let folder = project.path(&format!("data/tables/{table}/manifest"));
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.max().expect("a table has manifests")
+}
+
 /// Cells of several families, versions and encodings, with rows that lack some.
 fn several_families() -> Project {
     let job = r#"
@@ -215,6 +222,22 @@ fn newer_versions_are_read_where_that_is_asked() {
     project.ok(&["run", "j"]);
     let Some(one) = pinned.cbt(&["count", "T"]) else { return };
     assert_eq!((one.stdout.trim(), following.cbt(&["count", "T"]).unwrap().stdout.trim()), ("1", "2"));
+}
+
+#[test]
+fn a_table_that_has_lost_its_newest_manifest_is_not_served() {
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");
+    project.ok(&["run", "j"]);
+    project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
+    project.ok(&["run", "j"]);
+    std::fs::remove_file(newest_manifest(&project, "T")).unwrap();
+
+    for args in [&[][..], &["--follow"]] {
+        let served = Served::start(&project, args);
+        let Some(refused) = served.cbt(&["read", "T"]) else { return };
+        assert!(refused.code != Some(0) && refused.stderr.contains("names version 2"), "{args:?}: {}", refused.stderr);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::serve::newest_manifest;
 use crate::harness::system::{KilledOnDrop, python, skipped};
 use crate::harness::{Project, Ran};
 
@@ -80,6 +81,23 @@ impl Bigtable {
         let ran = Ran::of(command.env("BIGTABLE_EMULATOR_HOST", &self.address));
         assert_eq!(ran.code, Some(0), "cbt {args:?}: {}", ran.stderr);
         Some(ran.stdout)
+    }
+}
+
+#[test]
+fn a_table_that_has_lost_its_newest_manifest_is_not_pushed() {
+    let Some(bigtable) = Bigtable::start() else { return };
+    let project = Project::new("j", readings_job!("*.csv", "", ""));
+    project.write("one.csv", "meter,ts,kwh\n1,2024-01-01T00:00:00Z,1.5\n");
+    project.ok(&["run", "j"]);
+    bigtable.ends(&project, 0, &["push", "T", "--to", INSTANCE, "--create", "--yes"]);
+    project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
+    project.ok(&["run", "j"]);
+    std::fs::remove_file(newest_manifest(&project, "T")).unwrap();
+
+    for args in [&["push", "T", "--to", INSTANCE, "--yes"][..], &["diff", "T", INSTANCE]] {
+        let refused = bigtable.ends(&project, 1, args);
+        assert!(refused.stderr.contains("names version 2"), "{args:?}: {}", refused.stderr);
     }
 }
 

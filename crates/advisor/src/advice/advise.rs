@@ -1,9 +1,10 @@
 //! From a job and a workload to layouts, measured and ranked.
 
+use tidetable_job::JobError;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
 use tidetable_layout::SourceSchema;
-use tidetable_runner::job::JobError;
-use tidetable_runner::workload::Workload;
-use tidetable_runner::{Job, Project, Stop};
+use tidetable_runner::Stop;
 use tidetable_source::Storage;
 
 use crate::advice::generate::{Proposed, job_with, proposals};

@@ -1,6 +1,6 @@
 //! Two tables instead of one: each query goes to the one in which it sees fewer bytes.
 
-use tidetable_runner::workload::Workload;
+use tidetable_job::workload::Workload;
 
 use crate::comparison::{Comparison, Economy};
 use crate::cost::{Cost, GIB, Prices, QueryLoad, Unservable};

@@ -1,6 +1,6 @@
 //! The queries of a workload on all layouts of a trial, and what that costs.
 
-use tidetable_runner::workload::{Need, Workload};
+use tidetable_job::workload::{Need, Workload};
 
 use crate::comparison::compare::Comparison;
 use crate::comparison::compared::Compared;

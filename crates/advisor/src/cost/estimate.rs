@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use tidetable_job::workload::{Need, Scale, Workload};
 use tidetable_layout::time::{DAY, SECOND};
-use tidetable_runner::workload::{Need, Scale, Workload};
 
 use crate::cost::prices::Prices;
 use crate::heatmap::{Pattern, patterns};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use tidetable_runner::workload::Goal;
+use tidetable_job::workload::Goal;
 
 use crate::cost::limits::Limits;
 use crate::error::{AdvisorError, Result};

@@ -1,7 +1,7 @@
 //! What a query reads of a loaded table.
 
+use tidetable_job::workload::{Params, Query};
 use tidetable_layout::{KeyRange, Projection, SourceSchema};
-use tidetable_runner::workload::{Params, Query};
 
 use crate::error::{AdvisorError, Result};
 use crate::heatmap::map::Heatmap;

@@ -1,7 +1,7 @@
 //! Runs all rules over a job.
 
-use tidetable_runner::Job;
-use tidetable_runner::job::Table;
+use tidetable_job::Job;
+use tidetable_job::Table;
 
 use super::finding::Finding;
 use super::found::Found;

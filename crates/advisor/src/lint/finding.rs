@@ -1,6 +1,6 @@
 //! A finding at its line of the job file, with the line as it should be.
 
-use tidetable_runner::Job;
+use tidetable_job::Job;
 
 use super::found::{Edit, Found, Measure};
 use super::rule::{Rule, Severity};

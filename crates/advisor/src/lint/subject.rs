@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use tidetable_job::Job;
+use tidetable_job::Table;
 use tidetable_layout::FieldType;
 use tidetable_layout::error::Place;
 use tidetable_layout::outline::{FieldForm, PartContent, TemplatePart, template_parts};
-use tidetable_runner::Job;
-use tidetable_runner::job::Table;
 use tidetable_store::GcRule;
 
 use super::found::Edit;

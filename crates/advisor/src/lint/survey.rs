@@ -1,9 +1,9 @@
 //! Facts of a trial.
 
 use rayon::prelude::*;
+use tidetable_job::Job;
+use tidetable_job::workload::{Need, Query, Workload};
 use tidetable_layout::error::RejectReason;
-use tidetable_runner::Job;
-use tidetable_runner::workload::{Need, Query, Workload};
 
 use crate::comparison::{Comparison, Economy, Extent, observe, value_columns};
 use crate::cost::declared_rate;

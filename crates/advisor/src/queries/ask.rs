@@ -2,9 +2,9 @@
 
 use arrow::array::{Array, RecordBatch};
 use rayon::prelude::*;
+use tidetable_job::workload::{Need, Query};
 use tidetable_layout::KeyRange;
 use tidetable_layout::cell::ColumnText;
-use tidetable_runner::workload::{Need, Query};
 
 use crate::error::Result;
 use crate::measure::{Distribution, Measured};

@@ -1,9 +1,9 @@
 //! The parameters of queries: `$name` in predicates.
 
 use chrono::{DateTime, Datelike};
+use tidetable_job::workload::{Params, Query};
 use tidetable_layout::SourceSchema;
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
-use tidetable_runner::workload::{Params, Query};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::{Draw, DrawSpec, time_literal};

@@ -1,7 +1,7 @@
 //! Queries planned on a layout: the key ranges of each draw, and which records match.
 
+use tidetable_job::workload::Query;
 use tidetable_layout::{Field, KeyRange, Layout};
-use tidetable_runner::workload::Query;
 use tidetable_sql::{Predicate, Predicates, field_type};
 
 use crate::error::{AdvisorError, Result};

@@ -1,7 +1,7 @@
 //! Candidate layouts.
 
+use tidetable_job::{Job, Table, TableInput};
 use tidetable_layout::{SourceSchema, TableSpec};
-use tidetable_runner::job::{Job, Table, TableInput};
 use tidetable_sql::Preparation;
 
 use crate::error::{AdvisorError, Result};

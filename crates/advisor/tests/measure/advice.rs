@@ -7,8 +7,9 @@ use tidetable_advisor::comparison::{compare, economy};
 use tidetable_advisor::cost::Prices;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Sample, Trial, TrialOptions};
-use tidetable_runner::workload::Workload;
-use tidetable_runner::{Job, Stop};
+use tidetable_job::Job;
+use tidetable_job::workload::Workload;
+use tidetable_runner::Stop;
 
 use crate::samples::repository;
 

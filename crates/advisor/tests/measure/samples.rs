@@ -5,7 +5,7 @@ use std::path::Path;
 use tidetable_advisor::measure::{Measured, measure};
 use tidetable_advisor::spread::{Axis, Spread, WriteLog, spread};
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
-use tidetable_runner::{Job, Project};
+use tidetable_job::{Job, Project};
 use tidetable_source::Storage;
 
 pub fn repository() -> (Project, Storage) {

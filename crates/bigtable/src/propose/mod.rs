@@ -6,9 +6,9 @@ mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidetable_job::scaffold::quoted;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::{FieldType, KeyRange};
-use tidetable_runner::scaffold::quoted;
 use tokio::runtime::Handle;
 
 use crate::client::{Client, ReadQuery, Row, SourceTable, TableName};

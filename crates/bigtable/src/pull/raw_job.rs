@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
+use tidetable_job::scaffold::quoted;
+use tidetable_job::{Job, Table, TableInput};
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::Granularity;
-use tidetable_runner::job::{Job, Table, TableInput};
-use tidetable_runner::scaffold::quoted;
 
 use crate::client::SourceTable;
 use crate::pull::{RAW_COLUMNS, RawFamily};

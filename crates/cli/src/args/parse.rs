@@ -129,7 +129,7 @@ pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("write a unit, as in {text}MiB or {text}GB: {text} would be bytes"));
     }
-    tidetable_runner::parse_size(text)
+    tidetable_job::parse_size(text)
 }
 
 /// A regular expression that must match a whole key.

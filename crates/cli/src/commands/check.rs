@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use chrono::NaiveDate;
+use tidetable_job::{Job, Project};
+use tidetable_job::{NameConflict, name_conflict};
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_layout::time::{MINUTE, SECOND};
-use tidetable_runner::job::{NameConflict, name_conflict};
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{
     DataChecks, check_columns, check_data, check_queries, check_stores, probe_params, tables_read,
 };
-use tidetable_runner::{Job, Project, ReadableTables, RunError, UlidIds, open_store, runtime};
+use tidetable_runner::{ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 

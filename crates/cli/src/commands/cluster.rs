@@ -1,6 +1,6 @@
 //! `tidetable scheduler`, `tidetable executor`, and where the work of a run goes.
 
-use tidetable_runner::Project;
+use tidetable_job::Project;
 
 /// The scheduler that `--on` or the project names; `None` for this process.
 pub fn scheduler_of(on: Option<&str>, project: &Project) -> Option<Elsewhere> {

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command};
+use tidetable_job::{Job, Project};
+use tidetable_runner::open_store;
 use tidetable_runner::record::Runs;
-use tidetable_runner::{Job, Project, open_store};
 use tidetable_source::Location;
 use tidetable_store::Store;
 use tidetable_store::published::Published;

@@ -9,9 +9,10 @@ use tidetable_advisor::cost::Prices;
 use tidetable_advisor::lint::{DataFacts, Finding, RULES, Report, Severity, lint as find, sarif, survey};
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
 use tidetable_runner::run::source_storage;
-use tidetable_runner::workload::Workload;
-use tidetable_runner::{Job, Project, runtime};
+use tidetable_runner::runtime;
 
 use super::project;
 use crate::activity::Activity;

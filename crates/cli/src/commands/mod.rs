@@ -28,10 +28,11 @@ pub mod sql;
 
 use std::time::SystemTime;
 
+use tidetable_job::Project;
+use tidetable_job::ProjectError;
 use tidetable_layout::time::micros_since_epoch;
-use tidetable_runner::job::ProjectError;
+use tidetable_runner::open_store;
 use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
-use tidetable_runner::{Project, open_store};
 use tidetable_store::{Snapshot, Store};
 
 use crate::args::Global;

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_runner::scaffold::propose;
-use tidetable_runner::{Job, runtime};
+use tidetable_job::Job;
+use tidetable_job::scaffold::propose;
+use tidetable_runner::runtime;
 use tidetable_source::Storage;
 
 use super::advisor::advise::advise;

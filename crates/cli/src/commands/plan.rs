@@ -1,7 +1,8 @@
 //! `tidetable plan`: what a run would do, and why.
 
 use chrono_tz::Tz;
-use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
+use tidetable_job::Job;
+use tidetable_runner::{RunOptions, UlidIds, plan_job};
 
 use super::run::all::run_all;
 use super::run::dry_run::show;

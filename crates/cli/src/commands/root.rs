@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use tidetable_runner::{Project, open_store};
+use tidetable_job::Project;
+use tidetable_runner::open_store;
 
 use crate::args::Global;
 use crate::error::CliError;

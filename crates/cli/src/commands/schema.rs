@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tidetable_runner::job::job_schema;
+use tidetable_job::job_schema;
 
 use crate::args::{File, Schema};
 use crate::error::CliError;

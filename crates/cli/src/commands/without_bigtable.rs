@@ -22,7 +22,7 @@ pub fn serve(_: &Global, _: &Serve) -> Result<(), CliError> {
 pub mod new {
     use std::path::Path;
 
-    use tidetable_runner::scaffold::Proposal;
+    use tidetable_job::scaffold::Proposal;
     use tokio::runtime::Handle;
 
     use crate::args::New;

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidetable_cluster::{Ballista, Chaos, TlsFiles};
+use tidetable_job::{Job, Project};
 use tidetable_runner::run::IfLocked;
 use tidetable_runner::units::UnitCarrier;
-use tidetable_runner::{Job, Location, Project, RunOptions, Stop, UlidIds, run};
+use tidetable_runner::{Location, RunOptions, Stop, UlidIds, run};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::{clock, start};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidetable_cluster::{ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
-use tidetable_runner::Project;
+use tidetable_job::Project;
 use tidetable_runner::Worker;
 use tokio::runtime::{Builder, Runtime};
 

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tidetable_cluster::{Ballista, Chaos, TlsFiles};
+use tidetable_job::Project;
+use tidetable_runner::Stop;
 use tidetable_runner::units::{CarryError, Unit, UnitCarrier};
-use tidetable_runner::{Project, Stop};
 
 use crate::start;
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_record::{CheckRecord, FailingRow, Severity};
 use tidetable_sql::{ScalarValue, Session, SqlError, first_row_of_integers, first_rows, quoted_name};
 
-use crate::job::{Check, Export, Job, Rule};
+use tidetable_job::{Check, Export, Job, Rule};
 
 /// Evaluates the checks of a job; checks of a table once for each day.
 pub(crate) struct Checker<'a> {

@@ -18,11 +18,11 @@ use tidetable_store::Store;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use crate::project::Project;
 use file::FileLock;
 use lease::{HeldLease, LeaseTimes};
 use leased_blobs::LeasedBlobs;
 use look::Look;
+use tidetable_job::Project;
 
 /// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

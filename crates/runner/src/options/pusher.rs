@@ -7,8 +7,8 @@ use tidetable_store::Store;
 
 use crate::fault::push_failure::PushFailure;
 use crate::fault::stop::Stop;
-use crate::job::Push;
-use crate::project::Project;
+use tidetable_job::Project;
+use tidetable_job::Push;
 
 /// Writes tables into Bigtable.
 pub trait Pusher: Debug + Send + Sync {

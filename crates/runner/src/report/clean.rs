@@ -12,9 +12,9 @@ use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
-use crate::job::Job;
-use crate::project::Project;
 use crate::report::MIN_AGE;
+use tidetable_job::Job;
+use tidetable_job::Project;
 
 /// Options of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 use tidetable_layout::time::DAY;
 
-use crate::calendar::period::Period;
-use crate::job::Per;
+use tidetable_job::Per;
+use tidetable_job::Period;
 
 /// Parses the label of a period of any kind.
 pub(crate) fn period_of(label: &str) -> Option<Period> {

@@ -9,12 +9,12 @@ use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 use tidetable_store::{Input, Store, Version};
 
-use crate::calendar::period::Period;
 use crate::fault::error::RunError;
-use crate::job::{Job, Per};
 use crate::plan::ranges;
-use crate::project::Project;
 use crate::report::days::{period_of, utc_days};
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::{Job, Per};
 
 /// UTC days since the epoch; all days if `None`.
 type UtcDays = Option<BTreeSet<i32>>;

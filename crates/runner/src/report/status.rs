@@ -16,11 +16,11 @@ use tidetable_record::{
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
-use crate::calendar::period::Period;
 use crate::fault::error::RunError;
-use crate::job::{Job, Per};
-use crate::project::Project;
 use crate::report::days::{age, gaps, is_stale, period_of};
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::{Job, Per};
 
 /// Tolerated difference between clocks. Microseconds.
 pub(crate) const CLOCK_SKEW: i64 = HOUR;

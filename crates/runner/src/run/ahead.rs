@@ -4,7 +4,7 @@ use tidetable_record::{Failures, RunRecord, Seen};
 use tidetable_store::Store;
 
 use super::RunError;
-use crate::job::Job;
+use tidetable_job::Job;
 
 /// What was read.
 pub(super) struct Ahead {

@@ -8,16 +8,16 @@ use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions, SqlError, quoted_name};
 use tidetable_store::published::Published;
 
-use crate::calendar::day::day_bounds;
-use crate::calendar::day::local_days;
-use crate::calendar::period::Period;
 use crate::checks::checker::{CheckScope, Checker};
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
-use crate::job::{Job, Per};
-use crate::project::Project;
 use crate::run::{open_store, runtime};
 use crate::units::params::period_params;
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::day::day_bounds;
+use tidetable_job::day::local_days;
+use tidetable_job::{Job, Per};
 
 /// Results of checks.
 #[derive(Debug, Clone, Default, PartialEq)]

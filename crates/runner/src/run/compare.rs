@@ -12,11 +12,8 @@ use tidetable_record::{Failures, InputState, KnownVersions};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::Version;
 
-use crate::calendar::day::{day_bounds, local_days};
-use crate::calendar::period::Period;
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
-use crate::job::{Export, Job, Table, TableInput};
 use crate::options::run_options::RunOptions;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
 use crate::readable::ReadableTables;
@@ -27,6 +24,9 @@ use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_c
 use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
 use crate::units::params::probe_params;
+use tidetable_job::Period;
+use tidetable_job::day::{day_bounds, local_days};
+use tidetable_job::{Export, Job, Table, TableInput};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.

@@ -9,13 +9,13 @@ use tidetable_source::Storage;
 use tidetable_store::{Ids, Store};
 
 use crate::fault::error::RunError;
-use crate::job::{Job, Stage};
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
-use crate::project::Project;
 use crate::run::retry::Retry;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
+use tidetable_job::Project;
+use tidetable_job::{Job, Stage};
 
 /// Records of runs that are asked for the versions that they name, the newest first.
 const RECORDS: usize = 16;

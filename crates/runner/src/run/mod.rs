@@ -44,10 +44,8 @@ pub use publish::{check_columns, tables_read};
 pub use stages::without::{check_without_of_all, input_names};
 
 use crate::backup::RESTORING;
-use crate::job::{Job, JobError, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
-use crate::project::Project;
 use crate::report::check_bucket;
 use crate::root::open_root;
 use crate::secrets;
@@ -57,6 +55,8 @@ use ahead::Ahead;
 use context::{Run, took};
 use damage::explained;
 use post_run::PostRun;
+use tidetable_job::Project;
+use tidetable_job::{Job, JobError, hooks_alone};
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;

@@ -8,8 +8,8 @@ use chrono_tz::Tz;
 use tidetable_record::PartState;
 use tidetable_store::published::Part as ListedPart;
 
-use crate::calendar::period::Period;
 use crate::options::run_options::{Only, RunOptions};
+use tidetable_job::Period;
 
 /// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use tidetable_store::StoreError;
 
 use crate::fault::error::RunError;
 use crate::fault::transient::is_transient;
-use crate::job::{Job, Retries, Stage};
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
+use tidetable_job::{Job, Retries, Stage};
 
 /// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::fault::error::RunError;
-use crate::job::{Job, TableInput, listed};
 use crate::options::run_options::Selected;
 use crate::run::context::Run;
+use tidetable_job::{Job, TableInput, listed};
 
 impl Run<'_> {
     /// The selected part of the job, with the tables it needs; `None` without a selection.

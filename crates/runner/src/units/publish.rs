@@ -5,12 +5,12 @@ use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
 use tidetable_store::Store;
 
-use crate::calendar::period::Period;
 use crate::checks::checker::{CheckScope, Checker, may_publish};
 use crate::fault::error::RunError;
-use crate::job::{Export, ExportMode, Job};
 use crate::units::params::period_params;
 use crate::units::work::{ParkedPart, PublishWork};
+use tidetable_job::Period;
+use tidetable_job::{Export, ExportMode, Job};
 
 /// A part that was checked and, if it may be published, written.
 #[derive(Debug)]

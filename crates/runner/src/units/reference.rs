@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::job::{Job, TableInput};
-use crate::project::Project;
 use crate::units::wire::JobReference;
+use tidetable_job::Project;
+use tidetable_job::{Job, TableInput};
 
 impl JobReference {
     /// The reference of `job`.

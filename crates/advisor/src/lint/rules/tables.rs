@@ -1,6 +1,6 @@
 //! The tables of a job together, and the rules it silences.
 
-use tidetable_runner::job::{Allowance, Table, TableInput, nearest};
+use tidetable_job::{Allowance, Table, TableInput, nearest};
 
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, GUIDE, Needs, QUOTAS, Rule, Severity};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidetable_runner::workload::Workload;
+use tidetable_job::workload::Workload;
 use tidetable_source::Storage;
 
 use super::prices;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use tempfile::TempDir;
-use tidetable_runner::{Job, Project};
+use tidetable_job::{Job, Project};
 
 use super::*;
 use crate::cost::Prices;

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidetable_advisor::advice::{Advice, Asking, Pair, advise as propose_layouts};
 use tidetable_advisor::cost::Prices;
+use tidetable_job::scaffold::propose;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
-use tidetable_runner::scaffold::propose;
-use tidetable_runner::workload::Workload;
-use tidetable_runner::{Job, Project, runtime};
+use tidetable_runner::runtime;
 use tidetable_source::Storage;
 use tokio::runtime::Handle;
 

@@ -9,10 +9,11 @@ use tidetable_advisor::lint::{Report, Severity, lint_apart, survey_compared};
 use tidetable_advisor::measure::Quantiles;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Trial, TrialOptions};
+use tidetable_job::Job;
+use tidetable_job::workload::Workload;
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
-use tidetable_runner::workload::Workload;
-use tidetable_runner::{Job, runtime};
+use tidetable_runner::runtime;
 
 use super::declared::Declared;
 use super::economy::{answers_of, cost_of, show};

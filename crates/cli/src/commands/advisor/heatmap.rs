@@ -6,8 +6,8 @@ use serde_json::json;
 use tidetable_advisor::AdvisorError;
 use tidetable_advisor::heatmap::{Heatmap, Metric, StoredTable, patterns, stored_heatmap, stored_reads};
 use tidetable_advisor::spread::{WriteLog, spread};
+use tidetable_job::workload::{Query, Workload};
 use tidetable_page::layouts_page;
-use tidetable_runner::workload::{Query, Workload};
 
 use super::raster::{Canvas, draw};
 use super::report::heatmap_page;

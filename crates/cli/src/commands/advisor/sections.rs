@@ -3,8 +3,8 @@
 use tidetable_advisor::comparison::{Answer, Compared, Comparison, Economy};
 use tidetable_advisor::cost::Prices;
 use tidetable_advisor::queries::Asked;
+use tidetable_job::workload::{Need, Query, Workload};
 use tidetable_page::view::{self, Better, Figure, Unit};
-use tidetable_runner::workload::{Need, Query, Workload};
 
 use super::{pattern_names, rounded};
 

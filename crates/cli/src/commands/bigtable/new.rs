@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidetable_bigtable::propose::{propose, sample};
-use tidetable_runner::scaffold::Proposal;
+use tidetable_job::scaffold::Proposal;
 use tokio::runtime::Handle;
 
 use super::{client, target};

@@ -10,9 +10,10 @@ use tidetable_bigtable::client::{SourceTable, TableName};
 use tidetable_bigtable::pull::{
     Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, RawDecoder, RawJob, RawSchema, RecordDecoder,
 };
-use tidetable_runner::job::{Job, Table, TableInput};
-use tidetable_runner::scaffold::as_pattern;
-use tidetable_runner::{JobError, Project, UlidIds, runtime};
+use tidetable_job::scaffold::as_pattern;
+use tidetable_job::{Job, Table, TableInput};
+use tidetable_job::{JobError, Project};
+use tidetable_runner::{UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 
 use super::{client, target};

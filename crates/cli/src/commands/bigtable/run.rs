@@ -2,11 +2,12 @@
 
 use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::push::{Push as BigtablePush, PushChoices};
+use tidetable_job::Project;
+use tidetable_job::Push;
 use tidetable_layout::KeyRange;
-use tidetable_runner::job::Push;
 use tidetable_runner::record::{PushCounts, PushRecord};
 use tidetable_runner::run::{PushFailure, Pusher, lock_named};
-use tidetable_runner::{Project, RunError, Stop, runtime};
+use tidetable_runner::{RunError, Stop, runtime};
 use tidetable_store::Store;
 
 use super::{client, target};

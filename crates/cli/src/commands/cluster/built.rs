@@ -9,10 +9,11 @@ use tidetable_cluster::{
     Ballista, ExecutorOptions, SCHEME, SchedulerOptions, TLS_SCHEME, TlsFiles, run_executor, run_scheduler,
 };
 use tidetable_ingest::MIN_LOAD_MEMORY;
+use tidetable_job::Project;
 use tidetable_runner::Worker;
 use tidetable_runner::run::machine;
 use tidetable_runner::units::UnitCarrier;
-use tidetable_runner::{Project, UlidIds, runtime};
+use tidetable_runner::{UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::maintenance::Certificates;

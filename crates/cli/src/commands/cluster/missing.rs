@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidetable_runner::Project;
+use tidetable_job::Project;
 use tidetable_runner::units::UnitCarrier;
 
 use crate::args::{Executor, Global, Scheduler};

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use tidetable_job::Project;
+use tidetable_job::ProjectError;
 use tidetable_runner::backup::{StoreCopy, copy_store};
-use tidetable_runner::job::ProjectError;
-use tidetable_runner::{Project, UlidIds, open_store};
+use tidetable_runner::{UlidIds, open_store};
 use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};
 

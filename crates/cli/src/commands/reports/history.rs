@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_runner::Job;
+use tidetable_job::Job;
 use tidetable_runner::record::{PartState, RunRecord, Runs, state_of};
 use tidetable_store::Store;
 

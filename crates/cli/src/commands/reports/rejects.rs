@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::json;
 use tidetable_ingest::RejectedRow;
-use tidetable_runner::Project;
+use tidetable_job::Project;
 use tidetable_runner::record::{InputState, RunRecord, Runs, rejected_rows};
 use tidetable_store::Store;
 

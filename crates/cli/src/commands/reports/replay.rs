@@ -1,7 +1,8 @@
 //! `tidetable replay`: reads the inputs of rejected rows again.
 
+use tidetable_job::Job;
 use tidetable_runner::record::rejected_rows;
-use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
+use tidetable_runner::{RunOptions, UlidIds, open_store};
 
 use crate::args::{Global, Replay, RunDays};
 use crate::commands::run::one::run_one;

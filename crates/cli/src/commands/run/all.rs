@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use tidetable_job::{Job, Project};
 use tidetable_runner::plan::TableReason;
 use tidetable_runner::run::{check_without_of_all, input_names};
-use tidetable_runner::{Job, Project, RunOptions, UlidIds, open_store, plan_job};
+use tidetable_runner::{RunOptions, UlidIds, open_store, plan_job};
 
 use super::dry_run::show;
 use super::one::{load, run_one};

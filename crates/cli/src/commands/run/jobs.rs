@@ -1,7 +1,7 @@
 //! The jobs of a project and their dependencies.
 
-use tidetable_runner::order::{dependencies, in_dependency_order};
-use tidetable_runner::{Job, Project};
+use tidetable_job::order::{dependencies, in_dependency_order};
+use tidetable_job::{Job, Project};
 
 use crate::error::CliError;
 

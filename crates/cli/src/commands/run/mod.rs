@@ -10,7 +10,8 @@ pub(crate) mod retry;
 pub(crate) mod summary;
 
 use chrono_tz::Tz;
-use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
+use tidetable_job::Job;
+use tidetable_runner::{RunOptions, UlidIds, plan_job};
 
 use super::project;
 use crate::args::{Global, Run};

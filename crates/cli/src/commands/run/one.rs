@@ -1,8 +1,9 @@
 //! Runs one job and shows the result.
 
+use tidetable_job::{Job, JobError, Project};
 use tidetable_runner::record::{CheckRecord, Outcome, PartState, RunRecord, Severity};
 use tidetable_runner::run::report_refusal;
-use tidetable_runner::{Job, JobError, Project, RunOptions, UlidIds, run as run_job};
+use tidetable_runner::{RunOptions, UlidIds, run as run_job};
 
 use super::summary;
 use crate::args::Global;

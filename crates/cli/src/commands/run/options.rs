@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_ingest::MIN_LOAD_MEMORY;
+use tidetable_job::Project;
 use tidetable_runner::run::{IfLocked, Only};
-use tidetable_runner::{Project, RunOptions, Stop, UlidIds};
+use tidetable_runner::{RunOptions, Stop, UlidIds};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};

@@ -1,8 +1,9 @@
 //! `tidetable retry`: tries again what a run left over.
 
 use chrono::NaiveDate;
+use tidetable_job::Job;
 use tidetable_runner::record::PartState;
-use tidetable_runner::{Job, RunOptions, UlidIds, open_store};
+use tidetable_runner::{RunOptions, UlidIds, open_store};
 
 use super::one::{is_broken, run_one};
 use super::options::{ExecutionOptions, options};

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
-use tidetable_runner::job::Per;
+use tidetable_job::Per;
+use tidetable_job::{Job, Project};
+use tidetable_runner::RunReport;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity};
-use tidetable_runner::{Job, Project, RunReport};
 use tidetable_store::LargestRow;
 
 use crate::args::{Global, Output};

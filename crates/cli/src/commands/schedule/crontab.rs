@@ -1,8 +1,8 @@
 //! Crontab lines, for the cron of Debian and others, which knows one time zone and takes `%` for a line end.
 
 use chrono_tz::Tz;
-use tidetable_runner::job::CatchUp;
-use tidetable_runner::schedule::minutes_elsewhere;
+use tidetable_job::CatchUp;
+use tidetable_job::schedule::minutes_elsewhere;
 
 use super::entry::{Invocation, Scheduled};
 

@@ -1,7 +1,7 @@
 //! Data for crontab lines and systemd units.
 
-use tidetable_runner::Job;
-use tidetable_runner::job::Cron;
+use tidetable_job::Cron;
+use tidetable_job::Job;
 
 /// A job with a schedule.
 pub(super) struct Scheduled {

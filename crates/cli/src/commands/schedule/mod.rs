@@ -8,10 +8,11 @@ use std::io::Write;
 
 use chrono_tz::Tz;
 use serde_json::json;
+use tidetable_job::schedule::{done_until, is_due, minute_of, missed, scheduled_times, to_run};
+use tidetable_job::{Job, Project};
 use tidetable_layout::time::DAY;
+use tidetable_runner::open_store;
 use tidetable_runner::record::Runs;
-use tidetable_runner::schedule::{done_until, is_due, minute_of, missed, scheduled_times, to_run};
-use tidetable_runner::{Job, Project, open_store};
 
 use super::{named_root_is_there, project};
 use crate::args::{Format, Global, Output, Schedule};

@@ -1,6 +1,6 @@
 //! A systemd service and timer for each job. Their output goes to the journal.
 
-use tidetable_runner::job::{CatchUp, Cron};
+use tidetable_job::{CatchUp, Cron};
 
 use super::entry::{Invocation, Scheduled};
 

@@ -10,8 +10,9 @@ pub(crate) mod words;
 
 use std::io::{IsTerminal, Read};
 
-use tidetable_runner::job::ProjectError;
-use tidetable_runner::{Project, open_store, runtime};
+use tidetable_job::Project;
+use tidetable_job::ProjectError;
+use tidetable_runner::{open_store, runtime};
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, statements};
 

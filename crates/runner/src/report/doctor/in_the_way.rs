@@ -9,8 +9,8 @@ use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};
 use crate::fault::error::RunError;
-use crate::job::{Export, Job, may_be_folder_of};
-use crate::project::Project;
+use tidetable_job::Project;
+use tidetable_job::{Export, Job, may_be_folder_of};
 
 /// Directories of a store.
 const FOLDERS: [&str; 8] = ["exports", "failing", "failures", "locks", "rejected", "runs", "seen", "tables"];

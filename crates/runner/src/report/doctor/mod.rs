@@ -16,10 +16,10 @@ use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
 
 use crate::fault::error::RunError;
-use crate::job::Job;
-use crate::project::Project;
 use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
+use tidetable_job::Job;
+use tidetable_job::Project;
 
 /// Directory of damaged files.
 const QUARANTINE: &str = "quarantine";

@@ -8,9 +8,9 @@ use tidetable_record::{Failures, Outcome, PartState, RunRecord};
 use tidetable_store::Version;
 use tidetable_store::published::Published;
 
-use crate::job::Per;
 use crate::report::days::period_of;
 use crate::report::status::DaysOf;
+use tidetable_job::Per;
 
 /// A day of an export, or of a table of a job without exports.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,10 +13,10 @@ use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
-use crate::job::Job;
-use crate::project::Project;
 use crate::report::lineage::Lineage;
 use crate::report::status::{OwedOf, statuses};
+use tidetable_job::Job;
+use tidetable_job::Project;
 
 pub use days::{DayOf, DayState};
 pub use flow::{Place, PlaceKind, Step};

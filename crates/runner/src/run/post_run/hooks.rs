@@ -11,8 +11,8 @@ use chrono::{DateTime, SecondsFormat};
 use tidetable_record::{Outcome, RunRecord, Severity};
 
 use crate::fault::stop::Stop;
-use crate::job::{HookKind, Hooks};
 use crate::observe::{Event, Observer};
+use tidetable_job::{HookKind, Hooks};
 
 /// Poll interval while a hook is silent.
 const PAUSE: Duration = Duration::from_millis(20);

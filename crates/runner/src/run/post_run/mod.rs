@@ -16,14 +16,14 @@ use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
 
-use crate::calendar::day::day_bounds;
 use crate::fault::stop::Stop;
-use crate::job::{Hooks, Job, Per};
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
-use crate::project::Project;
 use crate::run::post_run::hooks::HookRun;
 use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
+use tidetable_job::Project;
+use tidetable_job::day::day_bounds;
+use tidetable_job::{Hooks, Job, Per};
 
 /// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;

@@ -10,14 +10,14 @@ use tidetable_store::Snapshot;
 use tidetable_store::leave_out;
 use tidetable_store::published::{FileState, Part as ListedPart, Published};
 
-use crate::calendar::period::Period;
 use crate::checks::presence::{holds_records, surely_holds};
 use crate::fault::error::RunError;
-use crate::job::{Export, ExportMode, Per};
 use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
 use crate::run::publish::stage::{Others, PublishStage};
+use tidetable_job::Period;
+use tidetable_job::{Export, ExportMode, Per};
 
 /// An export compared with its tables.
 pub(crate) struct ComparedExport<'a> {

@@ -11,11 +11,11 @@ use tidetable_store::published::Published;
 use tidetable_store::{GcRule, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::calendar::day::utc_day;
-use crate::calendar::period::Period;
 use crate::fault::error::RunError;
-use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::run::parts::{LostWindow, PartSelection, StalePart};
+use tidetable_job::Period;
+use tidetable_job::day::utc_day;
+use tidetable_job::{Export, ExportMode, FILE_SIZE, Per};
 
 /// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";

@@ -22,11 +22,9 @@ use tidetable_sql::Session;
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
 
-use crate::calendar::period::Period;
 use crate::checks::checker::Checker;
 use crate::fault::error::RunError;
 use crate::fault::transient::is_transient;
-use crate::job::Export;
 use crate::observe::{Event, Unit};
 use crate::run::damage::{damage_in, explained};
 use crate::run::parts::{LostWindow, StalePart};
@@ -38,6 +36,8 @@ pub use decide::{check_columns, tables_read};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
+use tidetable_job::Export;
+use tidetable_job::Period;
 
 /// The results of the parts of an export, also if publishing was stopped.
 #[derive(Default)]

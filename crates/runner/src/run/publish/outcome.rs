@@ -5,10 +5,10 @@ use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::published::{MadeFrom, Part as ListedPart};
 
 use crate::fault::error::RunError;
-use crate::job::Export;
 use crate::observe::Event;
 use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
+use tidetable_job::Export;
 
 /// The result of trying a part.
 pub(crate) enum PartResult {

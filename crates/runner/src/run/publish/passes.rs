@@ -9,13 +9,13 @@ use tidetable_sql::{ScanSignatures, SharedScan, SqlError};
 use tidetable_store::Snapshot;
 
 use crate::checks::checker::Checker;
-use crate::job::Per;
 use crate::observe::Event;
 use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::share::{PartSsts, groups, sharing};
 use crate::run::publish::stage::PublishStage;
 use crate::units::params::period_params;
+use tidetable_job::Per;
 
 /// A part that takes part in a shared scan.
 pub(crate) struct PassMember {

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use tidetable_store::Store;
 
-use crate::job::Job;
 use crate::observe::Observer;
 use crate::options::run_options::RunOptions;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
+use tidetable_job::Job;
 
 /// Directories that other jobs publish, each with its job.
 pub(crate) type Others = BTreeMap<String, String>;

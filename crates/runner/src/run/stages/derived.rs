@@ -19,9 +19,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use crate::job::Table;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
+use tidetable_job::Table;
 
 impl LoadStage<'_> {
     /// The new and changed windows that a derived table has to read. Windows of `unread`, by name, cannot be read: they

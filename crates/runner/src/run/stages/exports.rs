@@ -7,18 +7,18 @@ use chrono::NaiveDate;
 use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions};
 
-use crate::calendar::day::{day_bounds, local_days};
 use crate::checks::checker::{CheckScope, Checker};
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
 use crate::fault::transient::is_transient_chain;
-use crate::job::{Export, Stage};
 use crate::plan::Plan;
 use crate::run::context::Run;
 use crate::run::damage::damage_in;
 use crate::run::parts::PartSelection;
 use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
 use crate::run::retry::Retry;
+use tidetable_job::day::{day_bounds, local_days};
+use tidetable_job::{Export, Stage};
 
 impl Run<'_> {
     /// Publishes the stale parts after the tables have changed. `compared` are the exports as planned.

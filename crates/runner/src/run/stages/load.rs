@@ -18,7 +18,6 @@ use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Versi
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stoppable;
-use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
 use crate::run::context::Run;
@@ -29,6 +28,7 @@ use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
+use tidetable_job::{Job, Source, Table, TableInput};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
 type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;

@@ -11,7 +11,7 @@ use tidetable_source::PulledDirectory;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
-use crate::job::{Job, Push, Source, Table, TableInput};
+use tidetable_job::{Job, Push, Source, Table, TableInput};
 
 /// For each table, the tables of Bigtable that its rows were pulled from.
 pub(crate) type Origins = BTreeMap<String, PullOrigins>;

@@ -4,10 +4,10 @@ use tidetable_layout::time::window_name;
 use tidetable_record::{PushRecord, PushState, RunRecord};
 
 use crate::fault::error::RunError;
-use crate::job::{Push, Stage};
 use crate::plan::{PushPlan, TablePlan};
 use crate::run::context::Run;
 use crate::run::retry::Retry;
+use tidetable_job::{Push, Stage};
 
 impl Run<'_> {
     /// Pushes what the job file asks for. A push that fails for good is recorded, and the run goes on.

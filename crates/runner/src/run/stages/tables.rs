@@ -14,7 +14,6 @@ use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 use crate::compact::{compact, compact_by};
 use crate::fault::error::RunError;
-use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
 use crate::options::run_options::RunOptions;
 use crate::plan::{Plan, owed_notes, ranges};
@@ -26,6 +25,7 @@ use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
 use crate::units::compact::CarriedMerges;
+use tidetable_job::{Stage, Table, TableInput};
 
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tidetable_store::{Store, StoreError, Version};
 
 use crate::fault::error::RunError;
-use crate::job::Job;
+use tidetable_job::Job;
 
 /// Most names that a message suggests.
 const SUGGESTED: usize = 3;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use tidetable_job::{Job, Project};
 use tidetable_layout::time::SECOND;
 use tidetable_page::view::{
     Calendar, CalendarDay, CheckPoint, CheckSeries, DayState as ShownState, Flow, FlowNode, RunBar, RunsPage, Verdict,
 };
 use tidetable_runner::record::{RunRecord, Severity};
 use tidetable_runner::report::{DayOf, DayState, Overview, Place, PlaceKind, RuleValues, Step};
-use tidetable_runner::{Job, Project};
 
 use super::stored::{published, seconds};
 use super::text::headline;

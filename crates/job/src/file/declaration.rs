@@ -1,0 +1,75 @@
+//! A job as its file declares it, compiled into what the stages need.
+
+use std::path::PathBuf;
+
+use chrono_tz::Tz;
+
+use crate::file::sections::allowance::Allowance;
+use crate::file::sections::catch_up::CatchUp;
+use crate::file::sections::checks::Check;
+use crate::file::sections::declared_table::Table;
+use crate::file::sections::export::Export;
+use crate::file::sections::hooks::Hooks;
+use crate::file::sections::push::Push;
+use crate::file::sections::source::Source;
+use crate::file::sections::stages::Stages;
+
+/// A validated job file.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Its name, that of its directory.
+    pub name: String,
+    /// Its description, or empty.
+    pub description: String,
+    /// Its schedule: five crontab fields.
+    pub schedule: Option<String>,
+    /// The time zone of days.
+    pub timezone: Tz,
+    /// Which missed runs are made up for.
+    pub catch_up: CatchUp,
+    /// How far back, in microseconds.
+    pub catch_up_window: i64,
+    /// In file order.
+    pub sources: Vec<Source>,
+    /// In file order.
+    pub tables: Vec<Table>,
+    /// In file order.
+    pub exports: Vec<Export>,
+    /// In file order.
+    pub checks: Vec<Check>,
+    /// Tables that are pushed into Bigtable, in file order.
+    pub pushes: Vec<Push>,
+    /// Commands that follow each run.
+    pub hooks: Hooks,
+    /// How often each stage of a run is retried.
+    pub stages: Stages,
+    /// Path of the metrics file, relative to the project directory.
+    pub metrics: Option<PathBuf>,
+    /// Rules of schema design that do not hold for its tables.
+    pub allowances: Vec<Allowance>,
+    /// Jobs that run before it, besides those whose tables its queries read.
+    pub after: Vec<String>,
+    /// The job file, absolute.
+    pub path: PathBuf,
+    /// The path of the job file for messages.
+    pub shown_path: PathBuf,
+    /// The text of the job file, for messages that show an excerpt.
+    pub text: String,
+}
+
+impl Job {
+    /// The source `name`.
+    pub fn source(&self, name: &str) -> Option<&Source> {
+        self.sources.iter().find(|source| source.spec.name == name)
+    }
+
+    /// The table `name`.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.spec.name == name)
+    }
+
+    /// The export `name`.
+    pub fn export(&self, name: &str) -> Option<&Export> {
+        self.exports.iter().find(|export| export.name == name)
+    }
+}

@@ -1,0 +1,58 @@
+//! A table of a job, as the job file declares it.
+
+use tidetable_layout::{Layout, TableSpec};
+use tidetable_sql::{Preparation, QueryShape};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::file::places::TablePlaces;
+use crate::file::sections::allowance::Allowance;
+use crate::file::sections::source::Source;
+
+/// A table of a job.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The layout as the file declares it.
+    pub spec: TableSpec,
+    /// What it is made from.
+    pub from: TableInput,
+    /// Its `where` expression; `None` takes all rows.
+    pub predicate: Option<String>,
+    /// The `where` expression, compiled.
+    pub preparation: Preparation,
+    /// Garbage-collection rules in the syntax of cbt: (family, rule), for families that have one.
+    pub gc: Vec<(String, String)>,
+    /// The layout compiled against the source's columns.
+    pub layout: Layout,
+    /// Rules of schema design that do not hold for it.
+    pub allowances: Vec<Allowance>,
+    /// Byte ranges of its parts in the job file.
+    pub places: TablePlaces,
+}
+
+impl Table {
+    /// Identifies everything that decides which cells a row becomes: how it is read, derived columns, filter
+    /// and layout. If it changes, the table must be rebuilt. `source` is the source of the table,
+    /// if it has one.
+    pub fn fingerprint(&self, source: Option<&Source>) -> String {
+        let read = match (&self.from, source) {
+            (TableInput::Query { sql, .. }, _) => format!("query {sql}"),
+            (TableInput::Source(_), source) => source.map(Source::fingerprint).unwrap_or_default(),
+        };
+        let rules = [&self.layout.fingerprint(), &read, &format!("{:?}", self.predicate)];
+        format!("{:032x}", xxh3_128(rules.map(String::as_str).join("\0").as_bytes()))
+    }
+}
+
+/// What a table is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableInput {
+    /// The source of this name.
+    Source(String),
+    /// The records of tables of the job that are declared before it.
+    Query {
+        /// The query.
+        sql: String,
+        /// Columns it returns and tables it reads.
+        shape: QueryShape,
+    },
+}

@@ -1,0 +1,286 @@
+//! Reads `[exports.NAME]`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use tidetable_export::FileFormat;
+
+use crate::calendar::per::Per;
+use crate::calendar::period::Period;
+use crate::calendar::template::{Placeholder, TimeTemplate};
+use crate::file::fields::{Fields, Named, Reader, Text};
+use crate::file::keys::{EXPORT, QUERY};
+use crate::file::names::Id;
+use crate::file::problem::Mistake;
+use crate::size::parse_size;
+
+/// A published query of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Export {
+    /// Its key in the job file.
+    pub name: String,
+    /// What one part covers.
+    pub per: Per,
+    /// Template of the names of parts.
+    pub name_template: TimeTemplate,
+    /// The file format.
+    pub format: FileFormat,
+    /// What a part does to the one before of the same name.
+    pub mode: ExportMode,
+    /// Columns that identify a row, for [`ExportMode::Upsert`].
+    pub keys: Vec<String>,
+    /// Bytes after which a part continues in another file.
+    pub file_size: u64,
+    /// Whether a Delta log is kept beside the files.
+    pub delta: bool,
+    /// The query.
+    pub sql: String,
+    /// The absolute path of the file that holds the query; `None` if the job file itself does.
+    pub sql_path: Option<PathBuf>,
+    /// Byte range in the job file of the query or of the name of its file.
+    pub sql_at: Range<usize>,
+}
+
+impl Export {
+    /// The format of its files and its mode, for fingerprints: lists of exports hold them, so these names never change.
+    pub fn stored_form(&self) -> String {
+        let per = match self.per {
+            Per::Day => "Day",
+            Per::Hour => "Hour",
+            Per::Month => "Month",
+            Per::Query => "Query",
+        };
+        let format = match self.format {
+            FileFormat::Parquet => "Parquet",
+            FileFormat::Csv => "Csv",
+            FileFormat::Arrow => "Arrow",
+            FileFormat::BigtableParquet => "BigtableParquet",
+            FileFormat::CbtCsv => "CbtCsv",
+        };
+        let mode = match self.mode {
+            ExportMode::Replace => "Replace",
+            ExportMode::Append => "Append",
+            ExportMode::Upsert => "Upsert",
+        };
+        format!("{per} {format} {mode} {:?}", self.keys)
+    }
+
+    /// Whether published rows of earlier runs stay. A period that is replaced or upserted is a function of its
+    /// records: the query sees all of them, so rows it no longer returns are removed.
+    pub fn accumulates(&self) -> bool {
+        match self.mode {
+            ExportMode::Replace => false,
+            ExportMode::Append => true,
+            ExportMode::Upsert => self.per == Per::Query,
+        }
+    }
+
+    /// The directory below `exports/` of its Delta table; `None` without `delta`.
+    pub fn delta_folder(&self) -> Option<&str> {
+        let template = self.name_template.as_str();
+        self.delta.then(|| template.split_once('/').map_or(template, |(folder, _)| folder))
+    }
+}
+
+/// What a part does to the one before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExportMode {
+    /// Replaces it.
+    #[default]
+    Replace,
+    /// Appends to it.
+    Append,
+    /// Replaces rows with equal keys.
+    Upsert,
+}
+
+/// Default size of a published file in bytes, approximately.
+pub const FILE_SIZE: u64 = 1 << 30;
+
+const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
+
+const FORMATS: [(&str, FileFormat); 5] = [
+    ("parquet", FileFormat::Parquet),
+    ("csv", FileFormat::Csv),
+    ("arrow", FileFormat::Arrow),
+    ("bigtable-parquet", FileFormat::BigtableParquet),
+    ("cbt-csv", FileFormat::CbtCsv),
+];
+
+const MODES: [(&str, ExportMode); 3] =
+    [("replace", ExportMode::Replace), ("append", ExportMode::Append), ("upsert", ExportMode::Upsert)];
+
+/// Reads one export; `folder` is the directory of the job file. `None` if it is invalid.
+pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) -> Option<Export> {
+    let before = reader.count();
+    if !Id::Export.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Export, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &EXPORT, named.value, named.at.clone())?;
+    fields.require(reader, "per");
+    let per = fields.choice(reader, "per", &PER);
+    let format = fields.choice(reader, "format", &FORMATS);
+    if !format.holds_rows() && per != Per::Query {
+        reader.refuse(fields.value_at("format"), Mistake::CellsPerQuery);
+    }
+    let mode = fields.choice(reader, "mode", &MODES);
+    let keys = keys(reader, &fields, mode);
+    let file_size = file_size(reader, &fields, format);
+    let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
+    let delta = fields.flag("delta").unwrap_or_default();
+    if delta {
+        let one_folder = per == Per::Query || template.as_ref().is_some_and(|template| template.as_str().contains('/'));
+        if !one_folder || format != FileFormat::Parquet {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaFolder { name: named.name.to_owned() });
+        }
+        if mode == ExportMode::Append {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaAppend);
+        }
+    }
+    let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
+    let export = Export {
+        name: named.name.to_owned(),
+        per,
+        name_template: template?,
+        format,
+        mode,
+        keys,
+        file_size,
+        delta,
+        sql,
+        sql_path,
+        sql_at,
+    };
+    (reader.count() == before).then_some(export)
+}
+
+/// Bytes after which another file begins.
+fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -> u64 {
+    let Some(text) = fields.text(reader, "file_size") else { return FILE_SIZE };
+    if !format.holds_rows() {
+        reader.refuse(fields.key_at("file_size"), Mistake::CellsInOneFile);
+    }
+    parse_size(text.value).unwrap_or_else(|problem| {
+        reader.refuse(text.at, Mistake::NotASize { key: "file_size", value: text.value.to_owned(), problem });
+        FILE_SIZE
+    })
+}
+
+/// The columns that identify a row: required for an upsert, refused otherwise.
+fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<String> {
+    let keys: Vec<String> = fields.texts(reader, "keys").iter().map(Text::owned).collect();
+    match mode {
+        ExportMode::Upsert if keys.is_empty() => reader.refuse(fields.key_at("mode"), Mistake::UpsertWithoutKeys),
+        ExportMode::Replace | ExportMode::Append if fields.has("keys") => {
+            reader.refuse(fields.key_at("keys"), Mistake::KeysWithoutUpsert);
+        }
+        _ => {}
+    }
+    keys
+}
+
+/// Checks that each period gets a distinct name that a table may have.
+fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<TimeTemplate> {
+    let (allowed, needed): (&[Placeholder], _) = match per {
+        Per::Day => (&[Placeholder::Day], Some(Placeholder::Day)),
+        Per::Month => (&[Placeholder::Month], Some(Placeholder::Month)),
+        Per::Hour => (&[Placeholder::Day, Placeholder::Hour], Some(Placeholder::Hour)),
+        Per::Query => (&[], None),
+    };
+    let template = match TimeTemplate::parse(text.value, allowed) {
+        Ok(template) => template,
+        Err(error) => {
+            reader.refuse(text.within(error.at()), error.into());
+            return None;
+        }
+    };
+    if let Some(needed) = needed.filter(|needed| !template.has(*needed)) {
+        let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(needed) };
+        reader.refuse(text.at.clone(), mistake);
+        return None;
+    }
+    let mut seen = HashMap::new();
+    for start in starts(per) {
+        let name = template.render_at(start);
+        if !is_folder(&name) {
+            reader.refuse(text.at.clone(), Mistake::BadName { id: Id::Published, name });
+            return None;
+        }
+        if name.split('/').next().is_some_and(|first| first.to_ascii_lowercase().ends_with(".json")) {
+            reader.refuse(text.at.clone(), Mistake::NameOfList { name });
+            return None;
+        }
+        let label = Period { start, per }.label();
+        if let Some(first) = seen.insert(name.clone(), label.clone()) {
+            reader.refuse(text.at.clone(), Mistake::NameOfTwo { first, second: label, name });
+            return None;
+        }
+    }
+    Some(template)
+}
+
+fn example(placeholder: Placeholder) -> &'static str {
+    match placeholder {
+        Placeholder::Day => "{day:%Y%m%d}",
+        Placeholder::Month => "{month:%Y%m}",
+        Placeholder::Hour => "{hour:%Y%m%d%H}",
+    }
+}
+
+/// Whether a part can have the directory `name`: a table name, followed by at most two Hive partition directories
+/// such as `dt=2018-01-31`.
+fn is_folder(name: &str) -> bool {
+    let mut folders = name.split('/');
+    let first = folders.next().is_some_and(|first| Id::Published.allows(first));
+    let hive = |folder: &str| {
+        let Some((column, value)) = folder.split_once('=') else { return false };
+        let word =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        !column.is_empty() && !value.is_empty() && word(column) && word(value)
+    };
+    first && folders.clone().count() <= 2 && folders.all(hive)
+}
+
+/// Period starts that show whether names are too long or repeat: two years, and one much later.
+fn starts(per: Per) -> Vec<NaiveDateTime> {
+    let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default();
+    let later = NaiveDate::from_ymd_opt(2034, 9, 30);
+    let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN);
+    let days = || first.iter_days().take(2 * 366).chain(later).map(midnight);
+    match per {
+        Per::Day => days().collect(),
+        Per::Month => days().filter(|day| day.day() == 1).collect(),
+        Per::Hour => days().flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
+        Per::Query => vec![midnight(first)],
+    }
+}
+
+/// The text of the query, its file, and its byte range in the job file.
+pub(crate) fn query(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    folder: &Path,
+) -> Option<(String, Option<PathBuf>, Range<usize>)> {
+    fields.require(reader, "query");
+    let query = Fields::of_value(reader, &QUERY, fields.value("query")?, fields.key_at("query"))?;
+    if query.has("file") == query.has("sql") {
+        reader.refuse(query.at(), Mistake::FileAndSql);
+        return None;
+    }
+    if query.has("sql") {
+        let sql = query.required_text(reader, "sql")?;
+        return Some((sql.owned(), None, sql.at));
+    }
+    let file = query.required_text(reader, "file")?;
+    let path = folder.join(reader.path("file", &file, "a file of SQL")?);
+    let mistake = match std::fs::read_to_string(&path) {
+        Ok(sql) if !sql.trim().is_empty() => return Some((sql, Some(path), file.at)),
+        Ok(_) => Mistake::EmptySqlFile { path: file.value.into() },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Mistake::NoSqlFile { path: file.value.into() },
+        Err(error) => Mistake::SqlFile { path: file.value.into(), error },
+    };
+    reader.refuse(file.at, mistake);
+    None
+}

@@ -1,0 +1,348 @@
+//! Reads `[sources.NAME]`.
+
+use chrono_tz::Tz;
+use serde_spanned::Spanned;
+use tidetable_layout::{Field, FieldType, SourceSchema};
+use tidetable_source::{
+    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split,
+};
+use tidetable_sql::Derive;
+use tidetable_sql::Preparation;
+use toml::de::DeValue;
+
+use crate::calendar::template::{Placeholder, TimeTemplate};
+use crate::file::fields::{Fields, Named, Reader, Text};
+use crate::file::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
+use crate::file::names::Id;
+use crate::file::problem::Mistake;
+use crate::file::sections::storage;
+use crate::file::sections::storage::StorageSetting;
+use crate::file::stored_names;
+use crate::file::types;
+use crate::file::types::TypeError;
+use crate::file::words::nearest;
+
+/// A source of a job.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Files, format and columns.
+    pub spec: SourceSpec,
+    /// Derived columns: name and SQL expression.
+    pub derive: Vec<(String, String)>,
+    /// The derived columns, compiled.
+    pub preparation: Preparation,
+    /// Settings of its object stores.
+    pub storage: Vec<StorageSetting>,
+}
+
+impl Source {
+    /// How rows are read, and the derived columns.
+    pub(crate) fn fingerprint(&self) -> String {
+        let SourceSpec { format, csv, columns, time, mode, .. } = &self.spec;
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let zone = column.timezone.map(|zone| zone.name());
+                format!("{} {} {:?} {zone:?}", column.name, stored_names::field_type(column.kind), column.format)
+            })
+            .collect();
+        let format = format.as_ref().map(|format| matches!(format, Format::Csv));
+        let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
+        // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
+        let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}", self.derive)
+    }
+}
+
+/// A source as read; mistakes are noted.
+#[derive(Debug)]
+pub(crate) struct ReadSource {
+    pub(crate) spec: SourceSpec,
+    pub(crate) derived: Derived,
+    /// The schema that layouts are compiled against, if its columns and time are valid.
+    pub(crate) schema: Option<SourceSchema>,
+    pub(crate) storage: Vec<StorageSetting>,
+}
+
+/// Derived columns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Derived {
+    /// Name and SQL, in file order.
+    pub(crate) written: Vec<(String, String)>,
+    pub(crate) compiled: Option<Derive>,
+}
+
+/// Reads one source.
+pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSource> {
+    if !Id::Source.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Source, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &SOURCE, named.value, named.at.clone())?;
+    let files = files(reader, &fields);
+    let format = fields.choice(reader, "format", &[("csv", Some(Format::Csv)), ("parquet", Some(Format::Parquet))]);
+    let csv = csv_options(reader, &fields);
+    let max_rejected = max_rejected(reader, &fields);
+    let mode = mode(reader, &fields, &csv);
+    let columns = columns(reader, &fields);
+    let time = fields.required_text(reader, "time");
+    let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
+    let declared = columns.as_deref().and_then(|columns| match &derived.compiled {
+        Some(derive) => Some(derive.fields().to_vec()),
+        None => derived.written.is_empty().then(|| fields_of(columns)),
+    });
+    let schema = declared.zip(time.as_ref()).and_then(|(declared, time)| schema(reader, named.name, declared, time));
+    let spec = SourceSpec {
+        name: named.name.to_owned(),
+        files,
+        format,
+        csv,
+        columns: columns.unwrap_or_default(),
+        time: time.map(|time| time.owned()).unwrap_or_default(),
+        max_rejected,
+        mode,
+    };
+    let storage = storage::read(reader, &fields, &spec);
+    Some(ReadSource { spec, derived, schema, storage })
+}
+
+/// Parses a time zone.
+pub(crate) fn timezone(reader: &mut Reader<'_>, text: &Text<'_>) -> Option<Tz> {
+    let zone = text.value.parse().ok();
+    if zone.is_none() {
+        let near = nearest(text.value, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+        reader.refuse(text.at.clone(), Mistake::TimeZone { value: text.owned(), near });
+    }
+    zone
+}
+
+fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
+    fields.require(reader, "files");
+    let files = fields.texts(reader, "files");
+    if files.is_empty() && fields.value("files").is_some() {
+        reader.refuse(fields.value_at("files"), Mistake::Empty { key: "files" });
+    }
+    for file in &files {
+        if file.value.is_empty() {
+            reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
+        }
+        let error = match Split::of(file.value) {
+            Ok(Split::Bucket { key: "", .. }) => Some(LocationError::without_key(file.value)),
+            split => split.err(),
+        };
+        if let Some(error) = error {
+            reader.refuse(file.at.clone(), Mistake::Place { key: "files", error });
+        }
+        if let Err(error) = TimeTemplate::parse(file.value, &[Placeholder::Day]) {
+            reader.refuse(file.within(error.at()), error.into());
+        }
+        // As a glob, `{day}` would be a choice of one word.
+        for (start, bare) in file.value.match_indices("{day}") {
+            reader.refuse(file.within(start..start + bare.len()), Mistake::DayWithoutFormat);
+        }
+    }
+    files.iter().map(Text::owned).collect()
+}
+
+fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
+    let mut options = CsvOptions::default();
+    let csv = fields.value("csv").map(|value| (value, fields.key_at("csv")));
+    let Some(csv) = csv.and_then(|(value, at)| Fields::of_value(reader, &CSV, value, at)) else { return options };
+    if let Some(delimiter) = character(reader, &csv, "delimiter") {
+        options.delimiter = delimiter;
+    }
+    match csv.text(reader, "quote") {
+        Some(none) if none.value.is_empty() => options.quote = None,
+        _ => options.quote = character(reader, &csv, "quote").or(options.quote),
+    }
+    options.comment = character(reader, &csv, "comment").or(options.comment);
+    options.header = csv.flag("header").unwrap_or(options.header);
+    if csv.has("null") {
+        options.null = csv.texts(reader, "null").iter().map(Text::owned).collect();
+    }
+    options.decimal_comma = csv.choice(reader, "decimal", &[(".", false), (",", true)]);
+    no_clash(reader, &csv, &options);
+    options
+}
+
+/// The single ASCII character of `key`.
+fn character(reader: &mut Reader<'_>, csv: &Fields<'_>, key: &'static str) -> Option<u8> {
+    let text = csv.text(reader, key)?;
+    match *text.value.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Some(byte),
+        _ => {
+            reader.refuse(text.at.clone(), Mistake::OneCharacter { key, value: text.value.escape_debug().to_string() });
+            None
+        }
+    }
+}
+
+/// Refuses a character with two meanings.
+fn no_clash(reader: &mut Reader<'_>, csv: &Fields<'_>, options: &CsvOptions) {
+    let uses = [
+        ("delimiter", Some(options.delimiter)),
+        ("quote", options.quote),
+        ("comment", options.comment),
+        ("decimal", options.decimal_comma.then_some(b',')),
+    ];
+    for (index, (second, byte)) in uses.iter().enumerate() {
+        let earlier = uses.iter().take(index).find(|(_, other)| byte.is_some() && other == byte);
+        if let (Some((first, _)), Some(byte)) = (earlier, byte) {
+            let at = csv.value_at(if csv.has(second) { second } else { first });
+            reader.refuse(at, Mistake::SameCharacter { value: char::from(*byte), first, second });
+        }
+    }
+}
+
+fn max_rejected(reader: &mut Reader<'_>, fields: &Fields<'_>) -> MaxRejected {
+    let Some(value) = fields.value("max_rejected") else { return MaxRejected::default() };
+    let written = match value.get_ref() {
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::String(text) => text.to_string(),
+        _ => return MaxRejected::default(),
+    };
+    MaxRejected::parse(&written).unwrap_or_else(|_| {
+        reader.refuse(value.span(), Mistake::MaxRejected { value: written });
+        MaxRejected::default()
+    })
+}
+
+/// How files with other columns are treated.
+fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> SchemaMode {
+    let modes = [("freeze", SchemaMode::Freeze), ("evolve", SchemaMode::Evolve), ("reject", SchemaMode::Reject)];
+    let mode = fields.choice(reader, "schema", &modes);
+    if let Some((name, _)) = modes.iter().find(|(_, known)| *known == mode && mode != SchemaMode::Freeze)
+        && !csv.header
+    {
+        reader.refuse(fields.value_at("schema"), Mistake::ModeWithoutHeader { mode: name });
+    }
+    mode
+}
+
+/// The columns in file order; `None` if one is invalid.
+fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpec>> {
+    fields.require(reader, "columns");
+    let named = fields.named("columns");
+    if named.is_empty() {
+        if fields.value("columns").is_some() {
+            reader.refuse(fields.key_at("columns"), Mistake::Empty { key: "columns" });
+        }
+        return None;
+    }
+    let read: Vec<_> = named.iter().map(|named| column(reader, named)).collect();
+    read.into_iter().collect()
+}
+
+/// Reads `"uint64"` or `{ type, format, timezone }`.
+fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
+    let name = named.name.to_owned();
+    if let Some(written) = named.value.get_ref().as_str() {
+        let kind = field_type(reader, written, named.value)?;
+        return Some(ColumnSpec { name, kind, format: None, timezone: None });
+    }
+    if !named.value.get_ref().is_table() {
+        let found = named.value.get_ref().type_str();
+        let mistake = Mistake::WrongType { key: name, shape: ValueShape::TextOrTable, found };
+        reader.refuse(named.value.span(), mistake);
+        return None;
+    }
+    let fields = Fields::of_value(reader, &COLUMN_TYPE, named.value, named.at.clone())?;
+    let format = fields.text(reader, "format");
+    let zone = fields.text(reader, "timezone");
+    let kind = match fields.value("type") {
+        Some(value) => field_type(reader, value.get_ref().as_str()?, value)?,
+        None if fields.has("format") => FieldType::Timestamp,
+        None => {
+            fields.require(reader, "type");
+            return None;
+        }
+    };
+    if format.is_some() && !matches!(kind, FieldType::Timestamp | FieldType::Date) {
+        let mistake = Mistake::KeyForType { key: "format", kind: types::shown(kind) };
+        reader.refuse(fields.key_at("format"), mistake);
+    } else if let Some(format) = &format {
+        time_format(reader, format, kind);
+    }
+    if zone.is_some() && kind != FieldType::Timestamp {
+        let mistake = Mistake::KeyForType { key: "timezone", kind: types::shown(kind) };
+        reader.refuse(fields.key_at("timezone"), mistake);
+    }
+    let timezone = zone.and_then(|text| timezone(reader, &text));
+    Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone })
+}
+
+/// Checks a time format with the parser of files.
+fn time_format(reader: &mut Reader<'_>, format: &Text<'_>, kind: FieldType) {
+    let column = ColumnSpec { format: Some(format.owned()), ..ColumnSpec::new("", kind) };
+    let probe = SourceSpec { columns: vec![column], ..SourceSpec::default() };
+    if let Err(SourceError::TimeFormat { fault, .. }) = probe.check() {
+        reader.refuse(format.at.clone(), Mistake::TimeFormat { value: format.owned(), fault });
+    }
+}
+
+fn field_type(reader: &mut Reader<'_>, written: &str, value: &Spanned<DeValue<'_>>) -> Option<FieldType> {
+    match types::parse(written) {
+        Ok(kind) => Some(kind),
+        Err(error) => {
+            let value_text = written.to_owned();
+            let mistake = match error {
+                TypeError::Unknown { near } => Mistake::UnknownType { value: value_text, near },
+                TypeError::Decimal => Mistake::Decimal { value: value_text },
+            };
+            reader.refuse(value.span(), mistake);
+            None
+        }
+    }
+}
+
+fn fields_of(columns: &[ColumnSpec]) -> Vec<Field> {
+    columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect()
+}
+
+/// Reads `derive = { ts = "SQL", .. }`.
+fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec]) -> Derived {
+    let mut derived = Derived::default();
+    let mut places = Vec::new();
+    for named in fields.named("derive") {
+        let at = named.value.span();
+        let Some(sql) = named.value.get_ref().as_str() else {
+            let found = named.value.get_ref().type_str();
+            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: ValueShape::Text, found });
+            continue;
+        };
+        derived.written.push((named.name.to_owned(), sql.to_owned()));
+        places.push(at);
+    }
+    if derived.written.is_empty() {
+        return derived;
+    }
+    match Derive::new(&fields_of(columns), &derived.written) {
+        Ok(compiled) => derived.compiled = Some(compiled),
+        Err(errors) => {
+            for (index, error) in errors {
+                if let Some(at) = places.get(index) {
+                    reader.refuse(at.clone(), Mistake::Expression { error });
+                }
+            }
+        }
+    }
+    derived
+}
+
+fn schema(reader: &mut Reader<'_>, source: &str, fields: Vec<Field>, time: &Text<'_>) -> Option<SourceSchema> {
+    let Some(index) = fields.iter().position(|field| field.name == time.value) else {
+        let known: Vec<_> = fields.iter().map(|field| field.name.clone()).collect();
+        reader.refuse(time.at.clone(), unknown_column(time.value, source, known));
+        return None;
+    };
+    let kind = fields.get(index)?.kind;
+    if kind != FieldType::Timestamp {
+        reader.refuse(time.at.clone(), Mistake::TimeKind { name: time.owned(), kind: types::shown(kind) });
+        return None;
+    }
+    Some(SourceSchema { fields, time: index })
+}
+
+pub(crate) fn unknown_column(name: &str, source: &str, known: Vec<String>) -> Mistake {
+    let near = nearest(name, known.iter().map(String::as_str));
+    Mistake::UnknownColumn { name: name.to_owned(), owner: source.to_owned(), known, near }
+}

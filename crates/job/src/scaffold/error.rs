@@ -1,0 +1,80 @@
+//! Errors of proposing a job.
+
+use std::path::PathBuf;
+
+use tidetable_source::sample::SampleError;
+
+use crate::file::{JobError, listed};
+
+/// Why no job could be proposed or written. Each message says what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProposeError {
+    /// An invalid name of a job.
+    #[error(
+        "`{name}` cannot be the name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A file whose name ends like neither CSV nor Parquet.
+    #[error(
+        "{path}: the ending does not say what it holds; give a .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet file"
+    )]
+    Ending {
+        /// The file.
+        path: String,
+    },
+    /// The file does not exist.
+    #[error(
+        "{path}: there is no such file; give one file as an example, and write the pattern of all into `files` of the job"
+    )]
+    NoFile {
+        /// The file.
+        path: String,
+    },
+    /// The sample is too small or cannot be read.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// No column has times, and none is unique.
+    #[error(
+        "{path}: no column holds times, and of the columns {} none tells the rows apart: add a column with a number of the \
+         row, or with times. Times are written as 2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; \
+         numbers since the epoch need a name such as `ts` or `time`",
+        listed(columns)
+    )]
+    NoKey {
+        /// The file.
+        path: String,
+        /// Its columns.
+        columns: Vec<String>,
+    },
+    /// The job exists already.
+    #[error("{} is there already; {}", .path.display(), exists(job, *by_force))]
+    Exists {
+        /// The file.
+        path: PathBuf,
+        /// The job.
+        job: String,
+        /// Whether `--force` overwrites it.
+        by_force: bool,
+    },
+    /// The proposal is not a valid job.
+    #[error("the job that was found cannot be written: {0}")]
+    Invalid(#[from] Box<JobError>),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+fn exists(job: &str, by_force: bool) -> String {
+    let first = format!("give the new job another name than {job}");
+    let rest = if by_force { ", write over it with --force, or see the proposal with --stdout" } else { "" };
+    format!("{first}{rest}")
+}

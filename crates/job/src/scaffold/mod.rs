@@ -1,0 +1,209 @@
+//! Proposes a job for a data file: columns, a layout by Bigtable's schema-design guide with the reasons as
+//! comments, and an export.
+//!
+//! - `facts` computes statistics of the columns of a sample.
+//! - `time` finds the event time, or derives it from several columns.
+//! - `entity` finds the entity, and columns that distinguish readings of the same time.
+//! - `layout` decides the row key and the columns.
+//! - `write` writes the job file, `query` the SQL.
+
+pub(crate) mod entity;
+pub(crate) mod error;
+pub(crate) mod facts;
+pub(crate) mod identifier;
+pub(crate) mod layout;
+pub(crate) mod query;
+pub(crate) mod time;
+pub(crate) mod write;
+
+use std::path::{Path, PathBuf};
+
+use chrono_tz::Tz;
+use tidetable_source::{SourceSpec, Storage};
+
+pub use error::ProposeError;
+pub use identifier::identifier;
+pub use layout::quoted;
+
+use crate::file::{Id, Job};
+use crate::project::Project;
+use facts::Facts;
+use layout::Per;
+
+/// Supported file name endings.
+const ENDINGS: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
+/// Longest name of a table, so that `_DAY_20180131` can be appended for parts.
+const LONGEST_TABLE: usize = 37;
+
+/// A proposed job.
+#[derive(Debug)]
+pub struct Proposal {
+    /// Its name.
+    pub job: String,
+    /// The table it fills.
+    pub table: String,
+    /// The table's row key.
+    pub row_key: String,
+    /// The text of its job.toml.
+    pub text: String,
+    /// Its queries: file name and text.
+    pub queries: Vec<(String, String)>,
+    /// Notes on the file, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Proposes the job `job` for `file`, a URL or a path relative to the current directory. Times without an offset are in
+/// `zone`.
+///
+/// # Errors
+/// [`ProposeError`]: the name is invalid, or the file cannot be read, is too small, or has no time.
+pub fn propose(
+    project: &Project,
+    storage: &Storage,
+    job: &str,
+    file: &str,
+    zone: Option<Tz>,
+) -> Result<Proposal, ProposeError> {
+    if !Id::Job.allows(job) {
+        return Err(ProposeError::BadName { name: job.to_owned() });
+    }
+    let lower = file.to_ascii_lowercase();
+    let plain = [".gz", ".zst", ".zip"].iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
+    if !ENDINGS.iter().any(|ending| plain.ends_with(ending)) && !lower.ends_with(".zip") {
+        return Err(ProposeError::Ending { path: file.to_owned() });
+    }
+    let pattern = as_pattern(&project.given(file));
+    let asked = SourceSpec { name: job.to_owned(), files: vec![pattern.clone()], ..SourceSpec::default() };
+    let found = storage.discover(&asked).map_err(|error| match error {
+        tidetable_source::SourceError::NoMatch { .. } => ProposeError::NoFile { path: file.to_owned() },
+        other => ProposeError::Sample(other.into()),
+    })?;
+    let input = found.first().ok_or_else(|| ProposeError::NoFile { path: file.to_owned() })?;
+    let sample = storage.sample(input, zone)?;
+    let facts = Facts::of(&sample);
+    let mut time = time::find(&sample, &facts, zone);
+    let mut key = entity::find(&facts, &time);
+    let poor = key.doubles.count > 0 || !key.ties.is_empty();
+    if poor && !time.is_none() && time.is_year() {
+        let all = time::none(&facts, "years distinguish too few rows: all rows share one time");
+        let whole = entity::find(&facts, &all);
+        if whole.doubles.count <= key.doubles.count {
+            (time, key) = (all, whole);
+        }
+    }
+    let tells_apart = key.doubles.count * 2 < facts.rows && !(key.entity.is_empty() && key.ties.is_empty());
+    if time.is_none() && !tells_apart {
+        return Err(ProposeError::NoKey {
+            path: file.to_owned(),
+            columns: facts.columns.iter().map(|column| column.name.clone()).collect(),
+        });
+    }
+    let plan = layout::plan(&facts, &time, &key);
+    let table = table_name(project, job);
+    let draft = write::Draft {
+        job,
+        table: &table,
+        pattern: &pattern,
+        sample: &sample,
+        facts: &facts,
+        time: &time,
+        key: &key,
+        plan: &plan,
+        zone,
+    };
+    let query = query::of(&draft);
+    let ending = plan.per.ending().to_lowercase();
+    let query_file = format!("{}_{ending}.sql", job.replace(['-', '.'], "_").to_lowercase());
+    let text = write::job_file(&draft, &query_file, query.summary);
+    Ok(Proposal {
+        job: job.to_owned(),
+        row_key: plan.row_key.clone(),
+        notes: write::notes(&draft),
+        table,
+        text,
+        queries: vec![(query_file, query.sql)],
+    })
+}
+
+impl Proposal {
+    /// Writes the job file and its queries into jobs/JOB/; with `force` it overwrites existing ones.
+    ///
+    /// # Errors
+    /// [`ProposeError::Exists`] if one exists, before anything is written; [`ProposeError::Invalid`] if the job has mistakes:
+    /// then no job file is left; [`ProposeError::Write`].
+    pub fn write(&self, project: &Project, force: bool) -> Result<Vec<PathBuf>, ProposeError> {
+        let folder = project.dir.join("jobs").join(&self.job);
+        let single = project.dir.join("jobs").join(format!("{}.toml", self.job));
+        let mut files: Vec<_> = self.queries.iter().map(|(name, sql)| (folder.join(name), sql)).collect();
+        // Last, since this file makes it a job.
+        files.push((folder.join("job.toml"), &self.text));
+        let there = files.iter().map(|(path, _)| path).find(|path| path.exists()).filter(|_| !force);
+        if let Some(path) = there.or(Some(&single).filter(|path| path.exists())) {
+            let by_force = *path != single;
+            return Err(ProposeError::Exists { path: project.shown(path), job: self.job.clone(), by_force });
+        }
+        let failed = |path: &Path| {
+            let path = project.shown(path);
+            move |source| ProposeError::Write { path, source }
+        };
+        std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        for (path, text) in &files {
+            if let (true, Err(error)) =
+                (path.ends_with("job.toml"), Job::of_text(project, path.clone(), self.text.clone()))
+            {
+                self.forget(&folder, force);
+                return Err(Box::new(error).into());
+            }
+            // Write and rename: a full disk leaves the old file.
+            let aside = path.with_extension("new");
+            let done = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+            if let Err(source) = done {
+                let _ = std::fs::remove_file(&aside);
+                return Err(failed(path)(source));
+            }
+        }
+        Ok(files.into_iter().map(|(path, _)| project.shown(&path)).collect())
+    }
+
+    /// Removes the queries of a job that is not written, unless they took the place of others.
+    fn forget(&self, folder: &Path, force: bool) {
+        if !force {
+            self.queries.iter().for_each(|(name, _)| drop(std::fs::remove_file(folder.join(name))));
+        }
+        // Only an empty one.
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
+/// A path as a glob that matches itself: special characters in brackets.
+pub fn as_pattern(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for letter in path.chars() {
+        match letter {
+            '*' | '?' | '[' | ']' | '{' | '}' => pattern.extend(['[', letter, ']']),
+            _ => pattern.push(letter),
+        }
+    }
+    pattern
+}
+
+/// A name for the table that no other job of the project uses.
+fn table_name(project: &Project, job: &str) -> String {
+    let plain: String =
+        job.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    let start = if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("T_{plain}") };
+    let start: String = start.chars().take(LONGEST_TABLE - 3).collect();
+    let others = project.jobs().into_iter().filter(|name| name != job);
+    let taken: Vec<String> = others
+        .filter_map(|name| Job::load(project, &name).ok())
+        .flat_map(|job| {
+            job.tables.into_iter().map(|table| table.spec.name).chain(job.exports.into_iter().map(|export| export.name))
+        })
+        .collect();
+    let exports = [Per::Day, Per::Month, Per::Query].map(Per::ending);
+    let free = |name: &String| {
+        !taken.contains(name) && !exports.iter().any(|ending| taken.contains(&format!("{name}_{ending}")))
+    };
+    let numbered = (2..100).map(|number| format!("{start}_{number}"));
+    std::iter::once(start.clone()).chain(numbered).find(free).unwrap_or(start)
+}
