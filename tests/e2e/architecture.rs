@@ -6,7 +6,7 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 18] = [
+const FLOORS: [&str; 20] = [
     "layout",
     "source",
     "sstable",
@@ -17,6 +17,7 @@ const FLOORS: [&str; 18] = [
     "cells",
     "record",
     "functions",
+    "upstream",
     "sql",
     "export",
     "job",

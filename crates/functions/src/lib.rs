@@ -40,7 +40,7 @@ pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use passing::one_row::one_row;
 pub use passing::opaque::opaque;
 pub use sized::bound_sizes;
-pub use sized::planning::mark_planning_thread;
+pub use sized::planning::{Abandoned, check_abandoned, is_planning_thread, mark_planning_thread};
 pub use times::time_counts::counting_times;
 pub use times::zones::{TIMEZONE, is_utc, local_to_instant, ticks_per_second};
 pub use times::{as_nanos, parse_time, parse_time_casts};

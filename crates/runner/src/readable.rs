@@ -1,12 +1,12 @@
 //! The tables that queries of a job may read: its own, as the job file declares them, and those of other jobs, as
 //! stored.
 
+use tidetable_job::Job;
 use tidetable_sql::Declared;
 use tidetable_store::leave_out;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
-use tidetable_job::Job;
 
 /// Tables that queries may read.
 pub struct ReadableTables {

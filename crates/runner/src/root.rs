@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use tidetable_blobs::{BlobError, Blobs, BucketBlobs, DiskCache, LocalBlobs};
+use tidetable_job::Project;
 use tidetable_source::{BucketUrl, Location, Secret};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::fault::error::RunError;
 use crate::secrets;
-use tidetable_job::Project;
 
 /// Threads that wait for replies of a bucket. They decode nothing, so few are enough for many requests.
 const THREADS: usize = 2;

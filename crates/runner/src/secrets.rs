@@ -1,13 +1,13 @@
 //! Resolves references of a job file: keys and tokens of object stores.
 
+use tidetable_job::Project;
+use tidetable_job::{Job, SettingValue};
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
 use crate::fault::error::{NoSecret, RunError};
 use crate::fault::stop::Stop;
 use crate::options::run_options::RunOptions;
-use tidetable_job::Project;
-use tidetable_job::{Job, SettingValue};
 
 /// The storage settings for the files of the job's sources.
 ///

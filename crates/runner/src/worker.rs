@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
+use tidetable_job::Project;
+use tidetable_job::{Job, Table, TableInput};
 use tidetable_record::last_holder;
 use tidetable_source::panics::catch;
 use tidetable_source::{InputFile, SourceError};
@@ -32,8 +34,6 @@ use crate::units::publish::PartContext;
 use crate::units::rejects::RejectBuffer;
 use crate::units::wire::{Answer, Done, JobReference, Unit, Work};
 use crate::units::work::{LoadAnswer, LoadFrom, LoadWork, ParkedPart, PublishWork, Versions};
-use tidetable_job::Project;
-use tidetable_job::{Job, Table, TableInput};
 
 /// Poll interval of a unit that waits.
 const PAUSE: Duration = Duration::from_millis(5);

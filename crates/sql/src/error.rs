@@ -6,6 +6,7 @@ use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use tidetable_blobs::BlobError;
+use tidetable_functions::Abandoned;
 use tidetable_layout::error::{DecodeError, ShapeError};
 use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
@@ -242,7 +243,7 @@ pub enum SqlError {
         at: Option<(u64, u64)>,
     },
     /// The caller of a query no longer waits for its plan.
-    #[error("planning was given up")]
+    #[error("{Abandoned}")]
     Abandoned,
     /// Planning panicked: a fault of the program or of a library.
     #[error("planning failed by a fault of the program, not of the query: please report it with the query")]
@@ -465,6 +466,7 @@ impl From<DataFusionError> for SqlError {
         match error {
             DataFusionError::External(carried) => match carried.downcast::<Self>() {
                 Ok(own) => *own,
+                Err(other) if other.is::<Abandoned>() => Self::Abandoned,
                 Err(other) => Self::Query(DataFusionError::External(other)),
             },
             other => Self::Query(other),

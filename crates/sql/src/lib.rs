@@ -38,10 +38,8 @@ mod planning_thread;
 mod predicate;
 mod pushdown;
 mod row_windows;
-mod rules;
 mod scan;
 mod schema;
-mod semantics;
 mod session;
 mod shared_scan;
 mod small_results;
@@ -49,7 +47,6 @@ mod source;
 mod syntax;
 mod view_options;
 mod views;
-mod workarounds;
 
 pub use catalog::TableVersions;
 pub use catalog::external::ExternalTables;

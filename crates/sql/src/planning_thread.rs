@@ -5,15 +5,14 @@
 //! dropped meanwhile. Here it has a thread with a large stack, of which the system provides what is used; a caller that
 //! no longer waits is answered at once, and the thread ends at the next rule of the optimizer.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
-use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::error::DataFusionError;
 use futures::channel::oneshot;
-use tidetable_functions::mark_planning_thread;
+use tidetable_functions::{is_planning_thread, mark_planning_thread};
 use tokio::runtime::Handle;
 
 use crate::error::{Result, SqlError, external};
@@ -22,20 +21,6 @@ use crate::error::{Result, SqlError, external};
 const STACK_BYTES: usize = 1 << 29;
 /// Bytes of text up to which statements are parsed on the stack of the caller.
 const MAX_SHALLOW_TEXT: usize = 512;
-
-thread_local! {
-    /// On a planning thread: whether its caller no longer waits.
-    static ABANDONED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-}
-
-/// Fails on a planning thread whose caller no longer waits.
-///
-/// # Errors
-/// [`SqlError::Abandoned`].
-pub(crate) fn check_abandoned() -> PlanResult<()> {
-    let abandoned = ABANDONED.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)));
-    if abandoned { Err(DataFusionError::External(Box::new(SqlError::Abandoned))) } else { Ok(()) }
-}
 
 /// Runs `work` on a planning thread, in the tokio runtime of the caller if there is one. Dropping the future abandons the
 /// thread.
@@ -53,8 +38,7 @@ where
     let runtime = Handle::try_current();
 
     let plan = move || {
-        ABANDONED.set(Some(abandoned));
-        mark_planning_thread();
+        mark_planning_thread(abandoned);
         let planned = match runtime {
             Ok(runtime) => runtime.block_on(work()),
             Err(_) => futures::executor::block_on(work()),
@@ -79,7 +63,7 @@ where
     T: Send,
     E: From<DataFusionError> + Send,
 {
-    if text.len() <= MAX_SHALLOW_TEXT || ABANDONED.with_borrow(Option::is_some) {
+    if text.len() <= MAX_SHALLOW_TEXT || is_planning_thread() {
         return work();
     }
     std::thread::scope(|scope| {
@@ -103,6 +87,7 @@ mod tests {
     use std::sync::mpsc;
 
     use futures::FutureExt;
+    use tidetable_functions::check_abandoned;
 
     use super::*;
 

@@ -28,6 +28,7 @@ use futures::StreamExt;
 use tidetable_functions::bound_sizes;
 use tidetable_store::Store;
 use tidetable_store::read::ALL_TIMES;
+use tidetable_upstream::rules::node_rule::Rule;
 
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
@@ -42,7 +43,6 @@ use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
-use crate::rules::node_rule::Rule;
 use crate::scan::spec::FixedBatchSize;
 use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::parameters::replace_parameters;
@@ -53,7 +53,6 @@ use crate::session::spill::SpillSpace;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::headings::with_written_names;
 use crate::syntax::statement::{parse, parse_with_names, plan_statement};
-use crate::workarounds;
 
 /// Smallest batch size under a memory limit, rows.
 const MIN_BATCH_ROWS: usize = 128;
@@ -137,11 +136,11 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
-            .with_analyzer_rules(stoppable_analyzer(workarounds::analyzer_rules()))
+            .with_analyzer_rules(stoppable_analyzer(tidetable_upstream::analyzer_rules()))
             .with_optimizer_rules(stoppable_logical(if push_down {
                 logical_rules()
             } else {
-                workarounds::logical_rules()
+                tidetable_upstream::logical_rules()
             }))
             .with_physical_optimizer_rules(stoppable_physical(physical_rules(options.memory, push_down)))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
@@ -201,7 +200,7 @@ impl Session {
         let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(FixedBatchSize));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
-            .with_physical_optimizer_rules(stoppable_physical(workarounds::physical_rules()))
+            .with_physical_optimizer_rules(stoppable_physical(tidetable_upstream::physical_rules()))
             .build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
@@ -394,7 +393,7 @@ fn set_spill_options(config: &mut SessionConfig, memory: usize) {
 /// DataFusion's physical rules, the workarounds and the rules of this crate. Those for joins and partial aggregation
 /// follow filter pushdown; that for the newest records precedes the last rule that changes scans.
 fn physical_rules(memory: Option<u64>, push_down: bool) -> Vec<Rule> {
-    let mut rules = workarounds::physical_rules();
+    let mut rules = tidetable_upstream::physical_rules();
     let after_pushdown = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
         let max_build_bytes = usize::try_from(memory / 4).unwrap_or(usize::MAX);
@@ -406,7 +405,7 @@ fn physical_rules(memory: Option<u64>, push_down: bool) -> Vec<Rule> {
     rules.insert(after_pushdown, aggregate_in_scan());
     let before_order = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
     rules.insert(before_order, windows_in_key_order());
-    let before_last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
+    let before_last = rules.iter().position(|rule| rule.name() == tidetable_upstream::LAST).unwrap_or(rules.len());
     rules.insert(before_last, newest_windows_first());
     if push_down {
         rules.push(windows_by_batch());

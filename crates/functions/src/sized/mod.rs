@@ -28,7 +28,7 @@ use datafusion::logical_expr::{
 
 use crate::chain;
 use crate::sized::concatenation::CountedConcatenations;
-use crate::sized::planning::is_planning;
+use crate::sized::planning::is_planning_thread;
 
 /// Bytes of a constant that planning computes; larger ones are computed when they are needed, and counted.
 const MAX_CONSTANT_BYTES: usize = 64 << 10;
@@ -229,7 +229,7 @@ impl ScalarUDFImpl for SizedFunction {
         let name = if chain::concatenates(&self.inner) { "||" } else { self.name() };
         let mut held = self.held.hold(name, bytes)?;
         // What a rule of the optimizer computes is kept as long as the plan.
-        if is_constant && is_planning() {
+        if is_constant && is_planning_thread() {
             return exec_err!("constants of {bytes} bytes are computed later");
         }
 

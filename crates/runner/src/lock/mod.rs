@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidetable_blobs::Blobs;
+use tidetable_job::Project;
 use tidetable_record::{Holder, RunRecord};
 use tidetable_store::Store;
 
@@ -22,7 +23,6 @@ use file::FileLock;
 use lease::{HeldLease, LeaseTimes};
 use leased_blobs::LeasedBlobs;
 use look::Look;
-use tidetable_job::Project;
 
 /// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

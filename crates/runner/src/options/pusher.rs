@@ -2,13 +2,13 @@
 
 use std::fmt::Debug;
 
+use tidetable_job::Project;
+use tidetable_job::Push;
 use tidetable_record::PushRecord;
 use tidetable_store::Store;
 
 use crate::fault::push_failure::PushFailure;
 use crate::fault::stop::Stop;
-use tidetable_job::Project;
-use tidetable_job::Push;
 
 /// Writes tables into Bigtable.
 pub trait Pusher: Debug + Send + Sync {

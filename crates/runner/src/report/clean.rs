@@ -7,14 +7,14 @@ use std::path::Path;
 
 use tidetable_blobs::Blobs;
 use tidetable_export::stranded;
+use tidetable_job::Job;
+use tidetable_job::Project;
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
 use crate::report::MIN_AGE;
-use tidetable_job::Job;
-use tidetable_job::Project;
 
 /// Options of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::{Job, Per};
 use tidetable_record::{InputState, Runs};
 use tidetable_store::leave_out;
 use tidetable_store::published::Published;
@@ -12,9 +15,6 @@ use tidetable_store::{Input, Store, Version};
 use crate::fault::error::RunError;
 use crate::plan::ranges;
 use crate::report::days::{period_of, utc_days};
-use tidetable_job::Period;
-use tidetable_job::Project;
-use tidetable_job::{Job, Per};
 
 /// UTC days since the epoch; all days if `None`.
 type UtcDays = Option<BTreeSet<i32>>;

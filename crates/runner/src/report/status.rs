@@ -8,6 +8,9 @@ use serde::Serialize;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_ingest::{LeftWindow, owed_in};
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::{Job, Per};
 use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
@@ -18,9 +21,6 @@ use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
 use crate::report::days::{age, gaps, is_stale, period_of};
-use tidetable_job::Period;
-use tidetable_job::Project;
-use tidetable_job::{Job, Per};
 
 /// Tolerated difference between clocks. Microseconds.
 pub(crate) const CLOCK_SKEW: i64 = HOUR;

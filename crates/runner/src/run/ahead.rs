@@ -1,10 +1,10 @@
 //! What a run reads at its beginning. In a bucket it is asked for at a time: each reply takes as long as any other.
 
+use tidetable_job::Job;
 use tidetable_record::{Failures, RunRecord, Seen};
 use tidetable_store::Store;
 
 use super::RunError;
-use tidetable_job::Job;
 
 /// What was read.
 pub(super) struct Ahead {

@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
+use tidetable_job::Period;
+use tidetable_job::Project;
+use tidetable_job::day::day_bounds;
+use tidetable_job::day::local_days;
+use tidetable_job::{Job, Per};
 use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions, SqlError, quoted_name};
 use tidetable_store::published::Published;
@@ -13,11 +18,6 @@ use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
 use crate::run::{open_store, runtime};
 use crate::units::params::period_params;
-use tidetable_job::Period;
-use tidetable_job::Project;
-use tidetable_job::day::day_bounds;
-use tidetable_job::day::local_days;
-use tidetable_job::{Job, Per};
 
 /// Results of checks.
 #[derive(Debug, Clone, Default, PartialEq)]

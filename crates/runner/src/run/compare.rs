@@ -6,6 +6,9 @@ use std::sync::PoisonError;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_ingest::{Grown, InputPlan};
+use tidetable_job::Period;
+use tidetable_job::day::{day_bounds, local_days};
+use tidetable_job::{Export, Job, Table, TableInput};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_of};
 use tidetable_record::{Failures, InputState, KnownVersions};
@@ -24,9 +27,6 @@ use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_c
 use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
 use crate::units::params::probe_params;
-use tidetable_job::Period;
-use tidetable_job::day::{day_bounds, local_days};
-use tidetable_job::{Export, Job, Table, TableInput};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use tidetable_job::Project;
+use tidetable_job::{Job, Stage};
 use tidetable_record::{Failures, KnownVersions, RunRecord, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, Store};
@@ -14,8 +16,6 @@ use crate::options::run_options::RunOptions;
 use crate::run::retry::Retry;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
-use tidetable_job::Project;
-use tidetable_job::{Job, Stage};
 
 /// Records of runs that are asked for the versions that they name, the newest first.
 const RECORDS: usize = 16;

@@ -21,6 +21,8 @@ use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
+use tidetable_job::Project;
+use tidetable_job::{Job, JobError, hooks_alone};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
@@ -55,8 +57,6 @@ use ahead::Ahead;
 use context::{Run, took};
 use damage::explained;
 use post_run::PostRun;
-use tidetable_job::Project;
-use tidetable_job::{Job, JobError, hooks_alone};
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;

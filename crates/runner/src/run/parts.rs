@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_job::Period;
 use tidetable_record::PartState;
 use tidetable_store::published::Part as ListedPart;
 
 use crate::options::run_options::{Only, RunOptions};
-use tidetable_job::Period;
 
 /// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tidetable_job::{Job, Retries, Stage};
 use tidetable_record::AttemptRecord;
 use tidetable_store::StoreError;
 
@@ -9,7 +10,6 @@ use crate::fault::error::RunError;
 use crate::fault::transient::is_transient;
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
-use tidetable_job::{Job, Retries, Stage};
 
 /// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);

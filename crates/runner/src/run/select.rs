@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use tidetable_job::{Job, TableInput, listed};
+
 use crate::fault::error::RunError;
 use crate::options::run_options::Selected;
 use crate::run::context::Run;
-use tidetable_job::{Job, TableInput, listed};
 
 impl Run<'_> {
     /// The selected part of the job, with the tables it needs; `None` without a selection.

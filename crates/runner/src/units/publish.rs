@@ -1,6 +1,8 @@
 //! Units of publishing: one part of an export. The unit checks it and writes its files; the driver settles them.
 
 use tidetable_export::{FileMode, PartDraft, PublishRequest, write_part};
+use tidetable_job::Period;
+use tidetable_job::{Export, ExportMode, Job};
 use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
 use tidetable_store::Store;
@@ -9,8 +11,6 @@ use crate::checks::checker::{CheckScope, Checker, may_publish};
 use crate::fault::error::RunError;
 use crate::units::params::period_params;
 use crate::units::work::{ParkedPart, PublishWork};
-use tidetable_job::Period;
-use tidetable_job::{Export, ExportMode, Job};
 
 /// A part that was checked and, if it may be published, written.
 #[derive(Debug)]

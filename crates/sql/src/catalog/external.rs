@@ -13,9 +13,9 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use tidetable_source::Location;
+use tidetable_upstream::directory_patterns::{is_pattern, located};
 
 use crate::error::{Result, SqlError};
-use crate::workarounds::directory_patterns::{is_pattern, located};
 
 /// File formats of external tables.
 const FORMATS: [&str; 3] = ["PARQUET", "CSV", "ARROW"];
@@ -90,7 +90,7 @@ pub(crate) fn local(written: &str) -> Result<String> {
 /// files" of `docs/datafusion-workarounds.md`.
 pub(crate) fn existing_files(written: &[String]) -> Result<Vec<String>> {
     let paths = written.iter().map(|path| local(path)).collect::<Result<Vec<_>>>()?;
-    let locations = located(&paths)?;
+    let locations = located(&paths).map_err(|location| SqlError::ExternalMissing { location: location.clone() })?;
     match locations.iter().find(|location| is_missing(location)) {
         Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),
         None => Ok(locations),

@@ -12,11 +12,11 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
+use tidetable_upstream::directory_patterns::is_pattern;
 
 use crate::catalog::external::{existing_files, is_missing, local};
 use crate::error::{SqlError, external};
 use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
-use crate::workarounds::directory_patterns::is_pattern;
 
 /// Makes tables of paths and file functions, with the settings of a session.
 #[derive(Debug, Default)]

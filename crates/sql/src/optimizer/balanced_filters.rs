@@ -12,7 +12,7 @@ use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::rules::node_rule::{Rule, node_rule};
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 /// Conditions from which on a filter is changed.
 const MIN_CONDITIONS: usize = 32;

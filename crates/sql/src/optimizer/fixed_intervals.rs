@@ -14,7 +14,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
 
 use crate::optimizer::interval_comparisons::micros;
-use crate::pushdown::dependence::is_utc;
+use tidetable_functions::is_utc;
 
 /// Rewrites `time + interval` and `time - interval`, of times in UTC and intervals without months.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn in_micros(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = time.get_type(schema).ok()? else { return None };
     let length = lit(ScalarValue::DurationMicrosecond(Some(length)));
     let sum = || Expr::BinaryExpr(BinaryExpr::new(Box::new(time.clone()), op, Box::new(length)));
-    is_utc(zone.as_deref()).then(sum)
+    zone.as_deref().is_none_or(is_utc).then(sum)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use datafusion::physical_plan::sorts::partitioned_topk::{PartitionedTopKExec, Wi
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowUDFExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr, replace_children_if_necessary};
 
-use crate::rules::node_rule::{Rule, node_rule};
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

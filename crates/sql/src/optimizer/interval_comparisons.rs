@@ -9,8 +9,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, binary
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::time::DAY;
 
-use crate::pushdown::dependence::is_utc;
-use crate::rules::comparison_rule::{self, LogicalRules};
+use tidetable_functions::is_utc;
+use tidetable_upstream::rules::comparison_rule::{self, LogicalRules};
 
 /// Inserts the rule.
 pub(crate) fn insert(rules: &mut LogicalRules) {
@@ -37,7 +37,7 @@ fn without_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     };
     let ScalarValue::TimestampMicrosecond(Some(constant), zone) = constant else { return None };
     let DataType::Timestamp(TimeUnit::Microsecond, own) = time.get_type(schema).ok()? else { return None };
-    if own != *zone || !is_utc(zone.as_deref()) {
+    if own != *zone || !zone.as_deref().is_none_or(is_utc) {
         return None;
     }
     let bound = ScalarValue::TimestampMicrosecond(Some(constant.checked_sub(interval)?), own);

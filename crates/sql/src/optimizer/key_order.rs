@@ -18,8 +18,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary};
 use datafusion::scalar::ScalarValue;
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
-use crate::rules::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::by_entity;
 use crate::scan::spec::{ScanOutput, TableScan};
 use crate::source::sst_source::SstSource;

@@ -18,7 +18,7 @@ use datafusion::optimizer::OptimizerRule;
 
 /// DataFusion's logical rules with the workarounds and those of this crate.
 pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = crate::workarounds::logical_rules();
+    let mut rules = tidetable_upstream::logical_rules();
     interval_comparisons::insert(&mut rules);
     // After it: what is left is not compared with constants.
     rules.push(Arc::new(fixed_intervals::FixedIntervals));

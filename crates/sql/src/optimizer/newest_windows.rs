@@ -10,8 +10,8 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
-use crate::rules::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::a_file_each;
 use crate::scan::spec::ScanOutput;
 use crate::source::sst_source::SstSource;

@@ -7,11 +7,11 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 use crate::optimizer::aggregate_below_join::below_join;
 use crate::optimizer::any_order::{BY_ANY_STATES, over_any_order};
 use crate::optimizer::record_scan::RecordScan;
-use crate::rules::node_rule::{Rule, node_rule};
 use crate::source::sst_source::SstSource;
 
 /// Moves partial aggregations into the scans below them, or has these read in any order.

@@ -12,8 +12,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use crate::rules::node_rule::{Rule, node_rule};
-use crate::workarounds::merge_joins::{keys_are_comparable, left_columns_first};
+use tidetable_upstream::merge_joins::{keys_are_comparable, left_columns_first};
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 /// Size of a hash table as a multiple of its values.
 const OVERHEAD: usize = 3;

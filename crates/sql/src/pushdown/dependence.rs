@@ -11,6 +11,7 @@ use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal, TryCastExpr};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::is_utc;
 use tidetable_layout::Layout;
 
 const SECOND: i64 = 1_000_000;
@@ -85,7 +86,7 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
     let instant = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::TimestampMicrosecond(Some(instant), zone) if is_utc(zone.as_deref()) => Some(*instant),
+        ScalarValue::TimestampMicrosecond(Some(instant), zone) if zone.as_deref().is_none_or(is_utc) => Some(*instant),
         _ => None,
     };
     match compare.op() {
@@ -99,14 +100,11 @@ fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
 fn time_column(expr: &Expr) -> Option<usize> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return match cast.cast_type() {
-            DataType::Timestamp(TimeUnit::Microsecond, zone) if is_utc(zone.as_deref()) => time_column(cast.expr()),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) if zone.as_deref().is_none_or(is_utc) => {
+                time_column(cast.expr())
+            }
             _ => None,
         };
     }
     expr.downcast_ref::<Column>().map(Column::index)
-}
-
-/// Whether times of this zone, or without one, are UTC.
-pub(crate) fn is_utc(zone: Option<&str>) -> bool {
-    zone.is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
 }

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{Scalar, ValueSet};
 
-use crate::pushdown::dependence::is_utc;
 use crate::pushdown::value_sets::{Bounds, intersect_bounds, scalar, union_bounds};
+use tidetable_functions::is_utc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Integers below this are exact as floats.
@@ -149,7 +149,7 @@ fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
         (Utf8, LargeUtf8 | Utf8View) => true,
         // The column is in UTC, so instant and local time are the same number.
         (Timestamp(TimeUnit::Microsecond, _), Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, zone)) => {
-            is_utc(zone.as_deref())
+            zone.as_deref().is_none_or(is_utc)
         }
         (Date32, Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None)) => true,
         _ => false,

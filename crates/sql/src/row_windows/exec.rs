@@ -16,9 +16,9 @@ use datafusion::physical_plan::{
     PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
 };
 use futures::StreamExt;
+use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 use crate::row_windows::state::RowWindows;
-use crate::rules::node_rule::{Rule, node_rule};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -20,12 +20,12 @@ use tidetable_functions::{counting_times, register};
 use tidetable_ingest::{Prepare, Prepared, UnpreparedRow};
 use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
+use tidetable_upstream::floats::coerce_expression;
 
 use crate::error::plain;
 use crate::session::options::set_planning_options;
 use crate::syntax::statement::{BigtableTypes, expression};
 use crate::syntax::volatile::volatile_function;
-use crate::workarounds::floats::coerce_expression;
 
 /// Why an expression is refused.
 #[derive(Debug, thiserror::Error)]

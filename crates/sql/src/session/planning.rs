@@ -13,11 +13,12 @@ use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::DataFrame;
+use tidetable_functions::check_abandoned;
+use tidetable_upstream::rules::node_rule::Rule;
 
 use crate::error::Result;
 use crate::optimizer::balanced_filters::balanced_filters;
-use crate::planning_thread::{check_abandoned, plan_on_thread};
-use crate::rules::node_rule::Rule;
+use crate::planning_thread::plan_on_thread;
 
 /// A query that can be executed: its plan, and what it is executed in.
 #[derive(Debug, Clone)]

@@ -21,12 +21,12 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 use tidetable_functions::{TIMESTAMP, has_history, unpack};
+use tidetable_upstream::floats::coerce_expression;
 
 use crate::error::{SqlError, external};
 use crate::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::syntax::statement::inner;
 use crate::view_options::{CellsShown, ViewOption};
-use crate::workarounds::floats::coerce_expression;
 
 /// The tables that have row views.
 pub(crate) trait Views: fmt::Debug + Send + Sync {

@@ -6,7 +6,7 @@ use super::{failure, plain, rows, run_all, still_broken, still_fails, with_decim
 async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
-    let remove = "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/semantics.rs needs";
+    let remove = "crates/upstream/src/floats, except coerce_expression, which crates/upstream/src/semantics.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
@@ -27,7 +27,7 @@ async fn still_broken_floats_become_decimals() {
 #[tokio::test]
 async fn still_broken_nvl2_coerces_what_it_tests() {
     let query = "SELECT arrow_typeof(nvl2('text', 1, 2))";
-    let remove = "as_case of crates/sql/src/workarounds/floats/coerce.rs";
+    let remove = "as_case of crates/upstream/src/floats/coerce.rs";
     still_broken(&rows(&plain(), query).await, &["Utf8"], &["Int64"], remove);
 }
 
@@ -36,7 +36,7 @@ async fn still_broken_zeroes_in_lists_differ() {
     let context = plain();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
     assert_eq!(rows(&context, "SELECT x = 0.0 FROM t").await, ["true"]);
-    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/coerce.rs";
+    let remove = "with_both_zeroes of crates/upstream/src/floats/coerce.rs";
     still_broken(&rows(&context, "SELECT x IN (0.0, 1.0, 2.0, 3.0) FROM t").await, &["false"], &["true"], remove);
 }
 
@@ -130,9 +130,9 @@ async fn still_broken_date_trunc_ends_in_2262() {
 async fn still_broken_timestamps_end_in_2262() {
     let literal = "Timestamp in plan_type_field of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
-    let function = "to_timestamp in as_cast of crates/sql/src/semantics.rs";
+    let function = "to_timestamp in as_cast of crates/upstream/src/semantics.rs";
     still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
-    let compared = "compared_times of crates/sql/src/semantics.rs";
+    let compared = "compared_times of crates/upstream/src/semantics.rs";
     let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";
     for other in ["'2300-01-01'", "DATE '2300-01-01'"] {
         let query = format!("SELECT column1 < {other} FROM (VALUES ({early}))");
@@ -155,7 +155,7 @@ async fn still_broken_round_changes_its_type() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (d DECIMAL(10, 3)) AS VALUES (CAST('-18.62' AS DECIMAL(10, 3)))"]).await;
     let query = "SELECT count(*) FROM t WHERE round(d, 1) = -18.6";
-    let remove = "crates/sql/src/workarounds/rounded_decimals.rs";
+    let remove = "crates/upstream/src/rounded_decimals.rs";
     still_fails(&failure(&context, query).await, "Decimal128(10, 1) == Decimal128(11, 3)", remove);
 }
 

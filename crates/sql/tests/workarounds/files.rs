@@ -30,7 +30,7 @@ async fn still_broken_patterns_of_folders_match_nothing() {
     let context = plain();
     run_all(&context, &[&format!("COPY (SELECT 1 AS a) TO '{at}/one/x.parquet'")]).await;
     let table = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{at}/*/x.parquet'");
-    let remove = "crates/sql/src/workarounds/directory_patterns.rs";
+    let remove = "crates/upstream/src/directory_patterns.rs";
     still_fails(&failure(&context, &table).await, "No files found", remove);
 }
 

@@ -8,7 +8,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::{failure, plain, rows, run_all, still_broken, still_fails};
 
-const BARRIERS: &str = "crates/sql/src/workarounds/property_barriers.rs";
+const BARRIERS: &str = "crates/upstream/src/property_barriers.rs";
 
 /// A session of one partition with a table `t (meter, kwh)` of one meter in two partitions, and a table `u (kwh)`.
 fn one_meter() -> SessionContext {

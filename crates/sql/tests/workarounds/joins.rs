@@ -17,7 +17,7 @@ use crate::world::World;
 
 use super::{batches, failure, plain, rows, run_all, still_broken, still_fails, texts};
 
-const MERGES: &str = "crates/sql/src/workarounds/merge_joins.rs";
+const MERGES: &str = "crates/upstream/src/merge_joins.rs";
 
 #[tokio::test]
 async fn still_broken_merge_joins_panic_on_nan() {
@@ -77,7 +77,7 @@ async fn still_broken_distinct_beside_sums_of_decimals() {
     assert_eq!(rows(&context, "SELECT sum(price), count(DISTINCT meter) FROM t").await, ["3.75 | 2"]);
     let query = "SELECT sum(price), count(DISTINCT meter) FROM t HAVING sum(price) > 3";
     let error = "Invalid comparison operation: Decimal128(30, 2) > Decimal128(20, 2)";
-    still_fails(&failure(&context, query).await, error, "crates/sql/src/workarounds/distinct_decimals.rs");
+    still_fails(&failure(&context, query).await, error, "crates/upstream/src/distinct_decimals.rs");
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn still_broken_hash_joins_do_not_spill() {
     let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), runtime);
     let query =
         "SELECT count(*) FROM generate_series(1, 200000) AS a(v) JOIN generate_series(1, 200000) AS b(v) ON a.v = b.v";
-    let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/sql/src/workarounds/merge_joins.rs";
+    let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/upstream/src/merge_joins.rs";
     still_fails(&failure(&context, query).await, "HashJoinInput", remove);
 }
 
@@ -107,7 +107,7 @@ async fn still_broken_joins_do_not_yield() {
     };
     let config = SessionConfig::new().with_target_partitions(1).with_batch_size(100);
     let ends = first_poll(SessionContext::new_with_config(config)).await;
-    assert!(ends, "{}", super::mended("crates/sql/src/workarounds/yielding_joins.rs", "a join yielded"));
+    assert!(ends, "{}", super::mended("crates/upstream/src/yielding_joins.rs", "a join yielded"));
 }
 
 #[tokio::test]

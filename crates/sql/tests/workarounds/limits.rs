@@ -7,8 +7,7 @@ use tempfile::TempDir;
 
 use super::{plain, rows, run_all, still_broken};
 
-const LIMITS: &str =
-    "FixLimits and FreeLimits of crates/sql/src/workarounds/limits.rs (all three tests of limits must fail)";
+const LIMITS: &str = "FixLimits and FreeLimits of crates/upstream/src/limits.rs (all three tests of limits must fail)";
 
 /// A session with the table `t` of the numbers 1 to 40 in two sorted files; `odd` is 1 for odd numbers.
 async fn sorted_files() -> (SessionContext, TempDir) {
@@ -65,7 +64,7 @@ async fn still_broken_limits_take_the_order_from_scans() {
     assert!(
         !config.preserve_order,
         "{}",
-        super::mended("crates/sql/src/workarounds/preserved_order.rs", "a limited scan did not preserve its order")
+        super::mended("crates/upstream/src/preserved_order.rs", "a limited scan did not preserve its order")
     );
 }
 
@@ -77,6 +76,6 @@ async fn still_broken_casts_to_dates_make_timestamps_constant() {
     run_all(&context, &[&format!("CREATE TABLE t AS VALUES {times}")]).await;
     let query = "SELECT extract(hour FROM column1) FROM \
                  (SELECT column1 FROM t WHERE CAST(column1 AS DATE) = DATE '2018-01-02' ORDER BY column1 LIMIT 3)";
-    let remove = "crates/sql/src/workarounds/date_comparisons.rs (unless its bounds are needed to skip files)";
+    let remove = "crates/upstream/src/date_comparisons.rs (unless its bounds are needed to skip files)";
     still_broken(&rows(&context, query).await, &["5", "3", "4"], &["3", "4", "5"], remove);
 }

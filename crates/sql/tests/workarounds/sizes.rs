@@ -68,7 +68,7 @@ async fn still_broken_types_of_nested_functions_need_their_names() {
     assert_eq!(expr.get_type(&schema).unwrap(), DataType::Int64);
     let found = asked.load(Ordering::Relaxed).to_string();
     // Names of 1, 2, .. 20 levels; a type needs none.
-    let remove = "crates/functions/src/chain.rs and coerce_chain in crates/sql/src/workarounds/floats/coerce.rs";
+    let remove = "crates/functions/src/chain.rs and coerce_chain in crates/upstream/src/floats/coerce.rs";
     still_broken(&[found], &["210"], &["0"], remove);
 }
 

@@ -4,7 +4,7 @@ use datafusion::prelude::SessionContext;
 
 use super::{failure, plain, rows, run_all, still_broken, still_fails};
 
-const SUBQUERIES: &str = "crates/sql/src/workarounds/subqueries";
+const SUBQUERIES: &str = "crates/upstream/src/subqueries";
 
 /// `o` has the values 1, 2 and null; `n` has 1 in group 1 and null in group 2.
 async fn tables() -> SessionContext {
@@ -78,7 +78,7 @@ async fn still_broken_set_operations_do_not_count() {
     let tables =
         ["CREATE TABLE l(x INT) AS VALUES (1), (1), (1), (2)", "CREATE TABLE r(x INT) AS VALUES (1), (2), (2)"];
     run_all(&context, &tables).await;
-    let remove = "crates/sql/src/workarounds/multisets.rs";
+    let remove = "crates/upstream/src/multisets.rs";
     let except = "SELECT x FROM l EXCEPT ALL SELECT x FROM r";
     still_broken(&rows(&context, except).await, &[], &["1", "1"], remove);
     let intersect = "SELECT x FROM l INTERSECT ALL SELECT x FROM r ORDER BY 1";
@@ -92,13 +92,13 @@ async fn still_broken_repeated_keys_count_as_unique() {
         .await;
     let groups = "SELECT d.k, c.j FROM (SELECT DISTINCT k FROM a) AS d CROSS JOIN c GROUP BY c.j, d.k";
     let query = format!("SELECT count(a.k) FROM a LEFT JOIN ({groups}) AS g ON a.k = g.k");
-    let remove = "crates/sql/src/workarounds/dependencies.rs and crates/functions/src/passing/opaque.rs";
+    let remove = "crates/upstream/src/dependencies.rs and crates/functions/src/passing/opaque.rs";
     still_broken(&rows(&context, &query).await, &["2"], &["6"], remove);
 }
 
 #[tokio::test]
 async fn still_broken_missing_values_are_not_null() {
     let query = "SELECT count(*) FROM o WHERE (SELECT count(*) FROM o HAVING count(*) > 100) IS NULL";
-    let remove = "is_wrongly_not_null of crates/sql/src/workarounds/subqueries/kept.rs";
+    let remove = "is_wrongly_not_null of crates/upstream/src/subqueries/kept.rs";
     still_broken(&rows(&tables().await, query).await, &["0"], &["3"], remove);
 }

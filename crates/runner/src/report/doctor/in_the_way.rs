@@ -5,12 +5,12 @@ use std::fs;
 use chrono::NaiveDate;
 use tidetable_blobs::Blobs;
 use tidetable_export::DELTA_LOG;
+use tidetable_job::Project;
+use tidetable_job::{Export, Job, may_be_folder_of};
 use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};
 use crate::fault::error::RunError;
-use tidetable_job::Project;
-use tidetable_job::{Export, Job, may_be_folder_of};
 
 /// Directories of a store.
 const FOLDERS: [&str; 8] = ["exports", "failing", "failures", "locks", "rejected", "runs", "seen", "tables"];

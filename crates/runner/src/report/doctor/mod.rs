@@ -10,6 +10,8 @@ use serde::Serialize;
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
+use tidetable_job::Job;
+use tidetable_job::Project;
 use tidetable_record::{KnownVersions, Runs, holder, rejected_lines};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
@@ -18,8 +20,6 @@ use tidetable_upkeep::TableHealth;
 use crate::fault::error::RunError;
 use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
-use tidetable_job::Job;
-use tidetable_job::Project;
 
 /// Directory of damaged files.
 const QUARANTINE: &str = "quarantine";

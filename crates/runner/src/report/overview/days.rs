@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_job::Per;
 use tidetable_record::{Failures, Outcome, PartState, RunRecord};
 use tidetable_store::Version;
 use tidetable_store::published::Published;
 
 use crate::report::days::period_of;
 use crate::report::status::DaysOf;
-use tidetable_job::Per;
 
 /// A day of an export, or of a table of a job without exports.
 #[derive(Debug, Clone, PartialEq, Eq)]

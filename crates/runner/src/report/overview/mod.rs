@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_job::Job;
+use tidetable_job::Project;
 use tidetable_record::{Failures, RunRecord, Runs};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
@@ -15,8 +17,6 @@ use tidetable_store::{Store, Version};
 use crate::fault::error::RunError;
 use crate::report::lineage::Lineage;
 use crate::report::status::{OwedOf, statuses};
-use tidetable_job::Job;
-use tidetable_job::Project;
 
 pub use days::{DayOf, DayState};
 pub use flow::{Place, PlaceKind, Step};

@@ -7,11 +7,11 @@ use std::error::Error;
 use std::time::Duration;
 
 use reqwest::Client;
+use tidetable_job::Hooks;
+use tidetable_job::Project;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::secrets::value;
-use tidetable_job::Hooks;
-use tidetable_job::Project;
 
 /// Time limit for all attempts, unless `timeout` of the hooks is shorter.
 const LONGEST: Duration = Duration::from_secs(15);

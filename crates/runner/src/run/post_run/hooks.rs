@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat};
+use tidetable_job::{HookKind, Hooks};
 use tidetable_record::{Outcome, RunRecord, Severity};
 
 use crate::fault::stop::Stop;
 use crate::observe::{Event, Observer};
-use tidetable_job::{HookKind, Hooks};
 
 /// Poll interval while a hook is silent.
 const PAUSE: Duration = Duration::from_millis(20);

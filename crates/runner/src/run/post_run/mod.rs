@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
+use tidetable_job::Project;
+use tidetable_job::day::day_bounds;
+use tidetable_job::{Hooks, Job, Per};
 use tidetable_layout::time::SECOND;
 use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
@@ -21,9 +24,6 @@ use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
 use crate::run::post_run::hooks::HookRun;
 use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
-use tidetable_job::Project;
-use tidetable_job::day::day_bounds;
-use tidetable_job::{Hooks, Job, Per};
 
 /// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tidetable_blobs::Stat;
 use tidetable_export::{ExportError, adopt, appended_unlisted, found_instead};
+use tidetable_job::Period;
+use tidetable_job::{Export, ExportMode, Per};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::Snapshot;
 use tidetable_store::leave_out;
@@ -16,8 +18,6 @@ use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
 use crate::run::publish::stage::{Others, PublishStage};
-use tidetable_job::Period;
-use tidetable_job::{Export, ExportMode, Per};
 
 /// An export compared with its tables.
 pub(crate) struct ComparedExport<'a> {

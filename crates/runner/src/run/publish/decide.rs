@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use arrow::datatypes::Schema;
 use chrono_tz::Tz;
 use tidetable_export::{Reason, column_without_delta_type, stale};
+use tidetable_job::Period;
+use tidetable_job::day::utc_day;
+use tidetable_job::{Export, ExportMode, FILE_SIZE, Per};
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::PartState;
 use tidetable_store::published::Published;
@@ -13,9 +16,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::run::parts::{LostWindow, PartSelection, StalePart};
-use tidetable_job::Period;
-use tidetable_job::day::utc_day;
-use tidetable_job::{Export, ExportMode, FILE_SIZE, Per};
 
 /// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";

@@ -1,6 +1,7 @@
 //! The result of a part, for the run record, the observer and the list.
 
 use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
+use tidetable_job::Export;
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::published::{MadeFrom, Part as ListedPart};
 
@@ -8,7 +9,6 @@ use crate::fault::error::RunError;
 use crate::observe::Event;
 use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
-use tidetable_job::Export;
 
 /// The result of trying a part.
 pub(crate) enum PartResult {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tidetable_job::Per;
 use tidetable_layout::{KeyRange, Window};
 use tidetable_sql::{ScanSignatures, SharedScan, SqlError};
 use tidetable_store::Snapshot;
@@ -15,7 +16,6 @@ use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::share::{PartSsts, groups, sharing};
 use crate::run::publish::stage::PublishStage;
 use crate::units::params::period_params;
-use tidetable_job::Per;
 
 /// A part that takes part in a shared scan.
 pub(crate) struct PassMember {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use tidetable_job::Job;
 use tidetable_store::Store;
 
 use crate::observe::Observer;
 use crate::options::run_options::RunOptions;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
-use tidetable_job::Job;
 
 /// Directories that other jobs publish, each with its job.
 pub(crate) type Others = BTreeMap<String, String>;

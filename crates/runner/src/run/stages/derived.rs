@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use futures::StreamExt;
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions};
+use tidetable_job::Table;
 use tidetable_layout::spec::TimestampSpec;
 use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
@@ -21,7 +22,6 @@ use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
-use tidetable_job::Table;
 
 impl LoadStage<'_> {
     /// The new and changed windows that a derived table has to read. Windows of `unread`, by name, cannot be read: they

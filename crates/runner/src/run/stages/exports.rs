@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{OnceLock, PoisonError};
 
 use chrono::NaiveDate;
+use tidetable_job::day::{day_bounds, local_days};
+use tidetable_job::{Export, Stage};
 use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions};
 
@@ -17,8 +19,6 @@ use crate::run::damage::damage_in;
 use crate::run::parts::PartSelection;
 use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
 use crate::run::retry::Retry;
-use tidetable_job::day::{day_bounds, local_days};
-use tidetable_job::{Export, Stage};
 
 impl Run<'_> {
     /// Publishes the stale parts after the tables have changed. `compared` are the exports as planned.

@@ -8,6 +8,7 @@ use tidetable_ingest::{
     Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
     RejectedRow,
 };
+use tidetable_job::{Job, Source, Table, TableInput};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
@@ -28,7 +29,6 @@ use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
-use tidetable_job::{Job, Source, Table, TableInput};
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
 type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidetable_job::{Job, Push, Source, Table, TableInput};
 use tidetable_layout::TableSpec;
 use tidetable_layout::error::LostReason;
 use tidetable_layout::schema::Merge;
@@ -11,7 +12,6 @@ use tidetable_source::PulledDirectory;
 use tidetable_store::{Store, StoreError};
 
 use crate::fault::error::RunError;
-use tidetable_job::{Job, Push, Source, Table, TableInput};
 
 /// For each table, the tables of Bigtable that its rows were pulled from.
 pub(crate) type Origins = BTreeMap<String, PullOrigins>;

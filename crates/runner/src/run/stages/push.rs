@@ -1,5 +1,6 @@
 //! The push stage: writes tables into Bigtable after the exports are published.
 
+use tidetable_job::{Push, Stage};
 use tidetable_layout::time::window_name;
 use tidetable_record::{PushRecord, PushState, RunRecord};
 
@@ -7,7 +8,6 @@ use crate::fault::error::RunError;
 use crate::plan::{PushPlan, TablePlan};
 use crate::run::context::Run;
 use crate::run::retry::Retry;
-use tidetable_job::{Push, Stage};
 
 impl Run<'_> {
     /// Pushes what the job file asks for. A push that fails for good is recorded, and the run goes on.

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use tidetable_ingest::{LoadStats, RejectedRow};
+use tidetable_job::{Stage, Table, TableInput};
 use tidetable_record::{
     Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
@@ -25,7 +26,6 @@ use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
 use crate::units::compact::CarriedMerges;
-use tidetable_job::{Stage, Table, TableInput};
 
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use tidetable_job::Job;
 use tidetable_store::{Store, StoreError, Version};
 
 use crate::fault::error::RunError;
-use tidetable_job::Job;
 
 /// Most names that a message suggests.
 const SUGGESTED: usize = 3;

@@ -12,9 +12,9 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, without_cast_label};
 
-use crate::planning_thread::check_abandoned;
+use crate::rounded_decimals::with_literal_places;
 use crate::semantics::{as_cast, compared_times, with_own_semantics};
-use crate::workarounds::rounded_decimals::with_literal_places;
+use tidetable_functions::check_abandoned;
 
 /// Operators from which on a chain is coerced as a whole.
 const MIN_CHAIN: usize = 32;
@@ -26,7 +26,7 @@ const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_a
 ///
 /// # Errors
 /// Those of DataFusion.
-pub(crate) fn coerce_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+pub fn coerce_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.rewrite(&mut FloatsFirst { schema, coercion: TypeCoercionRewriter::new(schema) })
 }
 

@@ -14,7 +14,7 @@ use datafusion::physical_plan::joins::utils::JoinFilter;
 
 /// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion
 /// 55.2 panics on NaN if equal keys span batches.
-pub(crate) fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
+pub fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
     use DataType::{Binary, Boolean, Date32, Date64, Decimal128, LargeUtf8, Timestamp, Utf8, Utf8View};
     for (key, _) in join.on() {
         let kind = key.data_type(&join.left().schema())?;
@@ -31,7 +31,7 @@ pub(crate) fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
 
 /// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this
 /// order and ignores the order that the filter declares; a swap of the sides puts the right side first.
-pub(crate) fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
+pub fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let columns = filter.column_indices();
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| columns.get(*at).is_some_and(|column| column.side != JoinSide::Left));

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::ticks_per_second;
 
-use crate::pushdown::dependence::is_utc;
 use crate::rules::comparison_rule::{self, LogicalRules};
+use tidetable_functions::is_utc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -34,7 +34,7 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
     let time = time.expr.as_ref();
     let DataType::Timestamp(unit, zone) = time.get_type(schema).ok()? else { return None };
-    if !is_utc(zone.as_deref()) {
+    if !zone.as_deref().is_none_or(is_utc) {
         return None;
     }
     let midnight = |day: i64| -> Option<Expr> {

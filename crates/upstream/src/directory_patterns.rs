@@ -5,20 +5,17 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::error::{Result, SqlError};
-
 /// Expands each location to one per directory that matches its pattern: DataFusion 55.2 matches a pattern against the
 /// first directory only.
 ///
 /// # Errors
-/// If a pattern matches no file.
-pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
+/// The first location whose pattern matches no file.
+pub fn located(locations: &[String]) -> Result<Vec<String>, &String> {
     let mut found = Vec::with_capacity(locations.len());
     for location in locations {
         match location.rsplit_once('/') {
             Some((directories, files)) if is_pattern(directories) => {
-                let missing = || SqlError::ExternalMissing { location: location.clone() };
-                let files_of = matcher(if files.is_empty() { "*" } else { files }).ok_or_else(missing)?;
+                let files_of = matcher(if files.is_empty() { "*" } else { files }).ok_or(location)?;
                 let (start, directories) = match directories.strip_prefix('/') {
                     Some(directories) => (PathBuf::from("/"), directories),
                     None => (PathBuf::new(), directories),
@@ -33,7 +30,7 @@ pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
                     }
                 });
                 if found.len() == before {
-                    return Err(missing());
+                    return Err(location);
                 }
             }
             _ => found.push(location.clone()),
@@ -43,7 +40,7 @@ pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
 }
 
 /// Whether `text` has a wildcard.
-pub(crate) fn is_pattern(text: &str) -> bool {
+pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 

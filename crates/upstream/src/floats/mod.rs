@@ -22,9 +22,9 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
+pub use crate::floats::coerce::coerce_expression;
+use crate::floats::coerce::{coerce_to_float, common_float, with_floats};
 use crate::semantics::compared_times;
-pub(crate) use crate::workarounds::floats::coerce::coerce_expression;
-use crate::workarounds::floats::coerce::{coerce_to_float, common_float, with_floats};
 
 /// DataFusion's analyzer rules, with [`DecimalsAsFloats`] before type coercion.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {

@@ -1,19 +1,23 @@
-//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream
-//! issues; a test `still_broken_*` for each fails when the defect is fixed.
+//! Corrections of DataFusion.
+//!
+//! Each file works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
+//! `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a table or a store.
 
-pub(crate) mod date_comparisons;
-pub(crate) mod dependencies;
-pub(crate) mod directory_patterns;
-pub(crate) mod distinct_decimals;
-pub(crate) mod floats;
-pub(crate) mod limits;
-pub(crate) mod merge_joins;
-pub(crate) mod multisets;
-pub(crate) mod preserved_order;
-pub mod property_barriers;
-pub(crate) mod rounded_decimals;
-pub(crate) mod subqueries;
-pub(crate) mod yielding_joins;
+mod date_comparisons;
+mod dependencies;
+pub mod directory_patterns;
+mod distinct_decimals;
+pub mod floats;
+mod limits;
+pub mod merge_joins;
+mod multisets;
+mod preserved_order;
+mod property_barriers;
+mod rounded_decimals;
+pub mod rules;
+pub mod semantics;
+mod subqueries;
+mod yielding_joins;
 
 use std::sync::Arc;
 
@@ -21,14 +25,14 @@ use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use crate::rules::node_rule::Rule;
+use rules::node_rule::Rule;
 
 /// Name of the last rule that changes scans.
-pub(crate) const LAST: &str = preserved_order::NAME;
+pub const LAST: &str = preserved_order::NAME;
 
 /// DataFusion's analyzer rules with the workarounds. Those for subqueries follow type coercion, which gives the types of
 /// what they compare.
-pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = floats::analyzer_rules();
     rules.push(Arc::new(multisets::Multisets));
     rules.push(Arc::new(subqueries::Subqueries));
@@ -37,7 +41,7 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 }
 
 /// DataFusion's logical rules with the workarounds.
-pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     date_comparisons::insert(&mut rules);
     distinct_decimals::replace(&mut rules);
@@ -45,7 +49,7 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// DataFusion's physical rules with the workarounds.
-pub(crate) fn physical_rules() -> Vec<Rule> {
+pub fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     property_barriers::insert(&mut rules);
     limits::insert(&mut rules);

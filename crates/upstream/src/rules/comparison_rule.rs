@@ -10,14 +10,14 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// DataFusion's rules, in order.
-pub(crate) type LogicalRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
+pub type LogicalRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
 
 /// Replaces an expression over a schema; `None` keeps it.
 type Rewrite = fn(&Expr, &DFSchema) -> Option<Expr>;
 
 /// Inserts a rule that calls `rewrite` for each expression of each filter, bottom-up, once expressions are simplified
 /// and constants folded.
-pub(crate) fn insert(rules: &mut LogicalRules, name: &'static str, rewrite: Rewrite) {
+pub fn insert(rules: &mut LogicalRules, name: &'static str, rewrite: Rewrite) {
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(ComparisonRule { name, rewrite }));
 }

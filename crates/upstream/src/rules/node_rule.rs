@@ -10,15 +10,12 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 /// A rule that replaces nodes.
-pub(crate) type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+pub type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Calls `replace` for each node, bottom-up; `None` keeps the node.
-pub(crate) fn node_rule(
-    name: &'static str,
-    replace: impl Fn(&Plan) -> Result<Option<Plan>> + Send + Sync + 'static,
-) -> Rule {
+pub fn node_rule(name: &'static str, replace: impl Fn(&Plan) -> Result<Option<Plan>> + Send + Sync + 'static) -> Rule {
     Arc::new(NodeRule { name, replace })
 }
 
