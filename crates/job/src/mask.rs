@@ -26,11 +26,13 @@ pub(crate) fn masked(text: &str) -> String {
     while at < text.len() {
         let end = line_end(text, at);
         let line = text[at..end].trim();
+
         if line.starts_with('[') && !line.contains('=') {
             section = name_of(line.trim_matches(['[', ']']));
             at = end;
             continue;
         }
+
         at = match text[at..end].find('=').map(|found| at + found) {
             Some(equals) if !line.starts_with('#') => {
                 let end = value_end(text, equals + 1);
@@ -41,6 +43,7 @@ pub(crate) fn masked(text: &str) -> String {
             _ => end,
         };
     }
+
     hide_urls(text, &mut bytes);
     hide_controls(text, &mut bytes);
     // Whole characters were replaced, so this is UTF-8; if not, nothing is shown.
@@ -144,6 +147,7 @@ fn hide_value(text: &str, bytes: &mut [u8], value: Range<usize>, keys: Keys<'_>)
         };
         let word = at..(at + length).min(value.end);
         at = word.end;
+
         if first == '#' {
             continue;
         }
@@ -151,6 +155,7 @@ fn hide_value(text: &str, bytes: &mut [u8], value: Range<usize>, keys: Keys<'_>)
             inner = name_of(&text[word]);
             continue;
         }
+
         let of_inner = Keys { section: keys.key, key: &inner };
         if !REFERENCES.contains(&inner.as_str())
             && (keys.are_secret() && !of_inner.are_plain() || of_inner.are_secret())
@@ -169,24 +174,30 @@ fn hide_urls(text: &str, bytes: &mut [u8]) {
     for (at, _) in text.match_indices("://") {
         let before = text[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
         let start = before.map_or(0, |before| before + text[before..].chars().next().map_or(1, char::len_utf8));
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ']' | '}' | '`' | '>');
-        let end = text[at + 3..].find(ends).map_or(text.len(), |found| at + 3 + found);
+        let end = text[at + 3..].find(ends_url).map_or(text.len(), |found| at + 3 + found);
         if !is_url(&text[start..end]) {
             continue;
         }
+
         let host = at + 3..text[at + 3..end].find(['/', '?', '#']).map_or(end, |found| at + 3 + found);
         if let Some(user) = text[host.clone()].rfind('@').filter(|_| !text[start..at].starts_with("abfs")) {
             hide(bytes, text, host.start..host.start + user);
         }
+
+        if !BUCKETS.iter().any(|scheme| text[start..at].eq_ignore_ascii_case(scheme)) {
+            hide(bytes, text, (host.end + 1).min(end)..end);
+            continue;
+        }
         // The key of a bucket may be a pattern, so its `?` begins a query only where a name follows.
-        let query = || text[host.end..end].find("=").and_then(|equals| text[host.end..host.end + equals].rfind('?'));
-        let is_bucket = BUCKETS.iter().any(|scheme| text[start..at].eq_ignore_ascii_case(scheme));
-        match is_bucket.then(query) {
-            None => hide(bytes, text, (host.end + 1).min(end)..end),
-            Some(Some(query)) => hide(bytes, text, host.end + query + 1..end),
-            Some(None) => {}
+        let equals = text[host.end..end].find('=');
+        if let Some(query) = equals.and_then(|equals| text[host.end..host.end + equals].rfind('?')) {
+            hide(bytes, text, host.end + query + 1..end);
         }
     }
+}
+
+fn ends_url(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ']' | '}' | '`' | '>')
 }
 
 /// Replaces characters that could steer a terminal by marks of the same length.

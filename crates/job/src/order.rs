@@ -9,19 +9,23 @@ use crate::file::Job;
 pub fn dependencies(jobs: &[Job]) -> Vec<(String, Vec<String>)> {
     let tables: Vec<Declared> =
         jobs.iter().flat_map(|job| &job.tables).map(|table| Declared::new(&table.spec.name, &table.layout)).collect();
-    let owner = |name: &str| jobs.iter().find(|job| job.table(name).is_some() || job.export(name).is_some());
-    let before = |job: &Job| {
-        let mut before = job.after.clone();
-        for export in &job.exports {
-            let reads = read_by(&tables, &export.sql).unwrap_or_default();
-            before.extend(reads.iter().filter_map(|(_, name)| owner(name)).map(|owner| owner.name.clone()));
+    jobs.iter().map(|job| (job.name.clone(), before(job, jobs, &tables))).collect()
+}
+
+/// The names of the jobs on which `job` depends, ascending.
+fn before(job: &Job, jobs: &[Job], tables: &[Declared]) -> Vec<String> {
+    let mut before = job.after.clone();
+    for export in &job.exports {
+        for (_, name) in read_by(tables, &export.sql).unwrap_or_default() {
+            let owner = jobs.iter().find(|owner| owner.table(&name).is_some() || owner.export(&name).is_some());
+            before.extend(owner.map(|owner| owner.name.clone()));
         }
-        before.sort_unstable();
-        before.dedup();
-        before.retain(|name| *name != job.name);
-        before
-    };
-    jobs.iter().map(|job| (job.name.clone(), before(job))).collect()
+    }
+
+    before.sort_unstable();
+    before.dedup();
+    before.retain(|name| *name != job.name);
+    before
 }
 
 /// Topological order: indexes into `jobs` (name, dependencies), dependencies first. Otherwise the given order is kept.
@@ -29,18 +33,18 @@ pub fn dependencies(jobs: &[Job]) -> Vec<(String, Vec<String>)> {
 /// # Errors
 /// The names of jobs that form a cycle.
 pub fn in_dependency_order(jobs: &[(String, Vec<String>)]) -> Result<Vec<usize>, Vec<String>> {
-    let place = |name: &String| jobs.iter().position(|(job, _)| job == name);
     let mut order: Vec<usize> = Vec::with_capacity(jobs.len());
     while order.len() < jobs.len() {
-        let ready = |at: &usize| {
-            let (_, before) = &jobs[*at];
-            !order.contains(at) && before.iter().filter_map(place).all(|before| order.contains(&before))
-        };
-        match (0..jobs.len()).find(ready) {
-            Some(at) => order.push(at),
+        let next = (0..jobs.len()).find(|index| {
+            let (_, before) = &jobs[*index];
+            let mut before = before.iter().filter_map(|name| jobs.iter().position(|(job, _)| job == name));
+            !order.contains(index) && before.all(|before| order.contains(&before))
+        });
+        match next {
+            Some(index) => order.push(index),
             None => {
-                let left = (0..jobs.len()).filter(|at| !order.contains(at));
-                return Err(left.map(|at| jobs[at].0.clone()).collect());
+                let left = (0..jobs.len()).filter(|index| !order.contains(index));
+                return Err(left.map(|index| jobs[index].0.clone()).collect());
             }
         }
     }

@@ -45,11 +45,13 @@ impl Project {
             .find(|folder| folder.join(MARK).is_file())
             .ok_or_else(|| ProjectError::NotFound { start: start.clone() })?
             .to_owned();
+
         let path = dir.join(MARK);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(source) => return Err(ProjectError::Read { path, source }),
         };
+
         let mut reader = Reader::new(&text);
         let table = reader.parse();
         let root = table.as_ref().map(|table| {
@@ -61,6 +63,7 @@ impl Project {
             let shown = shown(&path, &start);
             return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
         }
+
         let (Root { place, storage, lease, cache }, cluster) = root.unwrap_or_default();
         // A place that is none was reported.
         let place = place.unwrap_or_else(|| Location::Path("data".into()));
@@ -143,6 +146,7 @@ impl Project {
                 .and_then(|path| plain(&path).ok())
                 .ok_or_else(|| JobError::NoFile { path: asked.into() });
         }
+
         let folder = self.jobs_dir().join(asked).join("job.toml");
         let file = self.jobs_dir().join(format!("{asked}.toml"));
         match (folder.is_file(), file.is_file()) {

@@ -25,9 +25,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
-    let advice = || "write a number and a unit, as in 512MiB, 1GiB or 2GB".to_owned();
-    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(advice)?;
-    let number: u64 = number.parse().map_err(|_| advice())?;
+    let unit = UNITS.iter().find(|(name, _)| *name == unit);
+    let (Some((_, unit)), Ok(number)) = (unit, number.parse::<u64>()) else {
+        return Err("write a number and a unit, as in 512MiB, 1GiB or 2GB".to_owned());
+    };
     number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that size is out of range".to_owned())
 }
 

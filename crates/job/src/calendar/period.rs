@@ -18,12 +18,12 @@ pub const ALL: &str = "all";
 pub struct Period {
     /// Its start as its name shows it: local time, but UTC for an hour.
     pub start: NaiveDateTime,
-    /// Its kind.
+    /// What it covers: a day, an hour, a month, or everything.
     pub per: Per,
 }
 
 impl Period {
-    /// All times.
+    /// The only period of an export that is not divided by time.
     pub fn all() -> Self {
         Self { start: NaiveDateTime::default(), per: Per::Query }
     }
@@ -64,8 +64,8 @@ impl Period {
         match per {
             Per::Hour => {
                 let hours = range.start.div_euclid(HOUR)..=(range.end - 1).div_euclid(HOUR);
-                let start = |hour: i64| DateTime::from_timestamp_micros(hour * HOUR);
-                hours.filter_map(start).map(|start| Self { start: start.naive_utc(), per }).collect()
+                let starts = hours.filter_map(|hour| DateTime::from_timestamp_micros(hour * HOUR));
+                starts.map(|start| Self { start: start.naive_utc(), per }).collect()
             }
             _ => days_touched(tz, range).flat_map(|day| Self::of_day(per, tz, day)).collect(),
         }

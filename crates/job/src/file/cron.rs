@@ -121,10 +121,14 @@ impl Cron {
     /// Whether it matches this month, day and weekday (0 for Sunday).
     pub fn takes_day(&self, month: u32, day: u32, weekday: u32) -> bool {
         let [_, _, days, months, weekdays] = self.fields;
-        let has = |bits: u64, value: u32| bits >> value & 1 == 1;
-        let (by_day, by_weekday) = (has(days, day), has(weekdays, weekday));
-        has(months, month) && if self.either_day() { by_day || by_weekday } else { by_day && by_weekday }
+        let (by_day, by_weekday) = (has_bit(days, day), has_bit(weekdays, weekday));
+        has_bit(months, month) && if self.either_day() { by_day || by_weekday } else { by_day && by_weekday }
     }
+}
+
+/// Whether a set of small numbers, a bit each, has this one.
+fn has_bit(set: u64, number: u32) -> bool {
+    set >> number & 1 == 1
 }
 
 impl CronField {

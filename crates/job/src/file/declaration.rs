@@ -27,15 +27,15 @@ pub struct Job {
     pub timezone: Tz,
     /// Which missed runs are made up for.
     pub catch_up: CatchUp,
-    /// How far back, in microseconds.
+    /// How far back missed runs are looked for, in microseconds.
     pub catch_up_window: i64,
-    /// In file order.
+    /// Where rows come from, in the order of the file: the order breaks ties of equal event times.
     pub sources: Vec<Source>,
-    /// In file order.
+    /// Tables loaded from sources or derived from earlier tables, in the order of the file.
     pub tables: Vec<Table>,
-    /// In file order.
+    /// Results of SQL that are published, in the order of the file.
     pub exports: Vec<Export>,
-    /// In file order.
+    /// What must hold of tables and exports before they are published, in the order of the file.
     pub checks: Vec<Check>,
     /// Tables that are pushed into Bigtable, in file order.
     pub pushes: Vec<Push>,
@@ -58,17 +58,17 @@ pub struct Job {
 }
 
 impl Job {
-    /// The source `name`.
+    /// The source with this name; `None` if the job file declares none.
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.spec.name == name)
     }
 
-    /// The table `name`.
+    /// The table with this name; `None` if the job file declares none.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.spec.name == name)
     }
 
-    /// The export `name`.
+    /// The export with this name; `None` if the job file declares none.
     pub fn export(&self, name: &str) -> Option<&Export> {
         self.exports.iter().find(|export| export.name == name)
     }

@@ -19,7 +19,7 @@ pub enum JobError {
         name: String,
         /// The directory of jobs.
         folder: PathBuf,
-        /// The jobs there.
+        /// The jobs of that directory, ascending.
         known: Vec<String>,
         /// The most similar name.
         near: Option<String>,
@@ -35,20 +35,20 @@ pub enum JobError {
     #[error("the job `{name}` is there twice: {} and {}", .folder.display(), .file.display())]
     #[diagnostic(help("keep one of the two"))]
     Twice {
-        /// Its name.
+        /// The name of the job, which both places declare.
         name: String,
-        /// Its job.toml.
+        /// The directory of the job, with its job.toml.
         folder: PathBuf,
-        /// Its NAME.toml.
+        /// The file NAME.toml beside it.
         file: PathBuf,
     },
     /// A job file that cannot be read.
     #[error("cannot read {}", .path.display())]
     #[diagnostic(help("check that it is a text file and that you may read it"))]
     Read {
-        /// The file.
+        /// The job file, as the user named it.
         path: PathBuf,
-        /// Why.
+        /// Why the system did not read it.
         source: std::io::Error,
     },
     /// An invalid job file.
@@ -74,10 +74,10 @@ pub enum ProjectError {
     Read {
         /// The directory or file.
         path: PathBuf,
-        /// Why.
+        /// Why the system did not read it.
         source: std::io::Error,
     },
-    /// An invalid tidetable.toml.
+    /// A tidetable.toml with mistakes, each with its line and column.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Box<JobFileError>),

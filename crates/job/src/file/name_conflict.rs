@@ -30,9 +30,9 @@ pub fn name_conflict(job: &Job, other: &Job) -> Option<NameConflict> {
         other: table.spec.name.clone(),
         both: table.spec.name.clone(),
     });
-    let exports = || job.exports.iter().flat_map(|one| other.exports.iter().map(move |other| (one, other)));
     table.or_else(|| {
-        exports().find_map(|(one, other)| {
+        let mut exports = job.exports.iter().flat_map(|one| other.exports.iter().map(move |other| (one, other)));
+        exports.find_map(|(one, other)| {
             common_name(one, other).map(|both| NameConflict { name: one.name.clone(), other: other.name.clone(), both })
         })
     })
@@ -45,16 +45,19 @@ pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
     if one.name.eq_ignore_ascii_case(&other.name) {
         return Some(one.name.clone());
     }
+
+    // Most pairs differ in their first letters. SQL knows an export by its name, and a part by its directory.
     let delta = one.delta || other.delta;
     let (my_prefix, their_prefix) = (one.name_template.literal_prefix(), other.name_template.literal_prefix());
     let (my_name, their_name) = (one.name.to_ascii_lowercase(), other.name.to_ascii_lowercase());
-    let agree = |prefix: &str, other: &str| prefix.starts_with(other) || other.starts_with(prefix);
-    // SQL knows an export by its name, and a part by its directory.
-    let (names, mine, theirs) =
-        (delta || agree(&my_prefix, &their_prefix), agree(&my_prefix, &their_name), agree(&their_prefix, &my_name));
-    if !(names || mine || theirs) {
+    let may_meet = delta
+        || may_begin_alike(&my_prefix, &their_prefix)
+        || may_begin_alike(&my_prefix, &their_name)
+        || may_begin_alike(&their_prefix, &my_name);
+    if !may_meet {
         return None;
     }
+
     let (my_segments, their_segments) = (NameSegments::of(one), NameSegments::of(other));
     let both = match delta {
         // A Delta table owns its whole directory.
@@ -65,11 +68,14 @@ pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
         .or_else(|| their_segments.meet(&NameSegments::literal(&my_name)))
 }
 
+fn may_begin_alike(prefix: &str, other: &str) -> bool {
+    prefix.starts_with(other) || other.starts_with(prefix)
+}
+
 /// Whether `path` inside `exports/` can be the directory of a part of `export`, or a parent of one.
 pub fn may_be_folder_of(export: &Export, path: &str) -> bool {
-    let depth = |name: &str| name.matches('/').count();
-    let deepest = depth(&export.name_template.render(NaiveDate::default()));
-    depth(path) <= deepest && NameSegments::of(export).meet(&NameSegments::literal(path)).is_some()
+    let deepest = export.name_template.render(NaiveDate::default()).matches('/').count();
+    path.matches('/').count() <= deepest && NameSegments::of(export).meet(&NameSegments::literal(path)).is_some()
 }
 
 /// The possible values of each segment of a name; `None` is any text.
@@ -88,10 +94,12 @@ impl NameSegments {
     fn first_folder(&self) -> Self {
         let mut segments = Vec::new();
         for segment in &self.0 {
-            let folder = |text: &String| text.split('/').next().unwrap_or_default().to_owned();
-            let ends = segment.as_ref().is_some_and(|texts| texts.iter().any(|text| text.contains('/')));
-            segments.push(segment.as_ref().map(|texts| texts.iter().map(folder).collect()));
-            if ends {
+            segments.push(
+                segment.as_ref().map(|texts| {
+                    texts.iter().map(|text| text.split('/').next().unwrap_or_default().to_owned()).collect()
+                }),
+            );
+            if segment.as_ref().is_some_and(|texts| texts.iter().any(|text| text.contains('/'))) {
                 break;
             }
         }

@@ -125,16 +125,20 @@ fn said(key: &Key, mut value: Value) -> Value {
     value
 }
 
+/// An object of any keys, whose values are `item`.
+fn by_name(item: Value) -> Value {
+    json!({ "type": "object", "additionalProperties": item })
+}
+
 fn value_of(section: &Section, key: &Key) -> Value {
-    let named = |item: Value| json!({ "type": "object", "additionalProperties": item });
     let held = match holds(section, key.name) {
         None => return of_shape(key.shape),
         Some(Holds::Words(words)) => return json!({ "enum": words }),
         Some(Holds::Secret) => return table_of(&SECRET),
         Some(Holds::One(section)) => table_of(section),
-        Some(Holds::Named(section)) => named(table_of(section)),
-        Some(Holds::NamedOrText(section)) => named(json!({ "anyOf": [{ "type": "string" }, table_of(section)] })),
-        Some(Holds::NamedPlain(kind)) => named(json!({ "type": kind })),
+        Some(Holds::Named(section)) => by_name(table_of(section)),
+        Some(Holds::NamedOrText(section)) => by_name(json!({ "anyOf": [{ "type": "string" }, table_of(section)] })),
+        Some(Holds::NamedPlain(kind)) => by_name(json!({ "type": kind })),
         Some(Holds::List(section)) => json!({ "type": "array", "items": table_of(section) }),
     };
     match key.shape {

@@ -28,13 +28,16 @@ const ALIASES: [(&str, &str); 14] = [
 /// Why a type is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypeError {
-    /// Unknown name.
+    /// A word that is no type; `near` is the type that it resembles.
     Unknown { near: Option<String> },
     /// Precision outside 1..=38, or a scale above the precision.
     Decimal,
 }
 
-/// Parses a type.
+/// Parses the type of a column as job files write it, such as `decimal(10,2)`.
+///
+/// # Errors
+/// If it is unknown, or the precision of a decimal is out of range.
 pub(crate) fn parse(text: &str) -> Result<FieldType, TypeError> {
     Ok(match text {
         "uint64" => FieldType::UInt64,

@@ -13,7 +13,7 @@ use crate::workload::keys::{DRAWS, QUERY, SCALE, WORKLOAD};
 
 /// Parameters drawn from the data unless the file says otherwise.
 const DRAW: usize = 200;
-/// Most of them.
+/// Most parameters that a query may draw: each is planned and measured.
 const MOST_DRAWS: i64 = 10_000;
 
 /// What a table will be asked.
@@ -27,7 +27,7 @@ pub struct Workload {
     pub keep: Option<i64>,
     /// How much there will be.
     pub scale: Scale,
-    /// In file order.
+    /// What is asked, in the order of the file.
     pub queries: Vec<Query>,
 }
 
@@ -37,7 +37,7 @@ pub enum Goal {
     /// Short waits: part of the CPU stays idle.
     #[default]
     Latency,
-    /// Much work.
+    /// Much work: nodes are loaded as far as Bigtable recommends.
     Throughput,
 }
 
@@ -52,7 +52,7 @@ pub struct Scale {
     pub rows_per_second: Option<f64>,
 }
 
-/// A query.
+/// A query that is asked again and again with other parameters, and what it may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// Its key in the file.
@@ -85,7 +85,7 @@ pub enum Params {
     /// Rows that are measured: a parameter is the column of its name, or the event time at the start of its `second`,
     /// `minute`, `hour`, `day`, `week` or `month`.
     Data {
-        /// How many rows.
+        /// How many rows are drawn, each giving one set of parameters.
         draw: usize,
         /// Another number draws others.
         seed: u64,
@@ -99,11 +99,11 @@ pub enum Params {
 /// How much of a table a query needs, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// Single rows.
+    /// Single rows by their keys, as a Bigtable client reads one row.
     Point,
-    /// Ranges of keys.
+    /// Ranges of row keys: what is read grows with the answer.
     Range,
-    /// All rows.
+    /// Every row of the table, whatever the answer is.
     Scan,
 }
 
@@ -184,12 +184,14 @@ fn query(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<Query> {
         None => Params::Data { draw: DRAW, seed: 1, age: None },
         Some(_) => params(reader, &fields),
     };
+
     let newest = fields.choice(reader, "order", &[("newest", true)]);
     let must = [("point", Some(Need::Point)), ("range", Some(Need::Range)), ("scan", Some(Need::Scan))];
     let must = fields.choice(reader, "must", &must);
     let aggregate = fields.choice(reader, "aggregate", &["sum", "min", "max"].map(|kind| (kind, Some(kind))));
     let limit = whole(reader, &fields, "limit", 1..=i64::MAX).and_then(|limit| u64::try_from(limit).ok());
     let per_second = number(reader, &fields, "per_second").unwrap_or(0.0);
+
     let predicate = predicate?;
     Some(Query {
         name: named.name.to_owned(),
@@ -209,16 +211,16 @@ fn query(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<Query> {
 /// Draws of the data, or lists.
 fn params(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Params {
     let named = fields.named("params");
-    let is_list = |named: &Named<'_>| named.value.get_ref().is_array();
-    if !named.iter().any(is_list) {
+    if !named.iter().any(|named| named.value.get_ref().is_array()) {
         let value = fields.value("params");
-        let own = value.and_then(|value| Fields::of_value(reader, &DRAWS, value, fields.key_at("params")));
-        let Some(own) = own else { return Params::Lists(Vec::new()) };
-        own.choice(reader, "from", &[("data", ())]);
-        let draw = whole(reader, &own, "draw", 1..=MOST_DRAWS).and_then(|draw| usize::try_from(draw).ok());
-        let seed = whole(reader, &own, "seed", 0..=i64::MAX).unwrap_or(1).unsigned_abs();
-        return Params::Data { draw: draw.unwrap_or(DRAW), seed, age: duration(reader, &own, "age") };
+        let draws = value.and_then(|value| Fields::of_value(reader, &DRAWS, value, fields.key_at("params")));
+        let Some(draws) = draws else { return Params::Lists(Vec::new()) };
+        draws.choice(reader, "from", &[("data", ())]);
+        let draw = whole(reader, &draws, "draw", 1..=MOST_DRAWS).and_then(|draw| usize::try_from(draw).ok());
+        let seed = whole(reader, &draws, "seed", 0..=i64::MAX).unwrap_or(1).unsigned_abs();
+        return Params::Data { draw: draw.unwrap_or(DRAW), seed, age: duration(reader, &draws, "age") };
     }
+
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();
     for named in &named {
         let values = named.value.get_ref().as_array();

@@ -21,7 +21,7 @@ pub struct Check {
     pub on: String,
     /// What a failure means.
     pub severity: Severity,
-    /// The rules.
+    /// What must hold; one that does not hold fails the check.
     pub rules: Vec<Rule>,
 }
 
@@ -34,18 +34,18 @@ pub enum Rule {
     Unique(Vec<String>),
     /// The column lies within limits, written as SQL literals.
     Range {
-        /// The column.
+        /// The column of the table or export.
         column: String,
-        /// Inclusive lower limit.
+        /// Least value allowed, as a SQL literal; `None` for no limit.
         min: Option<String>,
-        /// Inclusive upper limit.
+        /// Greatest value allowed, as a SQL literal; `None` for no limit.
         max: Option<String>,
     },
     /// The number of rows lies within limits.
     Rows {
-        /// At least.
+        /// Least number of rows; `None` for no limit.
         min: Option<i64>,
-        /// At most.
+        /// Greatest number of rows; `None` for no limit.
         max: Option<i64>,
     },
     /// The query returns no row.
@@ -59,12 +59,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, known: &[&str], f
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Check, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &CHECK, named.value, named.at.clone())?;
+
     let on = fields.required_text(reader, "on");
     if let Some(on) = on.as_ref().filter(|on| !known.contains(&on.value)) {
         let near = nearest(on.value, known.iter().copied());
         let known = known.iter().map(|name| (*name).to_owned()).collect();
         reader.refuse(on.at.clone(), Mistake::UnknownTarget { name: on.owned(), known, near });
     }
+
     let severity = fields.choice(reader, "severity", &[("error", Severity::Error), ("warn", Severity::Warn)]);
     let mut rules: Vec<Rule> =
         fields.texts(reader, "not_null").iter().map(|column| Rule::NotNull(column.owned())).collect();
@@ -90,6 +92,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, known: &[&str], f
     if rules.is_empty() {
         reader.refuse(fields.at(), Mistake::NoRule);
     }
+
     let check = Check { name: named.name.to_owned(), on: on?.owned(), severity, rules };
     (reader.count() == before).then_some(check)
 }
@@ -113,23 +116,24 @@ fn limits(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<[Option<String>;
     Some(limits)
 }
 
+/// Two limits, of which one is given at least, in words.
+fn between(min: Option<&str>, max: Option<&str>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("from {min}"),
+        (None, max) => format!("up to {}", max.unwrap_or_default()),
+    }
+}
+
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let limits = |f: &mut std::fmt::Formatter<'_>, min: Option<String>, max: Option<String>| match (min, max) {
-            (Some(min), Some(max)) => write!(f, "{min} to {max}"),
-            (Some(min), None) => write!(f, "from {min}"),
-            (None, max) => write!(f, "up to {}", max.unwrap_or_default()),
-        };
         match self {
             Self::NotNull(column) => write!(f, "not_null {column}"),
             Self::Unique(columns) => write!(f, "unique {}", columns.join(", ")),
-            Self::Range { column, min, max } => {
-                write!(f, "{column} ")?;
-                limits(f, min.clone(), max.clone())
-            }
+            Self::Range { column, min, max } => write!(f, "{column} {}", between(min.as_deref(), max.as_deref())),
             Self::Rows { min, max } => {
-                f.write_str("rows ")?;
-                limits(f, min.map(|min| min.to_string()), max.map(|max| max.to_string()))
+                let (min, max) = (min.map(|min| min.to_string()), max.map(|max| max.to_string()));
+                write!(f, "rows {}", between(min.as_deref(), max.as_deref()))
             }
             Self::Query(_) => f.write_str("query without rows"),
         }

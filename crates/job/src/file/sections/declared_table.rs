@@ -50,7 +50,7 @@ pub enum TableInput {
     Source(String),
     /// The records of tables of the job that are declared before it.
     Query {
-        /// The query.
+        /// The SQL text, checked against the tables before it.
         sql: String,
         /// Columns it returns and tables it reads.
         shape: QueryShape,

@@ -25,7 +25,7 @@ pub struct Export {
     pub per: Per,
     /// Template of the names of parts.
     pub name_template: TimeTemplate,
-    /// The file format.
+    /// The format of its files. Those that hold cells rather than rows need `per = "query"`.
     pub format: FileFormat,
     /// What a part does to the one before of the same name.
     pub mode: ExportMode,
@@ -35,7 +35,7 @@ pub struct Export {
     pub file_size: u64,
     /// Whether a Delta log is kept beside the files.
     pub delta: bool,
-    /// The query.
+    /// The SQL text, with `$day`, `$from`, `$to` and `$now` where it uses them.
     pub sql: String,
     /// The absolute path of the file that holds the query; `None` if the job file itself does.
     pub sql_path: Option<PathBuf>,
@@ -87,12 +87,12 @@ impl Export {
 /// What a part does to the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExportMode {
-    /// Replaces it.
+    /// The part holds the rows of this run alone.
     #[default]
     Replace,
-    /// Appends to it.
+    /// The part keeps its rows, and those of this run follow.
     Append,
-    /// Replaces rows with equal keys.
+    /// Rows with equal keys are replaced, others are kept.
     Upsert,
 }
 
@@ -120,6 +120,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     }
     let fields = Fields::of_value(reader, &EXPORT, named.value, named.at.clone())?;
     fields.require(reader, "per");
+
     let per = fields.choice(reader, "per", &PER);
     let format = fields.choice(reader, "format", &FORMATS);
     if !format.holds_rows() && per != Per::Query {
@@ -128,6 +129,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     let mode = fields.choice(reader, "mode", &MODES);
     let keys = keys(reader, &fields, mode);
     let file_size = file_size(reader, &fields, format);
+
     let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
     let delta = fields.flag("delta").unwrap_or_default();
     if delta {
@@ -139,6 +141,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
             reader.refuse(fields.key_at("delta"), Mistake::DeltaAppend);
         }
     }
+
     let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
     let export = Export {
         name: named.name.to_owned(),
@@ -196,11 +199,13 @@ fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Pe
             return None;
         }
     };
+
     if let Some(needed) = needed.filter(|needed| !template.has(*needed)) {
         let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(needed) };
         reader.refuse(text.at.clone(), mistake);
         return None;
     }
+
     let mut seen = HashMap::new();
     for start in starts(per) {
         let name = template.render_at(start);
@@ -212,6 +217,7 @@ fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Pe
             reader.refuse(text.at.clone(), Mistake::NameOfList { name });
             return None;
         }
+
         let label = Period { start, per }.label();
         if let Some(first) = seen.insert(name.clone(), label.clone()) {
             reader.refuse(text.at.clone(), Mistake::NameOfTwo { first, second: label, name });
@@ -233,27 +239,28 @@ fn example(placeholder: Placeholder) -> &'static str {
 /// such as `dt=2018-01-31`.
 fn is_folder(name: &str) -> bool {
     let mut folders = name.split('/');
-    let first = folders.next().is_some_and(|first| Id::Published.allows(first));
-    let hive = |folder: &str| {
-        let Some((column, value)) = folder.split_once('=') else { return false };
-        let word =
-            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-        !column.is_empty() && !value.is_empty() && word(column) && word(value)
-    };
-    first && folders.clone().count() <= 2 && folders.all(hive)
+    let is_named = folders.next().is_some_and(|first| Id::Published.allows(first));
+    is_named && folders.clone().count() <= 2 && folders.all(is_hive_partition)
+}
+
+fn is_hive_partition(folder: &str) -> bool {
+    folder.split_once('=').is_some_and(|(column, value)| is_word(column) && is_word(value))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
 /// Period starts that show whether names are too long or repeat: two years, and one much later.
 fn starts(per: Per) -> Vec<NaiveDateTime> {
     let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default();
     let later = NaiveDate::from_ymd_opt(2034, 9, 30);
-    let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN);
-    let days = || first.iter_days().take(2 * 366).chain(later).map(midnight);
+    let days = first.iter_days().take(2 * 366).chain(later).map(|day| day.and_time(NaiveTime::MIN));
     match per {
-        Per::Day => days().collect(),
-        Per::Month => days().filter(|day| day.day() == 1).collect(),
-        Per::Hour => days().flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
-        Per::Query => vec![midnight(first)],
+        Per::Day => days.collect(),
+        Per::Month => days.filter(|day| day.day() == 1).collect(),
+        Per::Hour => days.flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
+        Per::Query => days.take(1).collect(),
     }
 }
 
@@ -273,6 +280,7 @@ pub(crate) fn query(
         let sql = query.required_text(reader, "sql")?;
         return Some((sql.owned(), None, sql.at));
     }
+
     let file = query.required_text(reader, "file")?;
     let path = folder.join(reader.path("file", &file, "a file of SQL")?);
     let mistake = match std::fs::read_to_string(&path) {

@@ -80,9 +80,11 @@ impl Messages {
         if let Some(made) = self.made.get(&key) {
             return made.clone();
         }
+
         let declared = self.declared.iter().find(|(declared, _)| declared == name);
-        let named = |name: &str| self.declared.iter().any(|(declared, _)| declared == name);
-        let made = declared.and_then(|(_, declared)| declared.as_ref()?.of_source(reader, name, owner, schema, &named));
+        let is_declared = |name: &str| self.declared.iter().any(|(declared, _)| declared == name);
+        let made =
+            declared.and_then(|(_, declared)| declared.as_ref()?.of_source(reader, name, owner, schema, &is_declared));
         self.made.insert(key, made.clone());
         made
     }
@@ -122,11 +124,13 @@ fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'
     if !is_identifier(named.name) || TYPES.contains(&named.name) {
         reader.refuse(named.at.clone(), Mistake::ProtoName { name: named.name.to_owned() });
     }
-    let mut found: Vec<(String, u32, Range<usize>)> = Vec::new();
+
     let entries = fields.named("fields");
     if entries.is_empty() && fields.value("fields").is_some() {
         reader.refuse(fields.key_at("fields"), Mistake::Empty { key: "fields" });
     }
+
+    let mut found: Vec<(String, u32, Range<usize>)> = Vec::new();
     for entry in entries {
         if !is_identifier(entry.name) {
             reader.refuse(entry.at.clone(), Mistake::ProtoName { name: entry.name.to_owned() });
@@ -139,12 +143,14 @@ fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'
             reader.refuse(entry.value.span(), Mistake::FieldNumber { field: entry.name.to_owned() });
             continue;
         };
+
         if let Some((other, ..)) = found.iter().find(|(_, other, _)| *other == number) {
             let (field, other) = (entry.name.to_owned(), other.clone());
             reader.refuse(entry.value.span(), Mistake::SameFieldNumber { field, other, number });
         }
         found.push((entry.name.to_owned(), number, entry.at));
     }
+
     (reader.count() == before).then_some(Body::Fields(found))
 }
 
@@ -162,10 +168,11 @@ fn from_file(reader: &mut Reader<'_>, name: &str, fields: &Fields<'_>, folder: &
             return None;
         }
     };
+
     let beside = path.parent().unwrap_or(folder);
-    let own = path.file_name().map(Path::new)?;
+    let file_name = path.file_name().map(Path::new)?;
     let compiled = Compiler::new([beside, folder]).and_then(|mut compiler| {
-        compiler.open_file(own)?;
+        compiler.open_file(file_name)?;
         Ok(compiler.descriptor_pool())
     });
     let pool = match compiled {
@@ -175,21 +182,26 @@ fn from_file(reader: &mut Reader<'_>, name: &str, fields: &Fields<'_>, folder: &
             return None;
         }
     };
-    let own = own.to_string_lossy();
-    let of_file = || pool.all_messages().filter(|message| *message.parent_file().name() == *own);
-    let matches = |message: &MessageDescriptor| message.full_name() == name || relative(message) == name;
-    let Some(message) = of_file().find(matches) else {
-        let known: Vec<String> = of_file().map(|message| relative(&message)).collect();
+
+    // Messages of the files that it imports are in the pool, too.
+    let file_name = file_name.to_string_lossy();
+    let messages: Vec<MessageDescriptor> =
+        pool.all_messages().filter(|message| *message.parent_file().name() == *file_name).collect();
+    let found = messages.iter().find(|message| message.full_name() == name || relative(message) == name);
+    let Some(message) = found.cloned() else {
+        let known: Vec<String> = messages.iter().map(relative).collect();
         let near = nearest(name, known.iter().map(String::as_str));
         let (name, path) = (name.to_owned(), file.value.into());
         reader.refuse(file.at, Mistake::NoMessageInFile { name, path, known, near });
         return None;
     };
-    let list = of_file().find_map(|list| {
-        let repeats = |field: &FieldDescriptor| field.is_list() && field.kind() == Kind::Message(message.clone());
-        let field = list.fields().find(repeats)?;
-        Some((relative(&list), field.number()))
+
+    let list = messages.iter().find_map(|list| {
+        let mut fields = list.fields();
+        let field = fields.find(|field| field.is_list() && field.kind() == Kind::Message(message.clone()))?;
+        Some((relative(list), field.number()))
     });
+
     Some(Body::File { text, message, list, at: file.at })
 }
 
@@ -213,7 +225,7 @@ impl Declared {
         name: &str,
         owner: &str,
         schema: &SourceSchema,
-        named: &dyn Fn(&str) -> bool,
+        is_declared: &dyn Fn(&str) -> bool,
     ) -> Option<MessageSpec> {
         let before = reader.count();
         let spec = match &self.body {
@@ -233,11 +245,13 @@ impl Declared {
                         }
                     }
                 }
+
                 let mut list = (format!("{name}List"), 1);
-                while named(&list.0) {
+                while is_declared(&list.0) {
                     list.0.push('_');
                 }
                 let spec = MessageSpec { name: name.to_owned(), fields, list, ..MessageSpec::default() };
+
                 // The compiler finds the rest, such as a keyword used as a name.
                 let text = proto_file("", &[(&spec, true)], &[]);
                 if reader.count() == before
@@ -249,18 +263,10 @@ impl Declared {
             }
             Body::File { text, message, list, at } => {
                 let fields = matched(reader, name, message, owner, schema, at);
-                let list_name = || {
-                    let taken = |list: &String| message.parent_pool().all_messages().any(|own| relative(&own) == *list);
-                    let mut list = format!("{}List", name.rsplit('.').next().unwrap_or(name));
-                    while taken(&list) {
-                        list.push('_');
-                    }
-                    list
-                };
                 MessageSpec {
                     name: name.to_owned(),
                     fields,
-                    list: list.clone().unwrap_or_else(|| (list_name(), 1)),
+                    list: list.clone().unwrap_or_else(|| (free_list_name(name, message), 1)),
                     proto: Some(text.clone()),
                     has_list: list.is_some(),
                 }
@@ -268,6 +274,16 @@ impl Declared {
         };
         (reader.count() == before).then_some(spec)
     }
+}
+
+/// A name for the list of a message: no message of the file or of what it imports has it.
+fn free_list_name(name: &str, message: &MessageDescriptor) -> String {
+    let pool = message.parent_pool();
+    let mut list = format!("{}List", name.rsplit('.').next().unwrap_or(name));
+    while pool.all_messages().any(|other| relative(&other) == list) {
+        list.push('_');
+    }
+    list
 }
 
 fn check(text: &str) -> Result<(), protox::Error> {
@@ -299,27 +315,28 @@ fn matched(
     at: &Range<usize>,
 ) -> Vec<MessageField> {
     let mut fields = Vec::new();
-    let mut any = false;
+    let mut has_any = false;
     for field in message.fields() {
-        let column = schema.fields.iter().any(|column| column.name == field.name());
-        any |= column;
-        let required = field.cardinality() == Cardinality::Required;
-        let wrong = if required {
+        let has_column = schema.fields.iter().any(|column| column.name == field.name());
+        has_any |= has_column;
+
+        let wrong = if field.cardinality() == Cardinality::Required {
             // Without a required field no program could read the message, and a column may be null.
             Some("is required")
-        } else if column {
+        } else if has_column {
             unsupported(&field)
         } else {
             None
         };
+
         if let Some(why) = wrong {
             let (message, field) = (name.to_owned(), field.name().to_owned());
             reader.refuse(at.clone(), Mistake::ProtoField { message, field, why });
-        } else if column && let Some(kind) = proto_type(&field.kind()) {
+        } else if has_column && let Some(kind) = proto_type(&field.kind()) {
             fields.push(MessageField { name: field.name().to_owned(), number: field.number(), kind });
         }
     }
-    if !any {
+    if !has_any {
         let known = message.fields().map(|field| field.name().to_owned()).collect();
         reader.refuse(at.clone(), Mistake::NoFieldMatches { name: name.to_owned(), owner: owner.to_owned(), known });
     }

@@ -52,16 +52,19 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, tables: &[&str]) 
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Export, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &PUSH, named.value, named.at.clone())?;
+
     let table = fields.required_text(reader, "table");
     if let Some(table) = table.as_ref().filter(|table| !tables.contains(&table.value)) {
         let near = nearest(table.value, tables.iter().copied());
         let known = tables.iter().map(|name| (*name).to_owned()).collect();
         reader.refuse(table.at.clone(), Mistake::UnknownTarget { name: table.owned(), known, near });
     }
+
     let to = fields.required_text(reader, "to");
     if let Some(to) = to.as_ref().filter(|to| !is_target(to.value)) {
         reader.refuse(to.at.clone(), Mistake::Wanted { key: "to", wanted: TARGET });
     }
+
     let rate = fields.text(reader, "rate");
     let rows = rate.as_ref().map(|rate| rate.value.strip_suffix("/s").and_then(|rows| rows.parse::<f64>().ok()));
     if let (Some(rate), Some(rows)) = (&rate, rows)
@@ -69,11 +72,13 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, tables: &[&str]) 
     {
         reader.refuse(rate.at.clone(), Mistake::Wanted { key: "rate", wanted: RATE });
     }
+
     let patience = fields.text(reader, "patience");
     let repeated = patience.as_ref().map(|text| seconds(text.value));
     if let (Some(text), Some(None)) = (&patience, repeated) {
         reader.refuse(text.at.clone(), Mistake::Wanted { key: "patience", wanted: "a time, as \"5m\"" });
     }
+
     if reader.count() > before {
         return None;
     }

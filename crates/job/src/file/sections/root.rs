@@ -56,7 +56,7 @@ pub struct Cluster {
     pub timeout: Option<Duration>,
 }
 
-/// Reads `root`.
+/// Reads `root` of tidetable.toml: a path or URL, or a table with the settings of a bucket, its cache and its lease.
 pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
     let mut root = Root::default();
     let Some(value) = project.value("root") else { return root };
@@ -65,12 +65,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
         root.place = place(reader, "root", &text);
         return root;
     }
+
     let Some(fields) = Fields::of_value(reader, &ROOT, value, at) else { return root };
     let url = fields.text(reader, "url");
     root.place = url.as_ref().and_then(|text| place(reader, "url", text));
     // Without a bucket here, the settings are for that of `--root`.
     let services: Vec<_> = url.as_ref().and_then(|text| service(text.value)).into_iter().collect();
     root.storage = read_settings(reader, &fields, &services);
+
     if let Some(cache) = fields.value("cache")
         && let Some(cache) = Fields::of_value(reader, &CACHE, cache, fields.key_at("cache"))
     {
@@ -85,12 +87,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, project: &Fields<'_>) -> Root {
             }
         }
     }
+
     if let Some(text) = fields.text(reader, "lease") {
         match seconds(text.value).filter(|lease| (SHORTEST_LEASE..=LONGEST_LEASE).contains(lease)) {
             Some(lease) => root.lease = Some(lease),
             None => reader.refuse(text.at.clone(), Mistake::Lease { value: text.owned() }),
         }
     }
+
     root
 }
 
@@ -109,11 +113,12 @@ fn place(reader: &mut Reader<'_>, key: &'static str, text: &Text<'_>) -> Option<
     }
 }
 
-/// Reads `cluster`.
+/// Reads `cluster` of tidetable.toml: the scheduler's URL, the files of TLS, which go in pairs, and the timeout.
 pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Cluster {
     let mut cluster = Cluster::default();
     let Some(value) = project.value("cluster") else { return cluster };
     let Some(fields) = Fields::of_value(reader, &CLUSTER, value, project.key_at("cluster")) else { return cluster };
+
     if let Some(url) = fields.text(reader, "url") {
         let named = SCHEMES.iter().find_map(|scheme| url.value.strip_prefix(scheme));
         match named.filter(|place| !place.is_empty()) {
@@ -121,14 +126,10 @@ pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Clu
             None => reader.refuse(url.at.clone(), Mistake::SchedulerUrl { value: url.owned() }),
         }
     }
-    let mut file = |key: &'static str| {
-        let text = fields.text(reader, key)?;
-        if text.value.is_empty() {
-            reader.refuse(text.at.clone(), Mistake::Empty { key });
-        }
-        reader.path(key, &text, "a file of certificates")
-    };
-    (cluster.ca, cluster.cert, cluster.key) = (file("ca"), file("cert"), file("key"));
+
+    cluster.ca = certificate_file(reader, &fields, "ca");
+    cluster.cert = certificate_file(reader, &fields, "cert");
+    cluster.key = certificate_file(reader, &fields, "key");
     for (key, other, alone) in [
         ("cert", "key", cluster.cert.is_some() && cluster.key.is_none()),
         ("key", "cert", cluster.key.is_some() && cluster.cert.is_none()),
@@ -137,6 +138,7 @@ pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Clu
             reader.refuse(fields.key_at(key), Mistake::WithoutOther { key, other });
         }
     }
+
     if let Some(text) = fields.text(reader, "timeout") {
         match seconds(text.value) {
             Some(timeout) => cluster.timeout = Some(timeout),
@@ -144,4 +146,13 @@ pub(crate) fn read_cluster(reader: &mut Reader<'_>, project: &Fields<'_>) -> Clu
         }
     }
     cluster
+}
+
+/// The path of a certificate or a private key.
+fn certificate_file(reader: &mut Reader<'_>, cluster: &Fields<'_>, key: &'static str) -> Option<String> {
+    let text = cluster.text(reader, key)?;
+    if text.value.is_empty() {
+        reader.refuse(text.at.clone(), Mistake::Empty { key });
+    }
+    reader.path(key, &text, "a file of certificates")
 }

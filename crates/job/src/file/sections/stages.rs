@@ -19,13 +19,13 @@ const MAX_RETRIES: i64 = 100;
 pub enum Stage {
     /// Reading the sources and committing their tables.
     Load,
-    /// Making derived tables.
+    /// Running the queries of derived tables, for the windows whose inputs changed.
     Derive,
-    /// Publishing exports.
+    /// Running the queries of exports, and publishing the parts that changed.
     Publish,
     /// Pushing tables into Bigtable.
     Push,
-    /// Compacting tables.
+    /// Merging the SSTs of windows that have many.
     Compact,
 }
 
@@ -86,9 +86,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, job: &Fields<'_>) -> Stages {
     let mut stages = Stages::default();
     let Some(value) = job.value("stages") else { return stages };
     let Some(fields) = Fields::of_value(reader, &STAGES, value, job.key_at("stages")) else { return stages };
+
     for (stage, retries) in Stage::ALL.iter().zip(&mut stages.0) {
         let Some(value) = fields.value(stage.name()) else { continue };
         let Some(fields) = Fields::of_value(reader, &STAGE, value, fields.key_at(stage.name())) else { continue };
+
         if let Some(number) = fields.whole("retries") {
             match u32::try_from(number) {
                 Ok(number) if i64::from(number) <= MAX_RETRIES => retries.retries = number,

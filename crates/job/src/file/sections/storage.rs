@@ -3,7 +3,7 @@
 
 use tidetable_source::{SourceSpec, Split, is_http, redacted};
 
-use crate::file::fields::{Fields, Reader, Text};
+use crate::file::fields::{Fields, Reader};
 use crate::file::keys::{SECRET, STORAGE};
 use crate::file::problem::Mistake;
 
@@ -14,16 +14,16 @@ pub struct StorageSetting {
     pub key: &'static str,
     /// The options of `object_store` that it sets, one for each service that knows it.
     pub options: &'static [&'static str],
-    /// Its value.
+    /// The value itself, or where it is read when a run begins: secrets are never in a job file.
     pub value: SettingValue,
 }
 
 /// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingValue {
-    /// A literal value.
+    /// The value as it stands in the job file.
     Plain(String),
-    /// An environment variable.
+    /// The name of an environment variable, read when a run begins.
     Env(String),
     /// A file, whose final line end is ignored; relative to the project directory.
     File(String),
@@ -95,6 +95,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSp
 pub(crate) fn read_settings(reader: &mut Reader<'_>, owner: &Fields<'_>, services: &[Service]) -> Vec<StorageSetting> {
     let Some(value) = owner.value("storage") else { return Vec::new() };
     let Some(fields) = Fields::of_value(reader, &STORAGE, value, owner.key_at("storage")) else { return Vec::new() };
+
     let mut settings = Vec::new();
     for known in &KNOWN {
         let Some(value) = fields.value(known.key) else { continue };
@@ -103,6 +104,7 @@ pub(crate) fn read_settings(reader: &mut Reader<'_>, owner: &Fields<'_>, service
             reader.refuse(fields.key_at(known.key), Mistake::ElsewhereOnly { key: known.key, places });
             continue;
         }
+
         let value = match (value.get_ref().as_bool(), fields.text(reader, known.key)) {
             (Some(flag), _) => Some(SettingValue::Plain(flag.to_string())),
             (None, Some(text)) if known.secret => {
@@ -125,14 +127,11 @@ pub(crate) fn read_settings(reader: &mut Reader<'_>, owner: &Fields<'_>, service
 pub(crate) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
     let at = fields.key_at(key);
     let secret = Fields::of_value(reader, &SECRET, fields.value(key)?, at.clone())?;
-    let filled = |text: &Text<'_>| !text.value.is_empty();
-    let named = |name| secret.text(reader, name).filter(filled).map(|text| text.owned());
-    match (named("env"), named("file")) {
-        (Some(name), None) => Some(SettingValue::Env(name)),
-        (None, Some(_)) => {
-            let path = secret.text(reader, "file")?;
-            reader.path("file", &path, "a file with a secret").map(SettingValue::File)
-        }
+    let variable = secret.text(reader, "env").filter(|text| !text.value.is_empty());
+    let file = secret.text(reader, "file").filter(|text| !text.value.is_empty());
+    match (variable, file) {
+        (Some(name), None) => Some(SettingValue::Env(name.owned())),
+        (None, Some(path)) => reader.path("file", &path, "a file with a secret").map(SettingValue::File),
         _ => {
             reader.refuse(at, Mistake::EnvOrFile { key });
             None

@@ -125,27 +125,29 @@ fn used_messages(
     schema: &SourceSchema,
 ) -> Option<Vec<MessageSpec>> {
     let mut used: Vec<MessageSpec> = Vec::new();
-    let mut sound = true;
+    let mut is_sound = true;
     let columns = spec.families.iter().zip(&places.families);
     for (column, place) in columns.flat_map(|(family, named)| family.columns.iter().zip(&named.columns)) {
         let (PackedSpec::Message(name) | PackedSpec::Repeated(name)) = &column.packed else { continue };
         if used.iter().any(|message| message.name == *name) {
             continue;
         }
+
         if !messages.has(name) {
             let known = messages.names();
             let near = nearest(name, known.iter().map(String::as_str));
             let at = place.packed.as_ref().map_or_else(|| place.at.clone(), |text| text.at.clone());
             reader.refuse(at, Mistake::UnknownMessage { name: name.clone(), known, near });
-            sound = false;
+            is_sound = false;
             continue;
         }
+
         match messages.of_source(reader, name, owner, schema) {
             Some(message) => used.push(message),
-            None => sound = false,
+            None => is_sound = false,
         }
     }
-    sound.then_some(used)
+    is_sound.then_some(used)
 }
 
 /// A row that lies in several windows must have event times as timestamps: equal cells of two windows have no order.
@@ -154,19 +156,20 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     if layout.rows_lie_in_one_window() {
         return;
     }
+
     let source = layout.source();
     let time = source.fields.get(source.time).map(|field| field.name.as_str());
     let families = layout.spec().families.iter().zip(&places.families);
     for (family, named) in families.filter(|(family, _)| family.kind.is_newest()) {
         for (column, place) in family.columns.iter().zip(&named.columns) {
-            let event_time = match &column.timestamp {
+            let is_event_time = match &column.timestamp {
                 // The repeated events have their own times.
                 _ if matches!(column.packed, PackedSpec::Repeated(_)) => true,
                 TimestampSpec::Implied => true,
                 TimestampSpec::Zero => false,
                 TimestampSpec::Field(field) => time == Some(field),
             };
-            if !event_time {
+            if !is_event_time {
                 reader.refuse(place.timestamp.clone(), Mistake::TimestampAcrossWindows);
             }
         }
@@ -193,6 +196,7 @@ fn family(
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Family, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &FAMILY, named.value, named.at.clone())?;
+
     let mut aged = None;
     let gc = fields.text(reader, "gc");
     if let Some(rule) = &gc {
@@ -204,6 +208,7 @@ fn family(
             Err(error) => reader.refuse(rule.within(error.at), Mistake::Gc { wanted: error.wanted }),
         }
     }
+
     let kind = fields.choice(reader, "kind", &KINDS);
     fields.require(reader, "columns");
     let list = fields.list("columns")?;
@@ -214,6 +219,7 @@ fn family(
     if columns.is_empty() {
         return None;
     }
+
     if let Some(at) = aged
         && columns.iter().any(|column| matches!(column.packed, PackedSpec::Repeated(_)))
     {

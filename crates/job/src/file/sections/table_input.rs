@@ -22,27 +22,31 @@ pub(crate) fn read(
     earlier: &[Table],
     folder: &Path,
 ) -> Option<(TableInput, SourceSchema)> {
-    let of = |source: &ReadSource| Some((TableInput::Source(source.spec.name.clone()), source.schema.clone()?));
-    let known = || -> Vec<_> { sources.iter().map(|source| source.spec.name.clone()).collect() };
+    let known: Vec<String> = sources.iter().map(|source| source.spec.name.clone()).collect();
     if !fields.has("from") {
         match sources {
-            [only] => return of(only),
+            [only] => return of_source(only),
             [] => reader.refuse(fields.at(), Mistake::NoSource),
-            _ => reader.refuse(fields.at(), Mistake::WhichSource { known: known() }),
+            _ => reader.refuse(fields.at(), Mistake::WhichSource { known }),
         }
         return None;
     }
+
     let Some(name) = fields.text(reader, "from") else {
         let from = Fields::of_value(reader, &FROM, fields.value("from")?, fields.key_at("from"))?;
         return query(reader, &from, earlier, folder);
     };
     if let Some(source) = sources.iter().find(|source| source.spec.name == name.value) {
-        return of(source);
+        return of_source(source);
     }
-    let known = known();
+
     let near = nearest(name.value, known.iter().map(String::as_str));
     reader.refuse(name.at.clone(), Mistake::UnknownSource { name: name.owned(), known, near });
     None
+}
+
+fn of_source(source: &ReadSource) -> Option<(TableInput, SourceSchema)> {
+    Some((TableInput::Source(source.spec.name.clone()), source.schema.clone()?))
 }
 
 /// Reads `from = { query = { file = "x.sql" }, time = "ts" }`.
@@ -68,9 +72,9 @@ fn query(
 
 /// The column of the event time: the one named, the only timestamp, or the one named as in the tables it reads.
 fn time(reader: &mut Reader<'_>, from: &Fields<'_>, shape: &QueryShape, earlier: &[Table]) -> Option<usize> {
-    let place = |name: &str| shape.columns.iter().position(|column| column.name == name);
+    let position = |name: &str| shape.columns.iter().position(|column| column.name == name);
     if let Some(named) = from.text(reader, "time") {
-        let Some(index) = place(named.value) else {
+        let Some(index) = position(named.value) else {
             let known: Vec<_> = shape.columns.iter().map(|column| column.name.clone()).collect();
             reader.refuse(named.at.clone(), unknown_column(named.value, "query", known));
             return None;
@@ -82,6 +86,7 @@ fn time(reader: &mut Reader<'_>, from: &Fields<'_>, shape: &QueryShape, earlier:
         }
         return Some(index);
     }
+
     let times: Vec<usize> = (shape.columns.iter().enumerate())
         .filter(|(_, column)| column.kind == FieldType::Timestamp)
         .map(|(at, _)| at)
@@ -89,8 +94,10 @@ fn time(reader: &mut Reader<'_>, from: &Fields<'_>, shape: &QueryShape, earlier:
     if let [only] = times.as_slice() {
         return Some(*only);
     }
+
     let read = earlier.iter().filter(|table| shape.reads.contains(&table.spec.name)).map(|table| table.layout.source());
-    let found = read.filter_map(|source| place(&source.fields.get(source.time)?.name)).find(|at| times.contains(at));
+    let found =
+        read.filter_map(|source| position(&source.fields.get(source.time)?.name)).find(|index| times.contains(index));
     if found.is_none() {
         reader.refuse(from.at(), Mistake::QueryTime);
     }
