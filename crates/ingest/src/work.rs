@@ -171,6 +171,8 @@ impl ToRead {
             hash,
             read: count(|held| held.read) + read.counts.read,
             rejected: count(|held| held.rejected) + read.counts.rejected,
+            reader: self.file.reader,
+            breaks: self.file.breaks.clone(),
             days: days.into_iter().collect(),
             windows: windows.into_iter().collect(),
             owed: self.owed(read, hash),

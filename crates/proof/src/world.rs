@@ -285,7 +285,7 @@ fn plan(version: &Version, from: &dyn Source, without: &[String], rebuild: bool)
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
     let looking = InputPlanOptions {
         without: &without,
-        growth: &|file, held| Ok(held.iter().rev().find_map(|held| from.growth(file, *held))),
+        growth: &|file, held| Ok(held.iter().rev().find_map(|held| from.growth(file, (held.size, held.hash)))),
         rebuild,
         ..InputPlanOptions::default()
     };

@@ -9,6 +9,7 @@ use crate::csv::{CsvPlan, Dialect};
 use crate::error::SourceError;
 use crate::plan::column_plans;
 use crate::read::{Decoded, InputReader};
+use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
 
@@ -24,7 +25,12 @@ pub fn both_paths(
     steps: Vec<Option<usize>>,
     bytes: &[u8],
 ) -> Result<Option<[Outcome; 2]>, SourceError> {
-    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: column_plans(spec)?, steps, refused: None };
+    let plan = CsvPlan {
+        dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT),
+        columns: column_plans(spec, ReaderVersion::CURRENT)?,
+        steps,
+        refused: None,
+    };
     let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
     crate::csv::both_paths(&plan, bytes).map_err(arrow)
 }
@@ -49,7 +55,13 @@ pub struct Whole {
 pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<Whole, SourceError> {
     let from = Box::new(Cursor::new(bytes.to_vec()));
     let bytes = Decoded::new("fuzz.csv".to_owned(), from)?;
-    let mut reader = InputReader::csv(spec, column_plans(spec)?, bytes, chunk_bytes)?;
+    let mut reader = InputReader::csv(
+        spec,
+        column_plans(spec, ReaderVersion::CURRENT)?,
+        ReaderVersion::CURRENT,
+        bytes,
+        chunk_bytes,
+    )?;
     let parser = reader.parser();
     let (mut batches, mut origins, mut rejected, mut read) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for chunk in &mut reader {

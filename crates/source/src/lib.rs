@@ -62,6 +62,7 @@ pub mod panics;
 mod parquet;
 mod plan;
 mod read;
+mod reader_version;
 mod reject;
 pub mod sample;
 mod spec;
@@ -76,7 +77,8 @@ pub use content_hash::ContentHash;
 pub use error::SourceError;
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
 pub use origin::Origin;
-pub use read::{Chunk, Growth, InputReader, ParsedChunk, Parser};
+pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
+pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{

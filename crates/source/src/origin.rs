@@ -6,7 +6,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::Bytes;
 
-use crate::csv::{Dialect, Scan, body};
+use crate::csv::{Dialect, Scan};
 use crate::reject::raw;
 
 /// Line numbers and raw text of the rows of a batch. Keeps the chunk alive.
@@ -55,7 +55,7 @@ impl Origin {
                     Scan::Record(end) => end,
                     Scan::Open { .. } | Scan::More => bytes.len(),
                 };
-                raw(body(bytes.get(start..end).unwrap_or_default()))
+                raw(dialect.body(bytes.get(start..end).unwrap_or_default()))
             }
             Kind::Rows { source, kept, .. } => source_row(kept.as_deref(), row)
                 .filter(|row| *row < source.num_rows())

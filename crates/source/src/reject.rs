@@ -47,6 +47,14 @@ pub enum RejectReason {
         /// Line of the quote, from 1.
         line: u64,
     },
+    /// A quote that opens a field over several lines with text behind its closing quote.
+    #[error(
+        "the quote opened on line {line} is closed on a later line, with text behind it; reading goes on with the line after it"
+    )]
+    StrayQuote {
+        /// Line of the quote, from 1.
+        line: u64,
+    },
     /// Not a number of the declared type.
     #[error("{text:?} is no {}", kind_name(*.kind))]
     NotANumber {

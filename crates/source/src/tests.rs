@@ -15,7 +15,8 @@ use tidetable_layout::FieldType;
 
 use crate::content_hash::ContentHash;
 use crate::error::SourceError;
-use crate::read::Growth;
+use crate::read::{Growth, HeldContent};
+use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, MaxRejected, SourceSpec};
 use crate::storage::{InputFile, Storage};
@@ -527,6 +528,10 @@ fn parts(storage: &Storage, spec: &SourceSpec, input: &InputFile, cut: u64) -> [
     })
 }
 
+fn held(size: u64, hash: ContentHash) -> HeldContent {
+    HeldContent { size, hash, reader: ReaderVersion::CURRENT, breaks: Vec::new() }
+}
+
 #[test]
 fn a_text_has_grown_where_its_old_records_are_those_of_now() {
     let root = TempDir::new().unwrap();
@@ -556,10 +561,12 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
                 let there =
                     (size >= bom.len() + head.len()).then(|| parts(&storage, &spec, &input, u64::MAX)[0].clone());
                 let input = write(text.as_bytes());
-                let found = storage.growth(&spec, &input, &[(size as u64, hash)]).unwrap();
-                assert_eq!(storage.growth(&spec, &input, &[(size as u64, ContentHash(7))]).unwrap(), None);
-                let Some(Growth { from, bytes, hash, .. }) = found else { continue };
+                let found = storage.growth(&spec, &input, &[held(size as u64, hash)]).unwrap();
+                assert_eq!(storage.growth(&spec, &input, &[held(size as u64, ContentHash(7))]).unwrap(), None);
+                let Some(Growth { from: Some(from), new_break, bytes, hash, .. }) = found else { continue };
                 assert_eq!((bytes, hash), (text.len() as u64, storage.hash(&input).unwrap()));
+                let mut input = input.clone();
+                input.breaks.extend(new_break);
                 let [before, _] = parts(&storage, &spec, &input, from);
                 assert_eq!(Some(before), there, "{text:?} from {size}, in chunks of {chunk_bytes}");
                 grown.push((chunk_bytes, size));
@@ -587,15 +594,15 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
     let (old, new) = (packed("a,ts,b\n1,2,3\n"), [packed("a,ts,b\n1,2,3\n"), packed("4,5,6\n")].concat());
     let before = input("b.csv.gz", &old);
     let storage = Storage::new(root.path().to_owned(), None);
-    let held = [(before.size, storage.hash(&before).unwrap())];
-    assert_eq!(storage.growth(&spec, &input("b.csv.gz", &new), &held).unwrap(), None);
+    let packed = [held(before.size, storage.hash(&before).unwrap())];
+    assert_eq!(storage.growth(&spec, &input("b.csv.gz", &new), &packed).unwrap(), None);
     // Of several contents, the longest that it begins with in whole records.
     let part = |name: &str, text: &str| {
         let input = input(name, text.as_bytes());
-        (input.size, storage.hash(&input).unwrap())
+        held(input.size, storage.hash(&input).unwrap())
     };
     let parts = ["a,ts,b\n1,2,3\n4", "a,ts,b\n1,2,3\n", "a,ts,b\n", "a,ts,b\n1,2,4\n", "a,ts,b\n1,2,3\n4,5,6\n7,8,9\n"];
-    let held = parts.map(|text| part("part.csv", text));
-    let grown = storage.growth(&spec, &input("whole.csv", b"a,ts,b\n1,2,3\n4,5,6\n"), &held).unwrap();
-    assert_eq!(grown.map(|grown| (grown.from, grown.before)), Some(held[1]));
+    let contents = parts.map(|text| part("part.csv", text));
+    let grown = storage.growth(&spec, &input("whole.csv", b"a,ts,b\n1,2,3\n4,5,6\n"), &contents).unwrap();
+    assert_eq!(grown.map(|grown| (grown.from, grown.before)), Some((Some(contents[1].size), contents[1].hash)));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use divan::{Bencher, black_box};
 use tidetable_bench::{Bench, Shape};
-use tidetable_source::ContentHash;
+use tidetable_source::{ContentHash, ReaderVersion};
 use tidetable_store::{Input, Sst, Version, VersionEdit, ulid_text};
 
 use crate::files;
@@ -40,6 +40,8 @@ fn input(number: usize) -> Input {
         hash: ContentHash(number as u128),
         read: 1_920_000,
         rejected: 0,
+        reader: ReaderVersion::CURRENT,
+        breaks: Vec::new(),
         days: vec![number as i32],
         windows: vec![number as i64 * DAY],
         owed: Vec::new(),

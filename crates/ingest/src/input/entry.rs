@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
+use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, SourceError};
 use tidetable_store::version::Input;
 use tidetable_store::version::InputName;
 
@@ -145,8 +145,8 @@ impl Gone {
     }
 }
 
-/// Vanished inputs with rows whose content no file holds: by size and hash, the least sequence number and its entry.
-pub(super) struct Outgrown(BTreeMap<(u64, ContentHash), (u64, usize)>);
+/// Vanished inputs with rows whose content no file holds: by content, the least sequence number and its entry.
+pub(super) struct Outgrown(BTreeMap<HeldContent, (u64, usize)>);
 
 impl Outgrown {
     pub(super) fn new(entries: &[Entry<'_>], unnamed: &[(InputFile, Option<ContentHash>)]) -> Self {
@@ -160,7 +160,7 @@ impl Outgrown {
                 && !present.contains(&content)
             {
                 let own = (entry.input_seqno, at);
-                outgrown.entry((held.size, content)).and_modify(|least| *least = own.min(*least)).or_insert(own);
+                outgrown.entry(held.content()).and_modify(|least| *least = own.min(*least)).or_insert(own);
             }
         }
         Self(outgrown)
@@ -170,12 +170,12 @@ impl Outgrown {
     pub(super) fn take(
         &mut self,
         file: &InputFile,
-        growth: impl FnOnce(&InputFile, &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError>,
+        growth: impl FnOnce(&InputFile, &[HeldContent]) -> Result<Option<Growth>, SourceError>,
     ) -> Result<Option<(usize, Growth)>, SourceError> {
-        let smaller: Vec<_> = self.0.range(..(file.size, ContentHash(0))).map(|(content, _)| *content).collect();
+        let smaller: Vec<HeldContent> = self.0.keys().take_while(|held| held.size < file.size).cloned().collect();
         let growth = if smaller.is_empty() { None } else { growth(file, &smaller)? };
         let Some(growth) = growth else { return Ok(None) };
-        let content = smaller.into_iter().rev().find(|(_, hash)| *hash == growth.before);
+        let content = smaller.into_iter().rev().find(|held| held.hash == growth.before);
         Ok(content.and_then(|content| self.0.remove(&content)).map(|(_, at)| (at, growth)))
     }
 }

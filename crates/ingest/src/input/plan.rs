@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
+use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, ReaderVersion, SourceError};
 use tidetable_store::version::{Input, Version};
 use tidetable_store::version::{InputContent, InputName};
 
@@ -75,9 +75,8 @@ pub struct InputPlan {
     renames: bool,
 }
 
-/// Detects growth of a file since its content was one of those given with size and hash: the longest that is a prefix of
-/// what it holds now.
-pub type GrowthOf<'a> = dyn Fn(&InputFile, &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> + 'a;
+/// Detects growth of a file since its content was one of those given: the longest that is a prefix of what it holds now.
+pub type GrowthOf<'a> = dyn Fn(&InputFile, &[HeldContent]) -> Result<Option<Growth>, SourceError> + 'a;
 
 /// Whether a file has rows now, for files that may have lost all they had.
 pub type HoldsRows<'a> = dyn Fn(&InputFile) -> Result<bool, SourceError> + 'a;
@@ -152,7 +151,9 @@ impl InputPlan {
 
     /// Plans an input whose rows the table shall hold.
     fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
-        let Entry { input_seqno, file: Some(file), held, content, renamed, growth, .. } = entry else { return Ok(()) };
+        let Entry { input_seqno, file: Some(mut file), held, content, renamed, growth, .. } = entry else {
+            return Ok(());
+        };
         match held {
             _ if options.rebuild => self.new.push((input_seqno, file)),
             Some(held) if content == Some(held.hash) => {
@@ -170,6 +171,7 @@ impl InputPlan {
                     self.restated.push(stated.clone());
                 }
                 self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
+                held.keep_rules(&mut file);
                 self.unchanged.push((file, now));
             }
             Some(held) => {
@@ -177,12 +179,19 @@ impl InputPlan {
                 let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
                 let held = Input::clone(held);
                 let growth = match growth {
-                    None if may_have_grown => (options.growth)(&file, &[(held.size, held.hash)])?,
+                    None if may_have_grown => (options.growth)(&file, &[held.content()])?,
                     growth => growth,
                 };
+                if let Some(Growth { new_break, .. }) = growth {
+                    held.keep_rules(&mut file);
+                    file.breaks.extend(new_break);
+                }
                 match growth {
-                    Some(Growth { from, hash, .. }) => self.grown.push(Grown { file, held, from, hash: Some(hash) }),
-                    None => self.changed.push((file, held)),
+                    Some(Growth { from: Some(from), hash, .. }) => {
+                        self.grown.push(Grown { file, held, from, hash: Some(hash) });
+                    }
+                    // Its last record goes on, so that it must be replaced.
+                    _ => self.changed.push((file, held)),
                 }
             }
             None if entry.is_new => self.new.push((input_seqno, file)),
@@ -250,7 +259,8 @@ impl InputPlan {
         }
     }
 
-    /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
+    /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt, and reads them
+    /// by the rules of this build.
     pub fn read_again(&mut self, paths: &[String]) {
         if paths.is_empty() {
             return;
@@ -261,6 +271,20 @@ impl InputPlan {
         self.unchanged = unchanged;
         let again: Vec<(InputFile, Arc<Input>)> = again;
         self.changed.extend(again.into_iter().map(|(file, held)| (file, Input::clone(&held))));
+
+        for (file, _) in self.changed.iter_mut().filter(|(file, _)| paths.contains(&file.path)) {
+            if file.has_older_rules() {
+                file.reader = ReaderVersion::CURRENT;
+                // Records may begin elsewhere by other rules.
+                self.prefixes.remove(&file.path);
+            }
+        }
+    }
+
+    /// Paths of inputs that go on under older rules, although they are read again or have grown.
+    pub fn read_by_older_rules(&self) -> impl Iterator<Item = &str> {
+        let read = self.grown.iter().map(|grown| &grown.file).chain(self.changed.iter().map(|(file, _)| file));
+        read.filter(|file| file.has_older_rules()).map(|file| file.path.as_str())
     }
 
     /// Whether nothing is to be loaded or recorded.

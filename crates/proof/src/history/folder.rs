@@ -165,7 +165,7 @@ impl Source for Folder {
     fn growth(&self, input: &InputFile, (size, before): (u64, ContentHash)) -> Option<Growth> {
         let (hash, events) = &self.contents[self.files.get(&input.path)?.content];
         let held = events.get(..size as usize).filter(|held| !held.is_empty())?;
-        let growth = Growth { from: size, before, bytes: events.len() as u64, hash: *hash };
+        let growth = Growth { from: Some(size), new_break: None, before, bytes: events.len() as u64, hash: *hash };
         (hash_of(held) == before).then_some(growth)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_source::ContentHash;
+use tidetable_source::{ContentHash, ReaderVersion};
 use tidetable_store::{Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};
 
 use super::{Figures, each_seed};
@@ -126,6 +126,8 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         hash: ContentHash(u128::from(number) + 1),
         read: 1,
         rejected: 0,
+        reader: ReaderVersion::CURRENT,
+        breaks: Vec::new(),
         days: vec![day],
         windows: vec![window],
         owed: Vec::new(),

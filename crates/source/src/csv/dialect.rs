@@ -1,11 +1,19 @@
 //! Boundaries of records and fields.
 //!
-//! A record ends at `\n`; a `\r` right before it is part of the line end, any other is data. A quote opens a quoted
-//! field only as its first byte; in it, two quotes stand for one; after the closing quote, the field goes on unquoted
-//! up to its delimiter.
+//! A record ends at `\n`; those `\r` right before it are part of the line end, any other is data. (A file without `\n` is
+//! read as if its `\r` were `\n`.) A quote opens a quoted field only as its first byte; in it, two quotes stand for one,
+//! and an escape takes its meaning from the quote behind it. After the closing quote, the field goes on unquoted up to its
+//! delimiter, unless it contains a line end: then the quote is a stray one, its line is rejected, and reading goes on with
+//! the line after it, as for a quote that is never closed.
+//!
+//! Files that were loaded by the first reading rules are read by them: one `\r` at most is part of a line end, and no quote
+//! that is closed is a stray one.
+
+use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
+use crate::reader_version::ReaderVersion;
 use crate::spec::CsvOptions;
 use crate::value::field::find;
 
@@ -19,6 +27,7 @@ pub(crate) struct Dialect {
     pub delimiter: u8,
     pub quote: Option<u8>,
     pub comment: Option<u8>,
+    pub reader: ReaderVersion,
     pub longest_quoted: usize,
 }
 
@@ -27,10 +36,20 @@ pub(crate) struct Dialect {
 pub(crate) enum Scan {
     /// The record ends before this offset, its line end included.
     Record(usize),
-    /// The quote at `opened` is never closed; the next record starts at `resume`, on the line after the quote's.
-    Open { opened: usize, resume: usize },
+    /// The quote at `opened` is never closed, or is `stray`: text follows the closing quote of a field over several lines.
+    /// The next record starts at `resume`, on the line after the quote's.
+    Open { opened: usize, resume: usize, stray: bool },
     /// The record does not end within these bytes.
     More,
+}
+
+/// Where the records of a text go on that has grown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seam {
+    /// The start of the first new record; `None` if the last record of before goes on.
+    pub next: Option<usize>,
+    /// Where records must end, so that a quote of before does not take in lines that were rows.
+    pub new_break: Option<usize>,
 }
 
 /// A field of a record.
@@ -56,9 +75,19 @@ impl Span {
 }
 
 impl Dialect {
-    pub fn new(options: &CsvOptions) -> Self {
+    pub fn new(options: &CsvOptions, reader: ReaderVersion) -> Self {
         let CsvOptions { delimiter, quote, comment, .. } = *options;
-        Self { delimiter, quote, comment, longest_quoted: LONGEST_QUOTED }
+        Self { delimiter, quote, comment, reader, longest_quoted: LONGEST_QUOTED }
+    }
+
+    /// A record without its line end.
+    pub fn body<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let line = record.strip_suffix(b"\n").unwrap_or(record);
+        if !self.reader.has_strict_records() {
+            return line.strip_suffix(b"\r").unwrap_or(line);
+        }
+        let end = line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1);
+        line.get(..end).unwrap_or_default()
     }
 
     pub fn is_comment(&self, record: &[u8]) -> bool {
@@ -71,7 +100,7 @@ impl Dialect {
         while at < bytes.len() {
             match self.scan(bytes, at, true) {
                 Scan::Record(end) => {
-                    let record = body(bytes.get(at..end).unwrap_or_default());
+                    let record = self.body(bytes.get(at..end).unwrap_or_default());
                     if !record.is_empty() && !self.is_comment(record) {
                         return true;
                     }
@@ -95,15 +124,19 @@ impl Dialect {
         let mut at = start;
         loop {
             if bytes.get(at) == Some(&quote) {
-                match self.close(bytes, start, at, quote) {
-                    Some(after) => at = after,
-                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => {
-                        return match line_end(at) {
-                            Some(resume) => Scan::Open { opened: at, resume },
-                            None if whole => Scan::Open { opened: at, resume: bytes.len() },
-                            None => Scan::More,
-                        };
-                    }
+                let opened = at;
+                let open = |stray: bool| match line_end(opened) {
+                    Some(resume) => Scan::Open { opened, resume, stray },
+                    None if whole => Scan::Open { opened, resume: bytes.len(), stray },
+                    None => Scan::More,
+                };
+                match self.close(bytes, start, opened, quote) {
+                    Some(after) => match self.has_text_behind(bytes, opened..after, whole) {
+                        Some(true) => return open(true),
+                        Some(false) => at = after,
+                        None => return Scan::More,
+                    },
+                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => return open(false),
                     None => return Scan::More,
                 }
             }
@@ -131,23 +164,58 @@ impl Dialect {
         closing_quote(bytes, opened + 1, line_end, quote)
     }
 
-    /// The start of the first record behind the first `size` of `bytes`, if those are whole records; the last of them may
-    /// lack its line end there, as at the end of a file. More follows behind them.
-    pub fn next_record(&self, bytes: &[u8], size: usize) -> Option<usize> {
+    /// Whether text follows the closing quote of a `quoted` field over several lines; `None` if more bytes are needed.
+    fn has_text_behind(&self, bytes: &[u8], quoted: Range<usize>, whole: bool) -> Option<bool> {
+        let after = quoted.end;
+        let is_one_line = memchr(b'\n', bytes.get(quoted).unwrap_or_default()).is_none();
+        if is_one_line || !self.reader.has_strict_records() {
+            return Some(false);
+        }
+        let rest = bytes.get(after..).unwrap_or_default();
+        let returns = rest.iter().take_while(|byte| **byte == b'\r').count();
+        match rest.get(returns) {
+            Some(b'\n') => Some(false),
+            Some(byte) => Some(returns > 0 || *byte != self.delimiter),
+            None => whole.then_some(false),
+        }
+    }
+
+    /// Where the records go on behind the first `size` of `bytes`, which were all of the text when they were read; `has_rows`
+    /// tells whether records within them have rows.
+    pub fn seam(&self, bytes: &[u8], size: usize, has_rows: &dyn Fn(Range<usize>) -> bool) -> Seam {
         let mut at = 0;
         while at < size {
             match self.scan(bytes, at, true) {
                 Scan::Record(end) | Scan::Open { resume: end, .. } if end <= size => at = end,
-                Scan::Record(end) => {
-                    let line_end = bytes.get(size..end)?;
-                    // A line ends with one `\r` at most.
-                    let is_one = line_end == b"\n" || (line_end == b"\r\n" && bytes.get(size - 1) != Some(&b'\r'));
-                    return is_one.then_some(end);
-                }
-                Scan::Open { .. } | Scan::More => return None,
+                _ => return self.seam_within(bytes, at, size, has_rows),
             }
         }
-        Some(at)
+        Seam { next: Some(at), new_break: None }
+    }
+
+    /// As [`Self::seam`], where the record at `start` is another one than it was.
+    fn seam_within(&self, bytes: &[u8], start: usize, size: usize, has_rows: &dyn Fn(Range<usize>) -> bool) -> Seam {
+        let before = bytes.get(..size).unwrap_or_default();
+        let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
+        // The last line may have lacked its line end, as at the end of a file.
+        let rest = bytes.get(size..).unwrap_or_default();
+        let line_end = rest.iter().position(|byte| *byte != b'\r').filter(|at| rest.get(*at) == Some(&b'\n'));
+        let is_one = |returns: &usize| {
+            let returns_before = before.iter().rev().take_while(|byte| **byte == b'\r').count();
+            self.reader.has_strict_records() || returns + returns_before.min(1) <= 1
+        };
+        let next = match line_start == size {
+            true => Some(size),
+            false => line_end.filter(is_one).map(|returns| size + returns + 1),
+        };
+
+        match self.scan(before, start, true) {
+            Scan::Open { resume, .. } if resume < size && has_rows(resume..size) => {
+                Seam { next, new_break: Some(next.unwrap_or(line_start)) }
+            }
+            Scan::Record(_) if line_start < size => Seam { next, new_break: None },
+            _ => Seam { next: None, new_break: None },
+        }
     }
 
     /// Where to cut `bytes`, which start with a record, so that the first part has whole records and about `wanted` bytes:
@@ -192,12 +260,6 @@ fn closing_quote(bytes: &[u8], mut at: usize, limit: usize, quote: u8) -> Option
         }
         at += 1;
     }
-}
-
-/// A record without its line end.
-pub(crate) fn body(record: &[u8]) -> &[u8] {
-    let line = record.strip_suffix(b"\n").unwrap_or(record);
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// Splits a complete record, without its line end, into `spans`.

@@ -6,7 +6,7 @@ use arrow::error::ArrowError;
 use memchr::memchr_iter;
 
 use crate::column_diff::ColumnDiff;
-use crate::csv::dialect::{Dialect, Scan, Span, body, split};
+use crate::csv::dialect::{Dialect, Scan, Span, split};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::ColumnBuilder;
@@ -142,11 +142,15 @@ impl<'a> Rows<'a> {
                     self.record(at, end);
                     at = end;
                 }
-                Scan::Open { opened, resume } => {
+                Scan::Open { opened, resume, stray } => {
                     self.read += 1;
-                    let quote_line =
+                    let line =
                         self.line(at) + memchr_iter(b'\n', bytes.get(at..opened).unwrap_or_default()).count() as u64;
-                    self.reject(at, resume, None, RejectReason::UnterminatedQuote { line: quote_line });
+                    let reason = match stray {
+                        true => RejectReason::StrayQuote { line },
+                        false => RejectReason::UnterminatedQuote { line },
+                    };
+                    self.reject(at, resume, None, reason);
                     at = resume;
                 }
                 Scan::More => return,
@@ -156,7 +160,7 @@ impl<'a> Rows<'a> {
 
     /// One complete record, which may be blank or a comment.
     fn record(&mut self, start: usize, end: usize) {
-        let record = body(self.block.bytes.get(start..end).unwrap_or_default());
+        let record = self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default());
         if record.is_empty() || self.plan.dialect.is_comment(record) {
             return;
         }
@@ -208,7 +212,7 @@ impl<'a> Rows<'a> {
     fn reject(&mut self, start: usize, end: usize, column: Option<usize>, reason: RejectReason) {
         let line = self.line(start);
         let column = column.and_then(|index| self.plan.columns.get(index)).map(|column| column.name.clone());
-        let raw = raw(body(self.block.bytes.get(start..end).unwrap_or_default()));
+        let raw = raw(self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default()));
         self.rejected.push(Rejected { line, column, reason, raw });
     }
 

@@ -4,15 +4,16 @@ use tidetable_layout::FieldType;
 
 use crate::csv::dialect::Dialect;
 use crate::csv::rows::{Block, CsvPlan, parse};
+use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 
 use super::rows::Parsed;
 
 fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
-    let columns = crate::plan::column_plans(spec).unwrap();
+    let columns = crate::plan::column_plans(spec, ReaderVersion::CURRENT).unwrap();
     let steps = (0..width).map(|at| (columns.len() - 1).checked_sub(at)).collect();
-    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps, refused: None }
+    CsvPlan { dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT), columns, steps, refused: None }
 }
 
 fn text_plan(width: usize) -> CsvPlan {
@@ -20,8 +21,13 @@ fn text_plan(width: usize) -> CsvPlan {
     let columns = names.iter().take(width).map(|name| ColumnSpec::new(*name, FieldType::Text)).collect();
     let csv = CsvOptions { null: Vec::new(), ..CsvOptions::default() };
     let spec = SourceSpec { columns, csv, ..SourceSpec::default() };
-    let columns = crate::plan::column_plans(&spec).unwrap();
-    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect(), refused: None }
+    let columns = crate::plan::column_plans(&spec, ReaderVersion::CURRENT).unwrap();
+    CsvPlan {
+        dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT),
+        columns,
+        steps: (0..width).map(Some).collect(),
+        refused: None,
+    }
 }
 
 fn block(bytes: &[u8]) -> Block<'_> {

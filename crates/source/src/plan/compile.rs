@@ -1,14 +1,15 @@
 //! Compiles a source's declaration into the plans of its columns.
 
 use crate::error::SourceError;
+use crate::reader_version::ReaderVersion;
 use crate::spec::{CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::column_plan::ColumnPlan;
 
-/// Plans of all columns of a source, in declared order.
-pub(crate) fn column_plans(spec: &SourceSpec) -> Result<Vec<ColumnPlan>, SourceError> {
+/// Plans of all columns of a source, in declared order, for files that are read by the rules of `reader`.
+pub(crate) fn column_plans(spec: &SourceSpec, reader: ReaderVersion) -> Result<Vec<ColumnPlan>, SourceError> {
     let plan = |column| {
-        let mut plan = ColumnPlan::new(spec, column)?;
+        let mut plan = ColumnPlan::new(spec, column, reader)?;
         let looks_like_value = |marker: &Vec<u8>| ColumnBuilder::new(&plan, 1).value(marker).is_ok();
         plan.short = !plan.nulls.iter().any(looks_like_value);
         Ok(plan)
@@ -42,6 +43,6 @@ impl SourceSpec {
         {
             return Err(wrong("comment", comment));
         }
-        column_plans(self).map(drop)
+        column_plans(self, ReaderVersion::CURRENT).map(drop)
     }
 }

@@ -1,6 +1,9 @@
 //! Chunks: parts of a file that any thread can parse.
 
 use bytes::Bytes;
+use memchr::{memchr, memchr_iter};
+
+use crate::csv::Dialect;
 
 /// Whole records of a CSV file, or a slice of a row group of a Parquet file.
 #[derive(Debug, Clone)]
@@ -15,6 +18,15 @@ pub struct Chunk {
 pub(crate) enum Body {
     Csv { bytes: Bytes, lines: usize, plain: bool },
     Parquet { group: usize, skip: usize, rows: usize },
+}
+
+impl Body {
+    /// Whole records.
+    pub fn of_text(bytes: Bytes, dialect: &Dialect) -> Self {
+        let lines = memchr_iter(b'\n', &bytes).count();
+        let plain = dialect.quote.is_none_or(|quote| memchr(quote, &bytes).is_none());
+        Self::Csv { bytes, lines, plain }
+    }
 }
 
 impl Chunk {

@@ -1,12 +1,30 @@
 //! A text that has grown since it was loaded.
 
 use crate::content_hash::ContentHash;
+use crate::reader_version::ReaderVersion;
+
+/// A content that a table holds. Ordered by size.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HeldContent {
+    /// Bytes as stored.
+    pub size: u64,
+    /// Their hash.
+    pub hash: ContentHash,
+    /// The rules by which it was read.
+    pub reader: ReaderVersion,
+    /// As [`crate::InputFile::breaks`].
+    pub breaks: Vec<u64>,
+}
 
 /// How much of a file was there before, and what it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
-    /// Where the first new record begins, in bytes: all records before it are those that were there.
-    pub from: u64,
+    /// Where the first new record begins, in bytes: all records before it are those that were there. `None` if the last record
+    /// that was there goes on, so that the file must be read again.
+    pub from: Option<u64>,
+    /// A new break, see [`crate::InputFile::breaks`]: without it, a quoted field that is closed in the new text would take
+    /// away records that were there.
+    pub new_break: Option<u64>,
     /// The hash of the old content.
     pub before: ContentHash,
     /// Bytes of the file as it is now.

@@ -4,18 +4,19 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use memchr::{memchr, memchr_iter};
+use memchr::memchr_iter;
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
-use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
+use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, split};
 use crate::error::{SourceError, at_boundary};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::decompression::Decoded;
-use crate::read::growth::Growth;
+use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
+use crate::reader_version::ReaderVersion;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::value::ColumnPlan;
 
@@ -34,6 +35,8 @@ pub struct InputReader {
     offset: u64,
     /// Offsets at which a chunk begins, in order: no chunk reaches across.
     cuts: Vec<u64>,
+    /// Offsets at which records end whatever follows, see [`crate::InputFile::breaks`].
+    breaks: Vec<u64>,
     from: Feed,
     ended: bool,
 }
@@ -49,11 +52,12 @@ impl InputReader {
     pub(crate) fn csv(
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
+        reader: ReaderVersion,
         mut bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
         let path = bytes.path().to_owned();
-        let dialect = Dialect::new(&spec.csv);
+        let dialect = Dialect::new(&spec.csv, reader);
         let mut carry = Vec::new();
         // At least a byte order mark.
         let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
@@ -98,7 +102,14 @@ impl InputReader {
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, refused });
         let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
         let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts: Vec::new(), from, ended: false })
+        let (cuts, breaks) = (Vec::new(), Vec::new());
+        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, ended: false })
+    }
+
+    /// The same, with the breaks of the input.
+    pub(crate) fn with_breaks(mut self, breaks: &[u64]) -> Self {
+        self.breaks = breaks.to_vec();
+        self
     }
 
     /// Opens a Parquet file whose footer has been read.
@@ -113,7 +124,8 @@ impl InputReader {
         let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
         let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
-        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts: Vec::new(), from, ended: false })
+        let (cuts, breaks) = (Vec::new(), Vec::new());
+        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, ended: false })
     }
 
     /// Lets chunks begin at these offsets too. Records must begin there.
@@ -142,11 +154,11 @@ impl InputReader {
         }
     }
 
-    /// How the file has grown since it was the longest of `held`, sizes and hashes in ascending order, that its first bytes
-    /// still hash to and that holds whole records. Reads to the end, unless it has not grown.
-    pub(crate) fn growth(mut self, held: &[(u64, ContentHash)]) -> Result<Option<Growth>, SourceError> {
-        let first = self.offset;
-        let mut held = held.iter().filter(|(size, _)| *size >= first).peekable();
+    /// How the file has grown since it was the longest of `held`, in ascending order, that its first bytes still hash to, with
+    /// the size of that content. Reads to the end, unless it has not grown.
+    pub(crate) fn growth(mut self, held: &[&HeldContent]) -> Result<Option<(u64, Growth)>, SourceError> {
+        let (first, parser) = (self.offset, self.parser());
+        let mut held = held.iter().filter(|held| held.size >= first).peekable();
         let mut found = None;
         while held.peek().is_some() || found.is_some() {
             let Some(chunk) = self.next().transpose()? else { break };
@@ -154,16 +166,22 @@ impl InputReader {
                 return Ok(None);
             };
             let end = chunk.offset + bytes.len() as u64;
-            while let Some((size, hash)) = held.next_if(|(size, _)| *size <= end) {
-                if read.marked(*size) == Some(*hash)
-                    && let Some(next) = dialect.next_record(bytes, (size - chunk.offset) as usize)
-                {
-                    found = Some((chunk.offset + next as u64, *hash));
+            while let Some(held) = held.next_if(|held| held.size <= end) {
+                if read.marked(held.size) != Some(held.hash) {
+                    continue;
                 }
+                let seam = dialect.seam(bytes, (held.size - chunk.offset) as usize, &|rows| {
+                    let body = Body::of_text(bytes.slice(rows), dialect);
+                    parser.parse(Chunk { body, ..chunk.clone() }).is_ok_and(|parsed| parsed.batch.num_rows() > 0)
+                });
+                found = Some((held, chunk.offset, seam));
             }
         }
-        let grown = |(from, before)| Growth { from, before, bytes: self.bytes_read(), hash: self.content_hash() };
-        Ok(found.map(grown))
+        let (bytes, hash) = (self.bytes_read(), self.content_hash());
+        Ok(found.map(|(held, start, Seam { next, new_break })| {
+            let [from, new_break] = [next, new_break].map(|at| at.map(|at| start + at as u64));
+            (held.size, Growth { from, new_break, before: held.hash, bytes, hash })
+        }))
     }
 
     fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -178,12 +196,14 @@ impl InputReader {
         let chunk_bytes = *chunk_bytes;
         let mut buffer = std::mem::take(carry);
         buffer.reserve((chunk_bytes + 64).saturating_sub(buffer.len()));
+        let next_break = self.breaks.iter().find(|at| **at > self.offset).map(|at| (at - self.offset) as usize);
         let end = loop {
             if !*exhausted && buffer.len() < chunk_bytes {
                 let missing = chunk_bytes - buffer.len();
                 *exhausted = bytes.append(&mut buffer, missing)? < missing;
             }
-            match dialect.cut(&buffer, chunk_bytes, *exhausted) {
+            let unbroken = next_break.and_then(|at| buffer.get(..at));
+            match dialect.cut(unbroken.unwrap_or(&buffer), chunk_bytes, *exhausted || unbroken.is_some()) {
                 0 if *exhausted => break buffer.len(),
                 0 if buffer.len() >= LONGEST_RECORD => {
                     let (path, line) = (self.path.clone(), self.next_line);
@@ -209,13 +229,13 @@ impl InputReader {
             buffer.truncate(end);
         }
 
-        let lines = memchr_iter(b'\n', &buffer).count();
-        let offset = self.offset;
+        let (first_line, offset) = (self.next_line, self.offset);
         self.offset += buffer.len() as u64;
-        let plain = dialect.quote.is_none_or(|quote| memchr(quote, &buffer).is_none());
-        let first_line = self.next_line;
-        self.next_line += lines as u64;
-        Ok(Some(self.chunk(first_line, offset, Body::Csv { bytes: Bytes::from(buffer), lines, plain })))
+        let body = Body::of_text(Bytes::from(buffer), dialect);
+        if let Body::Csv { lines, .. } = body {
+            self.next_line += lines as u64;
+        }
+        Ok(Some(self.chunk(first_line, offset, body)))
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -278,7 +298,7 @@ fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) ->
 
 /// The names of a header; `None` for a blank line or a comment.
 fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
-    let record = crate::csv::body(record);
+    let record = dialect.body(record);
     if record.is_empty() || dialect.is_comment(record) {
         return None;
     }

@@ -10,7 +10,7 @@ mod zip_archive;
 
 pub use chunk::Chunk;
 pub(crate) use decompression::Decoded;
-pub use growth::Growth;
+pub use growth::{Growth, HeldContent};
 pub use input_reader::InputReader;
 pub use parser::{ParsedChunk, Parser};
 pub(crate) use stop_check::StopCheck;

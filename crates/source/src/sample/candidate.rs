@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, StringArray};
 
+use crate::reader_version::ReaderVersion;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::ColumnPlan;
@@ -49,7 +50,7 @@ pub(super) fn at_most(indices: impl Iterator<Item = usize>, most: usize) -> Opti
 
 fn plan(spec: &ColumnSpec, csv: &CsvOptions) -> Option<ColumnPlan> {
     let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
-    crate::plan::column_plans(&whole).ok()?.into_iter().next()
+    crate::plan::column_plans(&whole, ReaderVersion::CURRENT).ok()?.into_iter().next()
 }
 
 fn taken<'a>(plan: &ColumnPlan, mut values: impl Iterator<Item = &'a str>) -> bool {

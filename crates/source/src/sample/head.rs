@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
-use crate::csv::{Dialect, Scan, Span, body, split};
+use crate::csv::{Dialect, Scan, Span, split};
 use crate::read::Decoded;
+use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
 use crate::spec::CsvOptions;
 
@@ -66,7 +67,7 @@ fn comment(bytes: &[u8]) -> Option<u8> {
 
 /// The fields of the first records.
 fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<Vec<Vec<u8>>> {
-    let dialect = Dialect::new(csv);
+    let dialect = Dialect::new(csv, ReaderVersion::CURRENT);
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut records = Vec::new();
     let mut at = 0;
@@ -76,7 +77,7 @@ fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<Vec<Vec<u8>>> {
             Scan::Open { resume, .. } => resume,
             Scan::More => break,
         };
-        let record = body(bytes.get(at..end).unwrap_or_default());
+        let record = dialect.body(bytes.get(at..end).unwrap_or_default());
         at = end;
         if record.is_empty() || dialect.is_comment(record) {
             continue;

@@ -8,6 +8,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
+use crate::reader_version::ReaderVersion;
 use crate::sample::candidate::{Candidate, fits, misfits, values};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
@@ -186,7 +187,7 @@ fn has_offset(value: &str) -> bool {
 /// The first and the last time, in microseconds since the epoch.
 fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option<(i64, i64)> {
     let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
-    let plans = crate::plan::column_plans(&whole).ok()?;
+    let plans = crate::plan::column_plans(&whole, ReaderVersion::CURRENT).ok()?;
     let mut read = ColumnBuilder::new(plans.first()?, 64);
     for value in values(column) {
         read.push(value.as_bytes(), false).ok()?;

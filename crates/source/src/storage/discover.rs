@@ -11,6 +11,7 @@ use object_store::{ObjectMeta, ObjectStoreExt};
 
 use crate::error::SourceError;
 use crate::location::{LocationError, Split};
+use crate::reader_version::ReaderVersion;
 use crate::spec::{Format, SourceSpec};
 use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::{PULL_DIRECTORY, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, is_of_pull};
@@ -115,6 +116,8 @@ impl Storage {
                 version: fingerprint::of_file(&metadata, now).map_err(io)?,
                 day: pattern.day(matched, &shown)?,
                 format: format_of(spec, &shown)?,
+                reader: ReaderVersion::CURRENT,
+                breaks: Vec::new(),
                 location: FileAccess::Local(place),
                 path: shown,
             });
@@ -160,6 +163,8 @@ impl Storage {
                 version: object.e_tag.clone().unwrap_or_else(modified),
                 day: pattern.day(object.location.as_ref(), &path)?,
                 format: format_of(spec, &path)?,
+                reader: ReaderVersion::CURRENT,
+                breaks: Vec::new(),
                 location: FileAccess::Remote {
                     base: base.to_owned(),
                     source: spec.name.clone(),

@@ -29,7 +29,8 @@ use crate::location::Split;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
-use crate::read::{Decoded, Growth, StopCheck};
+use crate::read::{Decoded, Growth, HeldContent, StopCheck};
+use crate::reader_version::ReaderVersion;
 use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
@@ -60,6 +61,13 @@ pub struct InputFile {
     pub day: Option<NaiveDate>,
     /// Its format.
     pub format: Format,
+    /// The rules by which it is read; those of this build, unless a table holds it by older ones.
+    #[serde(default, skip_serializing_if = "ReaderVersion::is_first")]
+    pub reader: ReaderVersion,
+    /// Offsets in its text, ascending, at which it ended when a table loaded it while a quote was open: what was appended
+    /// there does not continue the quoted field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breaks: Vec<u64>,
     #[serde(with = "resolve::named")]
     location: FileAccess,
 }
@@ -84,6 +92,11 @@ enum FileAccess {
 }
 
 impl InputFile {
+    /// Whether it is a file that is read by older rules than those of this build.
+    pub fn has_older_rules(&self) -> bool {
+        self.reader.is_older() && !matches!(self.location, FileAccess::Elsewhere)
+    }
+
     /// An input of rows that do not come from a file, such as a query result. `path` names it, and `version` changes when its
     /// rows may have changed.
     pub fn of_rows(path: &str, version: &str) -> Self {
@@ -93,6 +106,8 @@ impl InputFile {
             version: version.to_owned(),
             day: None,
             format: Format::Parquet,
+            reader: ReaderVersion::FIRST,
+            breaks: Vec::new(),
             location: FileAccess::Elsewhere,
         }
     }
@@ -209,11 +224,11 @@ impl Storage {
     /// [`SourceSpec::check`], and those of reading.
     pub fn open(&self, spec: &SourceSpec, input: &InputFile) -> Result<InputReader, SourceError> {
         spec.check()?;
-        let columns = column_plans(spec)?;
+        let columns = column_plans(spec, input.reader)?;
         at_boundary(&input.path, || match input.format {
             Format::Csv => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?;
-                InputReader::csv(spec, columns, bytes, self.chunk_bytes)
+                Ok(InputReader::csv(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
@@ -262,9 +277,8 @@ impl Storage {
         Ok(false)
     }
 
-    /// How a file has grown since its content was the longest possible of `held`, sizes in bytes and hashes, reading it once
-    /// at most. `None` if it has not, if it is no plain text, or if its old content does not end where a record does: then
-    /// the records of before are not those of now.
+    /// How a file has grown since its content was the longest possible of `held`, reading it once for each reader version
+    /// among them. `None` if it has not, or if it is no plain text.
     ///
     /// # Errors
     /// [`SourceError::Io`] or [`SourceError::Store`].
@@ -272,25 +286,41 @@ impl Storage {
         &self,
         spec: &SourceSpec,
         input: &InputFile,
-        held: &[(u64, ContentHash)],
+        held: &[HeldContent],
     ) -> Result<Option<Growth>, SourceError> {
-        let mut held: Vec<_> = held.iter().copied().filter(|(size, _)| (1..input.size).contains(size)).collect();
-        held.sort_unstable();
+        let mut held: Vec<&HeldContent> = held.iter().filter(|held| (1..input.size).contains(&held.size)).collect();
         if input.format != Format::Csv || held.is_empty() {
             return Ok(None);
         }
-        let looked = column_plans(spec).and_then(|columns| {
-            let mut marks: Vec<u64> = held.iter().map(|(size, _)| *size).collect();
-            marks.dedup();
-            let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
-            InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(&held)
-        });
-        match looked {
-            Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => Err(error),
-            // Whatever else is wrong with it stops the load, which says so.
-            Err(_) => Ok(None),
-            Ok(growth) => Ok(growth.filter(|growth| growth.bytes == input.size)),
+        held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.size));
+        let mut longest: Option<(u64, Growth)> = None;
+        for alike in held.chunk_by(|one, next| (one.reader, &one.breaks) == (next.reader, &next.breaks)) {
+            let found = match self.growth_of(spec, input, alike) {
+                Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => return Err(error),
+                // Whatever else is wrong with it stops the load, which says so.
+                Err(_) => None,
+                Ok(found) => found.filter(|(_, growth)| growth.bytes == input.size),
+            };
+            if found.is_some_and(|(size, _)| longest.is_none_or(|(longest, _)| longest < size)) {
+                longest = found;
+            }
         }
+        Ok(longest.map(|(_, growth)| growth))
+    }
+
+    /// The growth since the longest of `held`, which were read by the same rules, with its size.
+    fn growth_of(
+        &self,
+        spec: &SourceSpec,
+        input: &InputFile,
+        held: &[&HeldContent],
+    ) -> Result<Option<(u64, Growth)>, SourceError> {
+        let Some(HeldContent { reader, breaks, .. }) = held.first() else { return Ok(None) };
+        let mut marks: Vec<u64> = held.iter().map(|held| held.size).collect();
+        marks.dedup();
+        let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
+        let reader = InputReader::csv(spec, column_plans(spec, *reader)?, *reader, bytes, self.chunk_bytes)?;
+        reader.with_breaks(breaks).growth(held)
     }
 
     /// A Parquet file, opened.

@@ -4,6 +4,7 @@ use tidetable_layout::FieldType;
 
 use crate::error::SourceError;
 use crate::number::NumberFault;
+use crate::reader_version::ReaderVersion;
 use crate::reject::{RejectReason, quoted};
 use crate::spec::{ColumnSpec, SourceSpec};
 use crate::time::{TimeFault, TimeRule};
@@ -22,10 +23,13 @@ pub(crate) struct ColumnPlan {
     pub point: u8,
     /// Whether a field in a short form is certainly a value: no null marker looks like one (such as -999).
     pub short: bool,
+    /// The reading rules of the file.
+    #[expect(dead_code, reason = "no rule of values differs between versions yet")]
+    pub reader: ReaderVersion,
 }
 
 impl ColumnPlan {
-    pub(crate) fn new(spec: &SourceSpec, column: &ColumnSpec) -> Result<Self, SourceError> {
+    pub(crate) fn new(spec: &SourceSpec, column: &ColumnSpec, reader: ReaderVersion) -> Result<Self, SourceError> {
         let format = column.format.as_deref();
         let time = match column.kind {
             FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone)),
@@ -52,6 +56,7 @@ impl ColumnPlan {
             empty_is_null: markers.clone().any(str::is_empty),
             point,
             short: false,
+            reader,
         })
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use tidetable_source::ContentHash;
+use tidetable_source::{ContentHash, HeldContent, InputFile, ReaderVersion};
 
 use crate::version::cow_list::CowList;
 
@@ -28,6 +28,12 @@ pub struct Input {
     pub read: u64,
     /// Rows rejected.
     pub rejected: u64,
+    /// The rules by which it was read; those before versions were kept are not written.
+    #[serde(default, skip_serializing_if = "ReaderVersion::is_first")]
+    pub reader: ReaderVersion,
+    /// Where its records end whatever follows; see [`tidetable_source::InputFile::breaks`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breaks: Vec<u64>,
     /// UTC days its cells lie in, days since the epoch, ascending.
     pub days: Vec<i32>,
     /// Starts of the windows its cells lie in, microseconds, ascending.
@@ -59,6 +65,17 @@ pub struct OwedWindow {
 }
 
 impl Input {
+    /// Its content, and the rules by which that was read.
+    pub fn content(&self) -> HeldContent {
+        HeldContent { size: self.size, hash: self.hash, reader: self.reader, breaks: self.breaks.clone() }
+    }
+
+    /// Has `file` read by the rules by which the input was loaded.
+    pub fn keep_rules(&self, file: &mut InputFile) {
+        file.reader = self.reader;
+        file.breaks.clone_from(&self.breaks);
+    }
+
     /// Starts of the windows that hold its cells or shall hold them.
     pub fn touches(&self) -> impl Iterator<Item = i64> {
         self.windows.iter().copied().chain(self.owed.iter().map(|owed| owed.start))

@@ -15,7 +15,7 @@ use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
-use tidetable_source::{ColumnSpec as SourceColumn, ContentHash, InputFile, SourceSpec, Storage};
+use tidetable_source::{ColumnSpec as SourceColumn, HeldContent, InputFile, SourceSpec, Storage};
 use tidetable_store::read::ScanOptions;
 use tidetable_store::version::DeleteTarget;
 use tidetable_store::version::TableIdentity;
@@ -294,7 +294,7 @@ impl World {
         let storage = Storage::new(self.folder.path().to_owned(), None);
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
-        let growth = |file: &InputFile, held: &[(u64, ContentHash)]| storage.growth(&source, file, held);
+        let growth = |file: &InputFile, held: &[HeldContent]| storage.growth(&source, file, held);
         let looking = InputPlanOptions { rebuild: anew, growth: &growth, ..InputPlanOptions::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };

@@ -12,7 +12,7 @@ use tidetable_job::{Job, Source, Table, TableInput};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
-    ContentHash, DiscoveredFiles, Growth, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
+    ContentHash, DiscoveredFiles, Growth, HeldContent, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
 };
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
@@ -31,7 +31,7 @@ use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
 
 /// Growth of inputs found so far, by path and the contents it may have grown from.
-type KnownGrowth = HashMap<(String, Vec<(u64, ContentHash)>), Option<Growth>>;
+type KnownGrowth = HashMap<(String, Vec<HeldContent>), Option<Growth>>;
 
 /// A load that is complete except for its commit.
 pub(crate) struct Pending {
@@ -174,7 +174,7 @@ impl<'a> LoadStage<'a> {
             // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
-            let growth = |file: &InputFile, held: &[(u64, ContentHash)]| {
+            let growth = |file: &InputFile, held: &[HeldContent]| {
                 let known = growths.borrow().get(&(file.path.clone(), held.to_vec())).copied();
                 known.map_or_else(
                     || {
@@ -495,8 +495,9 @@ impl Planned<'_> {
         let same = |input: &Input| {
             let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
             let alike = held.is_some_and(|(_, old)| {
-                let Input { hash, read, rejected, days, owed, .. } = input;
-                (old.hash, old.read, old.rejected, &old.days, &old.owed) == (*hash, *read, *rejected, days, owed)
+                let Input { hash, read, rejected, days, owed, reader, .. } = input;
+                let counts = (old.hash, old.read, old.rejected) == (*hash, *read, *rejected);
+                counts && (&old.days, &old.owed, &old.reader) == (days, owed, reader)
             });
             reread.contains(&input.path) && alike
         };
