@@ -9,6 +9,7 @@ use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
 use crate::bucket_error::{BucketError, BucketFault};
+use crate::foreign::Foreign;
 use crate::location::LocationError;
 use crate::panics::{Panicked, catch};
 use crate::time::FormatFault;
@@ -18,7 +19,10 @@ use crate::time::FormatFault;
 #[non_exhaustive]
 pub enum SourceError {
     /// A pattern of `files` matches nothing.
-    #[error("source {name}: no file matches {pattern:?} below {root}; correct `files`, or create the file first")]
+    #[error(
+        "source {name}: no file matches {pattern:?} below {root}; correct `files`, or create the file first{}",
+        notes.iter().map(|note| format!("\n  {note}")).collect::<String>()
+    )]
     NoMatch {
         /// Source.
         name: String,
@@ -26,6 +30,8 @@ pub enum SourceError {
         pattern: String,
         /// Where relative patterns start.
         root: String,
+        /// Notes on names that the patterns reach and that are not read.
+        notes: Vec<String>,
     },
     /// A pattern is not a glob.
     #[error("{pattern:?} is not a pattern of files: {source}; write special letters in brackets, as in [*]")]
@@ -168,8 +174,16 @@ pub enum SourceError {
         /// File.
         path: String,
     },
+    /// A format that is not read.
+    #[error("{path}: this is {format}, which is not read; {}", format.way_on(path))]
+    Foreign {
+        /// File.
+        path: String,
+        /// The format.
+        format: Foreign,
+    },
     /// A compressed file that does not decompress.
-    #[error("{path}: {source} while decompressing {codec}; the file may be cut short: copy it again")]
+    #[error("{path}: {source} while decompressing {codec}; {}", damage(source))]
     Compression {
         /// File.
         path: String,
@@ -203,6 +217,14 @@ pub enum SourceError {
         line: u64,
         /// Bytes scanned.
         bytes: usize,
+    },
+    /// A Parquet file without its end.
+    #[error(
+        "{path}: the end of the Parquet file is missing; it is still being written, or was cut short: copy it again"
+    )]
+    ParquetUnfinished {
+        /// File.
+        path: String,
     },
     /// A Parquet file that does not read.
     #[error("{path}: {source}; check that the file is whole Parquet, and write it again if not")]
@@ -284,6 +306,25 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    /// The file, if all that is wrong with it is that its end is missing: it may still be being written.
+    pub fn unfinished(&self) -> Option<&str> {
+        match self {
+            Self::ParquetUnfinished { path } | Self::Archive { path, fault: ArchiveFault::Unfinished } => Some(path),
+            Self::Compression { path, source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a file that a codec cannot read.
+fn damage(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the file is still being written, or was cut short: copy it again",
+        _ => "the file is damaged: copy it again",
+    }
+}
+
 /// Does `work` on the file at `path`; a panic of a library is an error of that file.
 pub(crate) fn at_boundary<T>(path: &str, work: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
     catch(work).unwrap_or_else(|panicked| Err(SourceError::Panicked { path: path.to_owned(), panicked }))
@@ -339,8 +380,11 @@ pub enum ArchiveFault {
     /// Too large to be held in memory.
     #[error("it has more than {0} bytes, and an archive is held in memory; unpack it, or pack it as .gz")]
     TooLarge(u64),
+    /// An archive without its directory, which is written last.
+    #[error("the end of the archive is missing; it is still being written, or was cut short: copy it again")]
+    Unfinished,
     /// No archive, or not all of one.
-    #[error("{0}; the file may be cut short: copy it again")]
+    #[error("{0}; the file is damaged: copy it again")]
     Broken(String),
 }
 

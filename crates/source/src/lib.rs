@@ -52,6 +52,7 @@ mod column_diff;
 mod content_hash;
 mod csv;
 pub mod error;
+mod foreign;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -75,6 +76,7 @@ mod value;
 pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
 pub use error::SourceError;
+pub use foreign::Foreign;
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
 pub use origin::Origin;
 pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
@@ -83,7 +85,7 @@ pub use reject::{RejectReason, Rejected};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
-    PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, describe_request, is_http,
-    is_missing_object, is_transient, open_object_store,
+    PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread, UnreadReason,
+    describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use time::{FormatFault, TimeCounts};

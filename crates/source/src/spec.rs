@@ -150,6 +150,9 @@ pub struct SourceSpec {
     pub time: String,
     /// Tolerated rejects.
     pub max_rejected: MaxRejected,
+    /// Rows that may be rejected whatever the share of `max_rejected`, if no input loses more than half of its rows; 0 by
+    /// default.
+    pub rejected_floor: u64,
     /// How files with other columns are handled.
     pub mode: SchemaMode,
 }

@@ -107,7 +107,7 @@ fn load_source(
     let compiled = candidates.iter().map(|candidate| Compiled::new(candidate, &counter)).collect::<Result<Vec<_>>>()?;
     let mut found = storage.find(&source.spec)?;
     if !found.unmatched.is_empty() {
-        return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0)).into());
+        return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0), &found.unread).into());
     }
     let entity = entity(candidates);
     let repeats = RepeatCounter::default();

@@ -18,6 +18,8 @@ use crate::scaffold::time::EventTime;
 const WIDTH: usize = 116;
 /// Longest quoted value, in characters.
 const LONGEST_VALUE: usize = 40;
+/// Rows that may be rejected in any load: single lines that a logger broke.
+const FLOOR: u64 = 10;
 /// Maximum tolerance that is proposed, in percent.
 const MAX_REJECTED: u64 = 5;
 
@@ -178,10 +180,11 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
 fn max_rejected(rejected: u64, accepted: u64) -> String {
     let rows = rejected + accepted;
     let percent = (rejected * 100).div_ceil(rows.max(1));
+    let floor = format!("rejected_floor = {FLOOR} # so many bad rows fail no load, even if few rows are new\n");
     if rejected * 1000 <= rows || percent > MAX_REJECTED {
-        return "max_rejected = \"0.1%\"\n".to_owned();
+        return format!("max_rejected = \"0.1%\"\n{floor}");
     }
-    format!("max_rejected = \"{percent}%\" # {rejected} of {rows} rows do not fit\n")
+    format!("max_rejected = \"{percent}%\" # {rejected} of {rows} rows do not fit\n{floor}")
 }
 
 /// The start of a value, on one line.
@@ -242,7 +245,7 @@ fn seen(draft: &Draft<'_>) -> String {
 
 fn csv(text: &mut String, draft: &Draft<'_>) {
     let spec = &draft.sample.spec;
-    let CsvOptions { delimiter, null, comment, decimal_comma, .. } = &spec.csv;
+    let CsvOptions { delimiter, quote, null, comment, decimal_comma, .. } = &spec.csv;
     if spec.format != Some(Format::Csv) {
         return;
     }
@@ -252,6 +255,9 @@ fn csv(text: &mut String, draft: &Draft<'_>) {
             "delimiter = {}",
             if *delimiter == b'\t' { "\"\\t\"".to_owned() } else { quoted(&char::from(*delimiter).to_string()) }
         ));
+    }
+    if let Some(quote) = quote.filter(|quote| *quote != b'"') {
+        options.push(format!("quote = {}", quoted(&char::from(quote).to_string())));
     }
     if null.iter().any(|marker| !marker.is_empty()) {
         options.push(format!("null = [{}]", null.iter().map(|marker| quoted(marker)).collect::<Vec<_>>().join(", ")));

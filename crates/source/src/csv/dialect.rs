@@ -262,6 +262,13 @@ fn closing_quote(bytes: &[u8], mut at: usize, limit: usize, quote: u8) -> Option
     }
 }
 
+/// Whether a record without its line end is `sep=;`, by which Excel is told the delimiter. It is no header.
+pub(crate) fn is_separator_line(record: &[u8]) -> bool {
+    let start = record.strip_prefix(b"\"").unwrap_or(record);
+    let rest = start.get(..4).filter(|word| word.eq_ignore_ascii_case(b"sep=")).and_then(|_| start.get(4..));
+    matches!(rest, Some([_] | [_, b'"']))
+}
+
 /// Splits a complete record, without its line end, into `spans`.
 pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scratch: &mut Vec<u8>) {
     spans.clear();

@@ -11,5 +11,5 @@ mod tests;
 pub use both_paths::Outcome;
 #[cfg(any(test, fuzzing))]
 pub(crate) use both_paths::both_paths;
-pub(crate) use dialect::{Dialect, Scan, Seam, Span, split};
+pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
 pub(crate) use rows::{Block, CsvPlan, parse};

@@ -17,6 +17,7 @@ use parquet::file::reader::ChunkReader;
 
 use crate::column_diff::ColumnDiff;
 use crate::error::SourceError;
+use crate::foreign::{Foreign, LOOKED_AT};
 use crate::origin::row_text;
 use crate::parquet::coerce::{Coercion, Fault};
 use crate::plan::{Matched, match_columns};
@@ -24,6 +25,9 @@ use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::time::{Remarks, TimeCounts};
 use crate::value::ColumnPlan;
+
+/// Bytes of the marks at both ends and of the length of the footer.
+const SHORTEST: u64 = 12;
 
 /// Where the bytes are.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ impl ParquetFile {
     }
 
     fn open<R: ChunkReader>(name: &str, bits: Bits, reader: &R) -> Result<Self, SourceError> {
+        whole(name, reader)?;
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
         let footer = ArrowReaderMetadata::load(reader, options)
             .map_err(|source| SourceError::Parquet { path: name.to_owned(), source })?;
@@ -105,6 +110,31 @@ impl ParquetFile {
     fn parquet(&self, source: ParquetError) -> SourceError {
         SourceError::Parquet { path: self.name.clone(), source }
     }
+}
+
+/// Checks that a file begins and ends as Parquet does.
+fn whole<R: ChunkReader>(name: &str, reader: &R) -> Result<(), SourceError> {
+    let path = || name.to_owned();
+    let failed = |source| SourceError::Parquet { path: path(), source };
+    let length = reader.len();
+    let taken = |start: u64, most: u64| {
+        let bytes = most.min(length.saturating_sub(start));
+        reader.get_bytes(start, usize::try_from(bytes).unwrap_or_default()).map_err(failed)
+    };
+    if length == 0 {
+        return Err(SourceError::ParquetUnfinished { path: path() });
+    }
+    let start = taken(0, LOOKED_AT as u64)?;
+    // Another mark may stand for a footer under encryption, which the reader explains.
+    if !start.starts_with(b"PAR") {
+        let format = Foreign::instead_of_parquet(&start);
+        return format.map_or(Ok(()), |format| Err(SourceError::Foreign { path: path(), format }));
+    }
+    let end = taken(length.saturating_sub(4), 4)?;
+    if !end.starts_with(b"PAR") || length < SHORTEST {
+        return Err(SourceError::ParquetUnfinished { path: path() });
+    }
+    Ok(())
 }
 
 impl ParquetPlan {

@@ -3,16 +3,20 @@
 use std::io;
 use std::io::{BufReader, Cursor, Read};
 
-use flate2::read::MultiGzDecoder;
-
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::error::{ArchiveFault, SourceError};
+use crate::foreign::{Foreign, LOOKED_AT};
+use crate::read::gzip::Gzip;
 use crate::read::zip_archive;
 
 const GZIP: (&str, &str, &[u8]) = ("gzip", ".gz", &[0x1F, 0x8B]);
 const ZSTD: (&str, &str, &[u8]) = ("zstd", ".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
 const ZIP: (&str, &str, &[u8]) = ("zip", ".zip", b"PK\x03\x04");
 const CODECS: [(&str, &str, &[u8]); 3] = [GZIP, ZSTD, ZIP];
+/// The marks of zstd frames that hold no data, such as those that parallel compressors write first.
+const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184D_2A50..=0x184D_2A5F;
+/// The longest window of zstd that is decompressed, as a power of two: the longest that there is.
+const LONGEST_WINDOW: u32 = 31;
 /// The largest zip archive. Archives are held in memory because their directory is at the end.
 const LARGEST_ARCHIVE: u64 = 1 << 30;
 
@@ -34,7 +38,7 @@ impl Read for Hashed {
 
 enum Codec {
     Plain(Hashed),
-    Gzip(Box<MultiGzDecoder<Hashed>>),
+    Gzip(Box<Gzip<Hashed>>),
     Zstd(zstd::Decoder<'static, BufReader<Hashed>>),
     /// The archive is in memory.
     Zip {
@@ -57,16 +61,18 @@ impl Decoded {
         let io = |source| SourceError::Io { path: path.clone(), source };
         (&mut from).take(4).read_to_end(&mut magic).map_err(io)?;
         let found = CODECS.into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
+        let mark = magic.first_chunk().map(|mark| u32::from_le_bytes(*mark));
+        let found = found.or(mark.filter(|mark| SKIPPABLE.contains(mark)).map(|_| ZSTD.0));
         let promised = CODECS.into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
         if let Some((codec, ..)) = promised
             && found.is_none()
             && !magic.is_empty()
         {
-            return Err(SourceError::NotCompressed { path, codec });
+            return Err(not_compressed(path, codec, magic, &mut from));
         }
         let mut hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
         let codec = match found {
-            Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(MultiGzDecoder::new(hashed))),
+            Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(Gzip::new(hashed))),
             Some(name) if name == ZIP.0 => {
                 let mut bytes = Vec::new();
                 (&mut hashed).take(LARGEST_ARCHIVE + 1).read_to_end(&mut bytes).map_err(io)?;
@@ -75,7 +81,11 @@ impl Decoded {
                 }
                 Codec::Zip { text: zip_archive::open(&path, bytes.into())?, archive: hashed }
             }
-            Some(_) => Codec::Zstd(zstd::Decoder::new(hashed).map_err(io)?),
+            Some(_) => {
+                let mut decoder = zstd::Decoder::new(hashed).map_err(io)?;
+                decoder.window_log_max(LONGEST_WINDOW).map_err(io)?;
+                Codec::Zstd(decoder)
+            }
             None => Codec::Plain(hashed),
         };
         Ok(Self { path, codec, ended: false })
@@ -96,7 +106,7 @@ impl Decoded {
 
     /// The hash of the first `mark` bytes, if they were marked, once all of them were read.
     pub fn marked(&self, mark: u64) -> Option<ContentHash> {
-        self.hashed().tally.marked(mark)
+        self.hashed()?.tally.marked(mark)
     }
 
     /// Appends up to `limit` bytes; fewer only at the end of the file.
@@ -130,36 +140,52 @@ impl Decoded {
 
     /// Reads bytes that the decoder left unread, so that the hash covers the whole file.
     fn drain(&mut self) -> Result<(), SourceError> {
-        let hashed = self.hashed_mut();
+        let Some(hashed) = self.hashed_mut() else { return Ok(()) };
         let mut rest = Tally::default();
         hash_all(hashed, &mut rest).map_err(|source| SourceError::Io { path: self.path.clone(), source })
     }
 
-    fn hashed_mut(&mut self) -> &mut Hashed {
+    fn hashed_mut(&mut self) -> Option<&mut Hashed> {
         match &mut self.codec {
-            Codec::Plain(hashed) => hashed,
+            Codec::Plain(hashed) => Some(hashed),
             Codec::Gzip(gzip) => gzip.get_mut(),
-            Codec::Zstd(zstd) => zstd.get_mut().get_mut(),
-            Codec::Zip { archive, .. } => archive,
+            Codec::Zstd(zstd) => Some(zstd.get_mut().get_mut()),
+            Codec::Zip { archive, .. } => Some(archive),
         }
     }
 
-    fn hashed(&self) -> &Hashed {
+    fn hashed(&self) -> Option<&Hashed> {
         match &self.codec {
-            Codec::Plain(hashed) => hashed,
+            Codec::Plain(hashed) => Some(hashed),
             Codec::Gzip(gzip) => gzip.get_ref(),
-            Codec::Zstd(zstd) => zstd.get_ref().get_ref(),
-            Codec::Zip { archive, .. } => archive,
+            Codec::Zstd(zstd) => Some(zstd.get_ref().get_ref()),
+            Codec::Zip { archive, .. } => Some(archive),
         }
     }
 
     /// Stored bytes read so far.
     pub fn bytes(&self) -> u64 {
-        self.hashed().tally.bytes()
+        self.hashed().map_or(0, |hashed| hashed.tally.bytes())
     }
 
     /// The hash of the stored bytes read so far.
     pub fn hash(&self) -> ContentHash {
-        self.hashed().tally.hash()
+        self.hashed().map_or_else(|| Tally::default().hash(), |hashed| hashed.tally.hash())
+    }
+}
+
+/// The error for a file that begins with `magic`, which is not that of the codec of its ending.
+fn not_compressed(path: String, codec: &'static str, magic: Vec<u8>, from: &mut impl Read) -> SourceError {
+    let is_cut = CODECS.into_iter().any(|(name, _, mark)| name == codec && mark.starts_with(&magic));
+    if is_cut {
+        return SourceError::Compression { path, codec, source: io::ErrorKind::UnexpectedEof.into() };
+    }
+    let mut start = magic;
+    if let Err(source) = from.take(LOOKED_AT as u64).read_to_end(&mut start) {
+        return SourceError::Io { path, source };
+    }
+    match Foreign::of(&start) {
+        Some(format) => SourceError::Foreign { path, format },
+        None => SourceError::NotCompressed { path, codec },
     }
 }

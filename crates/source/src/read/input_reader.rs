@@ -7,8 +7,9 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
-use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, split};
+use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
 use crate::error::{SourceError, at_boundary};
+use crate::foreign::Foreign;
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns};
 use crate::read::chunk::{Body, Chunk};
@@ -61,6 +62,9 @@ impl InputReader {
         let mut carry = Vec::new();
         // At least a byte order mark.
         let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
+        if let Some(format) = Foreign::of(&carry) {
+            return Err(SourceError::Foreign { path, format });
+        }
         let mut offset = 0;
         if carry.starts_with(b"\xEF\xBB\xBF") {
             carry.drain(..3);
@@ -296,10 +300,10 @@ fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) ->
     Ok(bytes.append(buffer, wanted)? < wanted)
 }
 
-/// The names of a header; `None` for a blank line or a comment.
+/// The names of a header; `None` for a blank line, a comment, or a line that declares the delimiter.
 fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
     let record = dialect.body(record);
-    if record.is_empty() || dialect.is_comment(record) {
+    if record.is_empty() || dialect.is_comment(record) || is_separator_line(record) {
         return None;
     }
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());

@@ -3,6 +3,7 @@
 mod chunk;
 mod decompression;
 mod growth;
+mod gzip;
 mod input_reader;
 mod parser;
 mod stop_check;

@@ -4,9 +4,10 @@ use std::io::Read;
 
 use bytes::{Buf, Bytes};
 use flate2::bufread::DeflateDecoder;
-use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive};
+use rawzip::{CompressionMethod, ErrorKind, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive};
 
 use crate::error::{ArchiveFault, SourceError};
+use crate::foreign::WORKBOOK;
 
 /// Extensions of delimited text.
 const TEXTS: [&str; 3] = [".csv", ".tsv", ".txt"];
@@ -22,9 +23,18 @@ struct Entry {
 /// Opens the text file in the archive `bytes`. Reading to the end verifies its checksum.
 pub(crate) fn open(path: &str, bytes: Bytes) -> Result<Box<dyn Read + Send>, SourceError> {
     let failed = |fault| SourceError::Archive { path: path.to_owned(), fault };
-    let broken = |error: rawzip::Error| failed(ArchiveFault::Broken(error.to_string()));
+    let broken = |error: rawzip::Error| {
+        failed(match error.kind() {
+            ErrorKind::MissingEndOfCentralDirectory => ArchiveFault::Unfinished,
+            _ => ArchiveFault::Broken(error.to_string()),
+        })
+    };
     let archive = ZipArchive::from_slice(&bytes).map_err(broken)?;
-    let entry = choose(files(&archive).map_err(broken)?).map_err(failed)?;
+    let files = files(&archive).map_err(broken)?;
+    if files.iter().any(|file| file.name.starts_with("xl/")) {
+        return Err(SourceError::Foreign { path: path.to_owned(), format: WORKBOOK });
+    }
+    let entry = choose(files).map_err(failed)?;
     if entry.encrypted {
         return Err(failed(ArchiveFault::Encrypted(entry.name)));
     }

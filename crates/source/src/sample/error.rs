@@ -35,12 +35,28 @@ pub enum SampleError {
         path: String,
     },
     /// Another encoding.
-    #[error("{path}, line {line}: not UTF-8; convert the file first, as in: iconv -f latin1 -t utf-8 FILE > NEW.csv")]
+    #[error(
+        "{path}, line {line}: not UTF-8; convert the file first, as in: iconv -f {encoding} -t utf-8 {path} > NEW.csv"
+    )]
     NotUtf8 {
         /// File.
         path: String,
         /// Line, from 1.
         line: u64,
+        /// What the encoding most likely is, as `iconv` calls it.
+        encoding: &'static str,
+    },
+    /// Lines of another kind before the header.
+    #[error("{path}: the header is on line {line}{what}; give a file that begins with it: {command}")]
+    Preamble {
+        /// File.
+        path: String,
+        /// Line of the header, from 1.
+        line: u64,
+        /// What kind of file it is, if that is known.
+        what: &'static str,
+        /// A command that writes that file.
+        command: String,
     },
     /// Rows that do not fit the header.
     #[error("{path}, {first}; so it is with {odd} of {rows} rows: correct the file first")]

@@ -2,15 +2,25 @@
 
 use std::io::Read;
 
-use crate::csv::{Dialect, Scan, Span, split};
+use memchr::memchr_iter;
+
+use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
+use crate::error::SourceError;
+use crate::foreign::Foreign;
 use crate::read::Decoded;
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
+use crate::sample::preamble::{self, HeadRecord, declared_delimiter, header_line};
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.
 const HEAD_BYTES: usize = 256 << 10;
 const HEAD_LINES: usize = 50;
+/// Lines that are wanted at least, and bytes that are read for them: a header of thousands of columns is long.
+const FEWEST_LINES: usize = 8;
+const LARGEST_HEAD: usize = 32 << 20;
+/// Records (of 1,000) as wide as the first; with fewer, the header may be elsewhere.
+const FEW_ALIKE: usize = 400;
 /// In the order of preference.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -18,16 +28,22 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 pub(super) struct Head {
     pub csv: CsvOptions,
     pub names: Vec<String>,
+    /// The encoding that its bytes most likely have, if they are not UTF-8.
+    pub encoding: &'static str,
 }
 
 pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, SampleError> {
     let mut bytes = Vec::new();
     let mut decoded = Decoded::new(path.to_owned(), from)?;
-    let whole = decoded.append(&mut bytes, HEAD_BYTES)? < HEAD_BYTES;
-    // UTF-16 has either or both.
-    if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") || bytes.contains(&0) {
-        return Err(SampleError::NotUtf8 { path: path.to_owned(), line: 1 });
+    let mut whole = decoded.append(&mut bytes, HEAD_BYTES)? < HEAD_BYTES;
+    while !whole && bytes.len() < LARGEST_HEAD && memchr_iter(b'\n', &bytes).count() < FEWEST_LINES {
+        let wanted = bytes.len();
+        whole = decoded.append(&mut bytes, wanted)? < wanted;
     }
+    if let Some(format) = Foreign::of(&bytes) {
+        return Err(SourceError::Foreign { path: path.to_owned(), format }.into());
+    }
+    let encoding = preamble::encoding(&bytes);
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
     }
@@ -35,28 +51,56 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         return Err(SampleError::Empty { path: path.to_owned() });
     }
     let comment = comment(&bytes);
-    let best = DELIMITERS
+    let declared = declared_delimiter(&bytes);
+    let dialects = DELIMITERS
         .into_iter()
+        .filter(|delimiter| declared.is_none_or(|declared| declared == *delimiter))
         .map(|delimiter| CsvOptions { delimiter, comment, ..CsvOptions::default() })
-        .filter_map(|csv| {
+        .map(|csv| {
             let records = records(&csv, &bytes, whole);
-            let width = records.first()?.len();
-            let alike = records.iter().filter(|record| record.len() == width).count();
+            if is_single_quoted(&records) {
+                let csv = CsvOptions { quote: Some(b'\''), ..csv };
+                let records = self::records(&csv, &bytes, whole);
+                return (csv, records);
+            }
+            (csv, records)
+        });
+    let dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
+    let best = dialects
+        .iter()
+        .filter_map(|(csv, records)| {
+            let width = records.first()?.fields.len();
+            let alike = records.iter().filter(|record| record.fields.len() == width).count();
             (width > 1).then_some((alike * 1000 / records.len(), width, csv, records))
         })
         // Of equals the first.
         .reduce(|best, next| if (next.0, next.1) > (best.0, best.1) { next } else { best });
+    if best.is_none_or(|(alike, ..)| alike < FEW_ALIKE)
+        && let Some(line) = dialects.iter().find_map(|(_, records)| header_line(records))
+    {
+        return Err(preamble::error(path, line, &bytes));
+    }
     let Some((_, _, csv, records)) = best else { return Err(SampleError::OneColumn { path: path.to_owned() }) };
-    let header = records.into_iter().next().unwrap_or_default();
+    let header = records.first().map(|record| record.fields.clone()).unwrap_or_default();
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
-    let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: 1 })?;
-    Ok(Head { csv, names })
+    let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: 1, encoding })?;
+    Ok(Head { csv: csv.clone(), names, encoding })
+}
+
+/// Whether all names of the header are in single quotes.
+fn is_single_quoted(records: &[HeadRecord]) -> bool {
+    let is_quoted = |field: &Vec<u8>| field.len() > 2 && field.starts_with(b"'") && field.ends_with(b"'");
+    records.first().is_some_and(|header| header.fields.len() > 1 && header.fields.iter().all(is_quoted))
 }
 
 /// `#`, where lines before the header start so.
 fn comment(bytes: &[u8]) -> Option<u8> {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let (first, header) = (lines.next()?, lines.find(|line| !line.starts_with(b"#"))?);
+    // InfluxDB's annotated CSV: groups, types and defaults of the columns, each in a line with all fields.
+    if first.starts_with(b"#group,") || first.starts_with(b"#datatype,") || first.starts_with(b"#default,") {
+        return Some(b'#');
+    }
     let fields = |line: &[u8]| {
         let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
         DELIMITERS.map(count)
@@ -65,25 +109,29 @@ fn comment(bytes: &[u8]) -> Option<u8> {
     (first.starts_with(b"#") && fields(first) != fields(header)).then_some(b'#')
 }
 
-/// The fields of the first records.
-fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<Vec<Vec<u8>>> {
+/// The first records.
+fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<HeadRecord> {
     let dialect = Dialect::new(csv, ReaderVersion::CURRENT);
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut records = Vec::new();
-    let mut at = 0;
+    let (mut at, mut line) = (0, 1);
     while at < bytes.len() && records.len() < HEAD_LINES {
         let end = match dialect.scan(bytes, at, whole) {
             Scan::Record(end) => end,
             Scan::Open { resume, .. } => resume,
             Scan::More => break,
         };
-        let record = dialect.body(bytes.get(at..end).unwrap_or_default());
+        let lines = bytes.get(at..end).unwrap_or_default();
+        let record = dialect.body(lines);
+        let first_line = line;
+        line += memchr_iter(b'\n', lines).count() as u64;
         at = end;
-        if record.is_empty() || dialect.is_comment(record) {
+        if record.is_empty() || dialect.is_comment(record) || is_separator_line(record) {
             continue;
         }
         split(&dialect, record, &mut spans, &mut scratch);
-        records.push(spans.iter().map(|span| span.of(record, &scratch).to_vec()).collect());
+        let fields = spans.iter().map(|span| span.of(record, &scratch).to_vec()).collect();
+        records.push(HeadRecord { line: first_line, fields });
     }
     records
 }

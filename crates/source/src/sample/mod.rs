@@ -9,6 +9,7 @@ mod head;
 mod kinds;
 mod numbers;
 mod odd;
+mod preamble;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -95,6 +96,7 @@ impl Storage {
     pub fn sample(&self, input: &InputFile, zone: Option<Tz>) -> Result<Sample, SampleError> {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
+        let mut encoding = "latin1";
         let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
@@ -107,7 +109,7 @@ impl Storage {
                 }
                 let (named, nameless): (Vec<_>, Vec<_>) =
                     head.names.into_iter().enumerate().partition(|(_, name)| !name.trim().is_empty());
-                spec.csv = head.csv;
+                (spec.csv, encoding) = (head.csv, head.encoding);
                 spec.columns = named.into_iter().map(|(_, name)| ColumnSpec::new(name, FieldType::Text)).collect();
                 nameless.into_iter().map(|(at, _)| format!("column {} (it has no name)", at + 1)).collect()
             }
@@ -118,7 +120,7 @@ impl Storage {
             }
         };
         let written = self.pass(&spec, input)?;
-        enough(path, &written)?;
+        enough(path, &written, encoding)?;
         let columns = match input.format {
             Format::Csv => refine_text(&mut spec, &written, zone),
             Format::Parquet => refine_typed(&mut spec, &written.batches, zone),
@@ -165,15 +167,15 @@ fn twice(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| !name.trim().is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
-/// Checks that the sample suffices.
-fn enough(path: &str, pass: &Pass) -> Result<(), SampleError> {
+/// Checks that the sample suffices. `encoding` is what the file has if it is not UTF-8.
+fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleError> {
     let path = path.to_owned();
     if pass.rows == 0 {
         return Err(SampleError::Empty { path });
     }
     if let Some(first) = &pass.first {
         match first.reason {
-            RejectReason::InvalidUtf8 => return Err(SampleError::NotUtf8 { path, line: first.line }),
+            RejectReason::InvalidUtf8 => return Err(SampleError::NotUtf8 { path, line: first.line, encoding }),
             _ if pass.rejected > odd::tolerated(pass.rows) => {
                 return Err(SampleError::Odd {
                     path,

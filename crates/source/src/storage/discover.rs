@@ -1,9 +1,7 @@
 //! Which files a source has.
 
 use std::collections::HashSet;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use futures::TryStreamExt;
 use object_store::path::Path as Key;
@@ -13,8 +11,11 @@ use crate::error::SourceError;
 use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
 use crate::spec::{Format, SourceSpec};
+use crate::storage::coverage::{Coverage, coverage};
 use crate::storage::pattern::{Part, Pattern};
-use crate::storage::pull_list::{PULL_DIRECTORY, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, is_of_pull};
+use crate::storage::pull_list::PulledDirectory;
+use crate::storage::unread::{Unread, UnreadReason, shown_path};
+use crate::storage::walk::{FoundFile, Walk};
 use crate::storage::{FileAccess, InputFile, Storage, fingerprint, is_missing_object};
 
 /// The files that the patterns of a source match.
@@ -26,28 +27,88 @@ pub struct DiscoveredFiles {
     pub unmatched: Vec<String>,
     /// Directories of pulls that the patterns reach.
     pub pulled: Vec<PulledDirectory>,
+    /// Names that the patterns reach and that are not read.
+    pub unread: Vec<Unread>,
+    /// Files below a name that begins with `_` or `.` where the pattern has a wildcard, with that name. They are not read,
+    /// unless they were inputs before: see [`Self::keep_work_files`].
+    pub work_files: Vec<(InputFile, String)>,
+}
+
+/// What one pattern reaches.
+#[derive(Debug, Default)]
+struct Reached {
+    files: Vec<InputFile>,
+    pulled: Vec<PulledDirectory>,
+    unread: Vec<Unread>,
+    work_files: Vec<(InputFile, String)>,
+}
+
+impl DiscoveredFiles {
+    /// Reads those of the work files that `is_input` says were inputs before, when a build read them; the others are named
+    /// as unread.
+    pub fn keep_work_files(&mut self, is_input: impl Fn(&str) -> bool) {
+        for (file, name) in std::mem::take(&mut self.work_files) {
+            match is_input(&file.path) {
+                true => self.files.push(file),
+                false => self.unread.push(Unread { path: name, reason: UnreadReason::WorkFile }),
+            }
+        }
+    }
+
+    /// Adds what a pattern reaches, without what an earlier pattern reached. Returns whether it reaches nothing to read.
+    fn add(&mut self, mut reached: Reached) -> bool {
+        // A pull may have found nothing: its list is the match.
+        let is_unmatched = reached.files.is_empty() && !reached.pulled.iter().any(|pulled| pulled.list.decides());
+        reached.pulled.retain(|pulled| !self.pulled.contains(pulled));
+        self.pulled.append(&mut reached.pulled);
+
+        reached.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // Two `**` of a pattern may reach a file by two ways.
+        reached.files.dedup_by(|a, b| a.path == b.path);
+        if !self.files.is_empty() {
+            let seen: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+            reached.files.retain(|file| !seen.contains(file.path.as_str()));
+        }
+        self.files.append(&mut reached.files);
+        self.unread.append(&mut reached.unread);
+        self.work_files.append(&mut reached.work_files);
+        is_unmatched
+    }
+
+    /// Removes what another pattern reads, and doubles.
+    fn settle(&mut self) {
+        self.unread.sort_unstable();
+        self.unread.dedup();
+        self.work_files.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        self.work_files.dedup_by(|(a, _), (b, _)| a.path == b.path);
+        if !self.work_files.is_empty() {
+            let seen: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+            self.work_files.retain(|(file, _)| !seen.contains(file.path.as_str()));
+        }
+    }
 }
 
 impl Storage {
     /// The files of a source: pattern by pattern, the matches of each sorted by path bytes, without duplicates.
     ///
     /// Patterns are globs (`*` `?` `[..]` `{a,b}`, `**` for any number of directories) relative to the project root,
-    /// absolute, or URLs. `*` and `**` skip names that start with a dot. `{day:%Y-%m-%d}` matches a day and assigns it to
-    /// the file.
+    /// absolute, or URLs. A directory stands for all data files below it. Wildcards skip names that begin with `.` or `_`:
+    /// other programs keep work files there. `{day:%Y-%m-%d}` matches a day and assigns it to the file.
     ///
     /// # Errors
     /// [`SourceError::NoMatch`] for a pattern without a match; those of [`Storage::find`].
     pub fn discover(&self, spec: &SourceSpec) -> Result<Vec<InputFile>, SourceError> {
         let found = self.find(spec)?;
         match found.unmatched.into_iter().next() {
-            Some(pattern) => Err(self.no_match(spec, pattern)),
+            Some(pattern) => Err(self.no_match(spec, pattern, &found.unread)),
             None => Ok(found.files),
         }
     }
 
-    /// The error for a pattern without a match.
-    pub fn no_match(&self, spec: &SourceSpec, pattern: String) -> SourceError {
-        SourceError::NoMatch { name: spec.name.clone(), pattern, root: self.root.display().to_string() }
+    /// The error for a pattern without a match; `unread` are the names that the patterns reach and that are not read.
+    pub fn no_match(&self, spec: &SourceSpec, pattern: String, unread: &[Unread]) -> SourceError {
+        let notes = Unread::notes(unread);
+        SourceError::NoMatch { name: spec.name.clone(), pattern, root: self.root.display().to_string(), notes }
     }
 
     /// As [`Storage::discover`], but a pattern may match nothing.
@@ -58,26 +119,15 @@ impl Storage {
     pub fn find(&self, spec: &SourceSpec) -> Result<DiscoveredFiles, SourceError> {
         let mut all = DiscoveredFiles::default();
         for written in &spec.files {
-            let mut pulled = Vec::new();
-            let mut found = match self.split(written)? {
-                Split::Path(path) => self.local(spec, path, &mut pulled)?,
+            let reached = match self.split(written)? {
+                Split::Path(path) => self.local(spec, path)?,
                 Split::Bucket { base, key } => self.remote(spec, written, base, key)?,
             };
-            // A pull may have found nothing: its list is the match.
-            if found.is_empty() && !pulled.iter().any(|pulled| pulled.list.decides()) {
+            if all.add(reached) {
                 all.unmatched.push(written.clone());
             }
-            pulled.retain(|pulled| !all.pulled.contains(pulled));
-            all.pulled.append(&mut pulled);
-            found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-            // Two `**` of a pattern may reach a file by two ways.
-            found.dedup_by(|a, b| a.path == b.path);
-            if !all.files.is_empty() {
-                let seen: HashSet<&str> = all.files.iter().map(|file| file.path.as_str()).collect();
-                found.retain(|file| !seen.contains(file.path.as_str()));
-            }
-            all.files.append(&mut found);
         }
+        all.settle();
         Ok(all)
     }
 
@@ -86,46 +136,48 @@ impl Storage {
         self.clock.map(|clock| i128::from(clock()) * 1000)
     }
 
-    fn local(
-        &self,
-        spec: &SourceSpec,
-        path: &str,
-        pulled: &mut Vec<PulledDirectory>,
-    ) -> Result<Vec<InputFile>, SourceError> {
+    fn local(&self, spec: &SourceSpec, path: &str) -> Result<Reached, SourceError> {
         let path = path.trim_start_matches("./");
-        let absolute = path.starts_with('/');
+        let is_absolute = path.starts_with('/');
         let pattern = Pattern::new(path)?;
-        let start = if absolute { PathBuf::from("/") } else { self.root.clone() };
+        let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
         let now = self.now();
-        let mut walked = Walked::default();
-        walk(&start, &pattern.parts, &mut walked)?;
-        for (folder, list) in walked.lists {
-            let Some(relative) = folder.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
-            let directory = if absolute { format!("/{relative}") } else { relative.to_owned() };
-            pulled.push(PulledDirectory { directory, list });
+        let walk = Walk::along(&start, &pattern.parts, spec.format.is_some())?;
+        let shown = |path: &Path| {
+            let relative = shown_path(path.strip_prefix(&start).unwrap_or(path));
+            if is_absolute { format!("/{relative}") } else { relative }
+        };
+
+        let mut reached = Reached::default();
+        for (folder, list) in walk.lists {
+            reached.pulled.push(PulledDirectory { directory: shown(&folder), list });
         }
-        let mut inputs = Vec::with_capacity(walked.files.len());
-        for FoundFile { path, place, metadata } in walked.files {
-            // A name that is not UTF-8 cannot be written in a job or a manifest.
-            let Some(relative) = path.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
-            let shown = if absolute { format!("/{relative}") } else { relative.to_owned() };
-            let io = |source| SourceError::Io { path: shown.clone(), source };
-            let matched = if absolute { &shown } else { relative };
-            inputs.push(InputFile {
+        for (path, reason) in walk.unread {
+            reached.unread.push(Unread { path: shown(&path), reason });
+        }
+        for FoundFile { path, place, metadata, work } in walk.files {
+            let path = shown(&path);
+            let io = |source| SourceError::Io { path: path.clone(), source };
+            let matched = if is_absolute { path.as_str() } else { path.trim_start_matches('/') };
+            let input = InputFile {
                 size: metadata.len(),
                 version: fingerprint::of_file(&metadata, now).map_err(io)?,
-                day: pattern.day(matched, &shown)?,
-                format: format_of(spec, &shown)?,
+                day: pattern.day(matched, &path)?,
+                format: format_of(spec, &path)?,
                 reader: ReaderVersion::CURRENT,
                 breaks: Vec::new(),
                 location: FileAccess::Local(place),
-                path: shown,
-            });
+                path,
+            };
+            match work {
+                Some(name) => reached.work_files.push((input, shown(&name))),
+                None => reached.files.push(input),
+            }
         }
-        Ok(inputs)
+        Ok(reached)
     }
 
-    fn remote(&self, spec: &SourceSpec, written: &str, base: &str, key: &str) -> Result<Vec<InputFile>, SourceError> {
+    fn remote(&self, spec: &SourceSpec, written: &str, base: &str, key: &str) -> Result<Reached, SourceError> {
         if key.is_empty() {
             return Err(LocationError::without_key(written).into());
         }
@@ -141,27 +193,49 @@ impl Storage {
             })
             .collect();
         let prefix = Key::parse(literal.join("/")).map_err(|source| failed(source.into()))?;
-        let objects: Vec<ObjectMeta> = if literal.len() == pattern.parts.len() {
+        let list = || handle.block_on(client.store.list(Some(&prefix)).try_collect::<Vec<ObjectMeta>>());
+        let mut parts = pattern.parts.as_slice();
+        let below: Vec<Part>;
+        let objects: Vec<ObjectMeta> = if literal.len() == parts.len() {
             match handle.block_on(client.store.head(&prefix)) {
                 Ok(object) => vec![object],
-                Err(error) if is_missing_object(&error) => Vec::new(),
+                Err(error) if is_missing_object(&error) => {
+                    below = pattern.below();
+                    parts = &below;
+                    list().map_err(failed)?
+                }
                 Err(source) => return Err(failed(source)),
             }
         } else {
-            handle.block_on(client.store.list(Some(&prefix)).try_collect()).map_err(failed)?
+            list().map_err(failed)?
         };
+
         let now = self.now();
-        let mut inputs = Vec::with_capacity(objects.len());
-        for object in objects.into_iter().filter(|object| pattern.is_match(object.location.as_ref())) {
-            let path = format!("{base}/{}", object.location);
+        let mut reached = Reached::default();
+        for object in objects {
+            let key = object.location.as_ref();
+            let path = format!("{base}/{key}");
+            let is_whole = parts.len() == pattern.parts.len();
+            if is_whole && !pattern.is_match(key) {
+                continue;
+            }
+            let name = match coverage(parts, key, spec.format.is_some()) {
+                Coverage::Outside => continue,
+                Coverage::UnknownEnding => {
+                    reached.unread.push(Unread { path, reason: UnreadReason::UnknownEnding });
+                    continue;
+                }
+                Coverage::Work(length) => Some(format!("{base}/{}", key.get(..length).unwrap_or(key))),
+                Coverage::Read => None,
+            };
             let modified = || {
                 let time = object.last_modified.timestamp_nanos_opt().unwrap_or_default();
                 fingerprint::of_time(time, now)
             };
-            inputs.push(InputFile {
+            let input = InputFile {
                 size: object.size,
                 version: object.e_tag.clone().unwrap_or_else(modified),
-                day: pattern.day(object.location.as_ref(), &path)?,
+                day: if is_whole { pattern.day(key, &path)? } else { None },
                 format: format_of(spec, &path)?,
                 reader: ReaderVersion::CURRENT,
                 breaks: Vec::new(),
@@ -172,115 +246,14 @@ impl Storage {
                     etag: object.e_tag,
                 },
                 path,
-            });
-        }
-        Ok(inputs)
-    }
-}
-
-/// What a walk along a pattern found.
-#[derive(Default)]
-struct Walked {
-    files: Vec<FoundFile>,
-    /// The lists of pulls in directories of files.
-    lists: Vec<(PathBuf, PullList)>,
-}
-
-/// A file that a walk found.
-struct FoundFile {
-    /// The path that the pattern matches.
-    path: PathBuf,
-    /// Where it lies: a file of a pull has a directory of its own.
-    place: PathBuf,
-    metadata: Metadata,
-}
-
-/// Files below `folder` that match the parts.
-fn walk(folder: &Path, parts: &[Part], found: &mut Walked) -> Result<(), SourceError> {
-    let Some((part, rest)) = parts.split_first() else { return Ok(()) };
-    let io = |source| SourceError::Io { path: folder.display().to_string(), source };
-    let list = if rest.is_empty() { PullList::load(folder)? } else { None };
-    let decides = list.as_ref().is_some_and(PullList::decides);
-    match part {
-        Part::Literal(name) if decides && is_of_pull(name) => {}
-        Part::Literal(name) => reach(folder.join(name), rest, found)?,
-        Part::Folders => {
-            walk(folder, rest, found)?;
-            for entry in entries(folder).map_err(io)? {
-                // Symbolic links to directories could form cycles.
-                if entry.file_type().map_err(io)?.is_dir() && !is_hidden(&entry) && !is_of_a_pull(folder, &entry) {
-                    walk(&entry.path(), parts, found)?;
-                }
-            }
-            return Ok(());
-        }
-        Part::Glob { text, hidden } => {
-            for entry in entries(folder).map_err(io)? {
-                let name = entry.file_name();
-                let is_left = decides && name.to_str().is_some_and(is_of_pull);
-                if !is_left && text.is_match(Path::new(&name)) && (*hidden || !is_hidden(&entry)) {
-                    reach(entry.path(), rest, found)?;
-                }
+            };
+            match name {
+                Some(name) => reached.work_files.push((input, name)),
+                None => reached.files.push(input),
             }
         }
+        Ok(reached)
     }
-    if let Some(list) = list {
-        listed(folder, part, &list, found)?;
-        found.lists.push((folder.to_owned(), list));
-    }
-    Ok(())
-}
-
-/// The files of a list whose names match the last part of a pattern. One that is not there is gone, as any other file.
-fn listed(folder: &Path, part: &Part, list: &PullList, found: &mut Walked) -> Result<(), SourceError> {
-    for (name, file) in list.files.iter().filter(|_| list.decides()) {
-        let is_wanted = match part {
-            Part::Literal(text) => text == name,
-            Part::Glob { text, .. } => text.is_match(name),
-            Part::Folders => false,
-        };
-        let place = folder.join(file);
-        match fs::metadata(&place) {
-            Ok(metadata) if is_wanted => found.files.push(FoundFile { path: folder.join(name), place, metadata }),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(SourceError::Io { path: place.display().to_string(), source }),
-        }
-    }
-    Ok(())
-}
-
-/// Whether a directory holds the files of a pull, which its list names.
-fn is_of_a_pull(folder: &Path, entry: &fs::DirEntry) -> bool {
-    let is_listed = || [PULL_LIST, PULL_UNDER_WAY].into_iter().any(|list| folder.join(list).is_file());
-    entry.file_name().as_encoded_bytes().starts_with(PULL_DIRECTORY.as_bytes()) && is_listed()
-}
-
-fn reach(path: PathBuf, rest: &[Part], found: &mut Walked) -> Result<(), SourceError> {
-    match fs::metadata(&path) {
-        Ok(metadata) if rest.is_empty() => {
-            if metadata.is_file() {
-                found.files.push(FoundFile { place: path.clone(), path, metadata });
-            }
-            Ok(())
-        }
-        Ok(metadata) if metadata.is_dir() => walk(&path, rest, found),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(SourceError::Io { path: path.display().to_string(), source }),
-    }
-}
-
-fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.collect(),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_hidden(entry: &fs::DirEntry) -> bool {
-    entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {

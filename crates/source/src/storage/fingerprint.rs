@@ -65,6 +65,13 @@ impl InputFile {
         self.size == size && is_same && !self.is_young()
     }
 
+    /// When its content last changed, microseconds since the epoch; `None` if only its store knows.
+    pub fn changed_at(&self) -> Option<i64> {
+        let modified =
+            settled(&self.version).split(' ').next().filter(|_| matches!(self.location, FileAccess::Local(_)));
+        modified?.parse::<i128>().ok().and_then(|nanos| i64::try_from(nanos / 1000).ok())
+    }
+
     /// Whether it changed too recently for its fingerprint to prove anything.
     pub fn is_young(&self) -> bool {
         self.version.ends_with(YOUNG)

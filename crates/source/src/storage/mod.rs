@@ -1,6 +1,7 @@
 //! Storage of inputs: the local disk or an object store.
 
 mod client;
+mod coverage;
 mod discover;
 mod fingerprint;
 mod pattern;
@@ -9,6 +10,8 @@ mod remote;
 mod resolve;
 mod secret;
 mod transient;
+mod unread;
+mod walk;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,6 +44,7 @@ pub use discover::DiscoveredFiles;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
 pub use secret::Secret;
 pub use transient::is_transient;
+pub use unread::{Unread, UnreadReason};
 
 /// The approximate size of text chunks.
 const CHUNK_BYTES: usize = 2 << 20;

@@ -17,15 +17,20 @@ pub(super) struct Pattern {
 }
 
 /// A component of a path.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Part {
     Literal(String),
     /// `**`: any number of directories.
     Folders,
     Glob {
         text: GlobMatcher,
-        hidden: bool,
+        /// Whether it is written for names that begin with a dot.
+        dots: bool,
+        /// Whether it is written for names that begin with `_`.
+        underscores: bool,
     },
+    /// The data files of a folder, by their endings.
+    DataFiles,
 }
 
 #[derive(Debug)]
@@ -88,21 +93,31 @@ impl Pattern {
                 return Err(bad_day());
             }
         }
-        let parts = components(&whole)
+        let mut parts: Vec<Part> = components(&whole)
             .into_iter()
             .map(|part| match part {
                 "**" => Ok(Part::Folders),
                 _ if part.contains(['*', '?', '[', '{', '\\']) => {
-                    Ok(Part::Glob { text: glob(part)?, hidden: part.starts_with('.') })
+                    let (dots, underscores) = (begins_with(part, '.'), begins_with(part, '_'));
+                    Ok(Part::Glob { text: glob(part)?, dots, underscores })
                 }
                 _ => Ok(Part::Literal(part.to_owned())),
             })
             .collect::<Result<_, SourceError>>()?;
+        if matches!(parts.last(), Some(Part::Folders)) {
+            parts.push(Part::DataFiles);
+        }
         Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, pieces })
     }
 
+    /// Whether the glob as a whole matches `path`.
     pub fn is_match(&self, path: &str) -> bool {
         self.whole.is_match(path)
+    }
+
+    /// Its parts, where the last names a folder: all data files below it.
+    pub fn below(&self) -> Vec<Part> {
+        self.parts.iter().cloned().chain([Part::Folders, Part::DataFiles]).collect()
     }
 
     /// The day a matching path names.
@@ -113,6 +128,14 @@ impl Pattern {
         find_day(&self.pieces, path, Found::default())
             .map(Some)
             .ok_or_else(|| SourceError::DayInPath { path: shown.to_owned(), pattern: self.written.clone() })
+    }
+}
+
+/// Whether a component of a glob is written for names that begin with `letter`.
+fn begins_with(part: &str, letter: char) -> bool {
+    match part.strip_prefix('{') {
+        Some(choices) => choices.split([',', '}']).any(|choice| choice.starts_with(letter)),
+        None => part.starts_with(letter),
     }
 }
 

@@ -7,6 +7,7 @@ use object_store::path::Path as Key;
 use crate::error::SourceError;
 use crate::location::Split;
 use crate::spec::SourceSpec;
+use crate::storage::coverage::covers;
 use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::place_of;
 use crate::storage::{FileAccess, InputFile, Storage};
@@ -38,7 +39,8 @@ impl Storage {
             Split::Bucket { base, key: pattern } => {
                 let Some(key) = path.strip_prefix(base).and_then(|key| key.strip_prefix('/')) else { return Ok(None) };
                 let Ok(key) = Key::parse(key) else { return Ok(None) };
-                let matches = Pattern::new(pattern)?.is_match(key.as_ref());
+                let pattern = Pattern::new(pattern)?;
+                let matches = pattern.is_match(key.as_ref()) || pattern.covers(key.as_ref());
                 let (source, etag) = (spec.name.clone(), etag.map(str::to_owned));
                 Ok(matches.then_some(FileAccess::Remote { base: base.to_owned(), source, key, etag }))
             }
@@ -56,24 +58,13 @@ impl Storage {
 }
 
 impl Pattern {
-    /// Whether a walk along the parts reaches `path`, which has no slash at its start.
+    /// Whether a walk along the parts reaches `path`, which has no slash at its start. Names that begin with `_` are covered:
+    /// those that were inputs before still are.
     fn covers(&self, path: &str) -> bool {
-        covers(&self.parts, &path.split('/').collect::<Vec<_>>())
-    }
-}
-
-fn covers(parts: &[Part], names: &[&str]) -> bool {
-    let is_hidden = |name: &str| name.starts_with('.');
-    match (parts.split_first(), names.split_first()) {
-        (None, None) => true,
-        (Some((Part::Folders, rest)), next) => {
-            covers(rest, names) || next.is_some_and(|(name, below)| !is_hidden(name) && covers(parts, below))
-        }
-        (Some((Part::Literal(text), rest)), Some((name, below))) => text == name && covers(rest, below),
-        (Some((Part::Glob { text, hidden }, rest)), Some((name, below))) => {
-            text.is_match(name) && (*hidden || !is_hidden(name)) && covers(rest, below)
-        }
-        _ => false,
+        let names: Vec<&str> = path.split('/').collect();
+        let skips = |part: &Part, name: &str| name.starts_with('.') && part.skips(name.as_bytes());
+        let is_literal = self.parts.iter().all(|part| matches!(part, Part::Literal(_)));
+        covers(&self.parts, &names, &skips) || is_literal && covers(&self.below(), &names, &skips)
     }
 }
 

@@ -1,0 +1,213 @@
+//! Formats that are not read, told by the first bytes of a file.
+
+use std::fmt;
+
+/// Bytes that [`Foreign::of`] looks at: a tar archive has its mark at byte 257.
+pub(crate) const LOOKED_AT: usize = 4096;
+
+/// A format that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreign {
+    /// What people call it.
+    pub name: &'static str,
+    way_on: WayOn,
+}
+
+/// How to make a file of it that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WayOn {
+    /// A command that writes the text of the file to its standard output.
+    Command(&'static str, &'static str),
+    /// A command that unpacks files of their own names.
+    Unpack(&'static str),
+    Say(&'static str),
+}
+
+use WayOn::{Command, Say, Unpack};
+
+/// Formats with a mark in their first bytes.
+const MARKS: [(&[u8], &str, WayOn); 19] = [
+    (b"\xFF\xFE", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
+    (b"\xFE\xFF", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
+    (b"BZh", "bzip2", Command("bzip2 -dc", "")),
+    (b"\xFD7zXZ\0", "xz", Command("xz -dc", "")),
+    (b"\x04\x22\x4D\x18", "lz4", Command("lz4 -dc", "")),
+    (b"\x1F\x9D", "compress (.Z)", Command("gzip -dc", "")),
+    (b"\x1F\x8B", "gzip inside a compressed file", Command("gzip -dc", " | gzip -dc")),
+    (b"7z\xBC\xAF\x27\x1C", "7-Zip", Unpack("7z x")),
+    (b"Rar!", "RAR", Unpack("unrar x")),
+    (b"\xFF\x06\0\0sNaPpY", "snappy", Command("snzip -dc", "")),
+    (b"\xD0\xCF\x11\xE0", "an Excel workbook (.xls)", Say("open it and save it as CSV")),
+    (b"%PDF", "PDF", Say("ask for the data as CSV or Parquet")),
+    (b"SQLite format 3\0", "an SQLite database", Say("export a table of it: sqlite3 -header -csv FILE \"SELECT ..\"")),
+    (b"Obj\x01", "Avro", Say("convert it to Parquet")),
+    (b"ORC", "ORC", Say("convert it to Parquet")),
+    (b"ARROW1\0\0", "Arrow IPC", Say("convert it to Parquet")),
+    (b"\xFF\xFF\xFF\xFF", "an Arrow IPC stream", Say("convert it to Parquet")),
+    (b"\x89HDF", "HDF5", Say("export its tables as CSV or Parquet")),
+    (b"PAR1", "Parquet", Say("set `format = \"parquet\"`, or name it .parquet")),
+];
+
+/// Where the mark of a tar archive is.
+const TAR_MARK: std::ops::Range<usize> = 257..262;
+
+impl Foreign {
+    /// The format of a file that was to be read as text and begins with `bytes`; `None` for text, and for an unknown format.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes);
+        if bytes.get(TAR_MARK) == Some(b"ustar") {
+            return Some(Self { name: "a tar archive", way_on: Unpack("tar -xf") });
+        }
+        if let Some((_, name, way_on)) = MARKS.iter().find(|(mark, name, _)| {
+            // Headers may begin with such letters.
+            bytes.starts_with(mark) && (*name != "bzip2" && *name != "ORC" || !is_text(bytes))
+        }) {
+            return Some(Self { name, way_on: *way_on });
+        }
+        if let Some(encoding) = utf16_without_mark(bytes) {
+            return Some(Self { name: "UTF-16 text", way_on: Command(encoding, "") });
+        }
+        if bytes.first() == Some(&0) {
+            let way_on = Command("tr -d '\\000' <", "");
+            return Some(Self { name: "text behind NUL bytes, as a crash of its writer leaves it", way_on });
+        }
+        markup(bytes)
+    }
+
+    /// The format of a file that was to be read as Parquet and begins with `bytes`.
+    pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
+        let parquet = |foreign: &Self| foreign.name == "Parquet";
+        let known = Self::of(bytes).filter(|foreign| !parquet(foreign));
+        let unpacked = [(&b"\x1F\x8B"[..], "gzip", "gzip -dc"), (b"\x28\xB5\x2F\xFD", "zstd", "zstd -dc")];
+        let packed = unpacked.into_iter().find(|(mark, ..)| bytes.starts_with(mark));
+        let packed = packed.map(|(_, name, command)| Self { name, way_on: Command(command, "") });
+        let text = || (!bytes.is_empty() && is_text(bytes)).then_some(TEXT);
+        packed.or(known).or_else(text)
+    }
+
+    /// What to do with the file at `path`.
+    pub(crate) fn way_on(&self, path: &str) -> String {
+        match self.way_on {
+            Command(command, behind) => format!("convert it first: {command} {path}{behind} > NEW"),
+            Unpack(command) => format!("unpack it first: {command} {path}"),
+            Say(text) => text.to_owned(),
+        }
+    }
+}
+
+/// Text where Parquet was expected.
+const TEXT: Foreign = Foreign { name: "text", way_on: Say("set `format = \"csv\"`, or name it .csv") };
+/// A workbook of Excel, which is a zip archive.
+pub(crate) const WORKBOOK: Foreign =
+    Foreign { name: "an Excel workbook (.xlsx)", way_on: Say("open it and save the sheet as CSV") };
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name)
+    }
+}
+
+/// Whether bytes look like UTF-8 text with lines.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t');
+    let is_utf8 = match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        // A character may be cut at the end.
+        Err(error) => error.error_len().is_none(),
+    };
+    is_utf8 && !bytes.iter().any(is_control)
+}
+
+/// The command that converts UTF-16 without a byte order mark: every other byte of western text is NUL.
+fn utf16_without_mark(bytes: &[u8]) -> Option<&'static str> {
+    const FEWEST: usize = 8;
+    let pairs = bytes.len() / 2;
+    let nulls = |start: usize| bytes.iter().skip(start).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd) = (nulls(0), nulls(1));
+    if pairs < FEWEST {
+        return None;
+    }
+    match (even * 10 > pairs * 6, odd * 10 > pairs * 6) {
+        (false, true) => Some("iconv -f UTF-16LE -t UTF-8"),
+        (true, false) => Some("iconv -f UTF-16BE -t UTF-8"),
+        _ => None,
+    }
+}
+
+/// HTML, XML and JSON, which begin as no line of columns does.
+fn markup(bytes: &[u8]) -> Option<Foreign> {
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    let start = String::from_utf8_lossy(text.get(..256).unwrap_or(text)).to_ascii_lowercase();
+    let is_html = ["<!doctype html", "<html", "<table", "<head", "<body", "<meta", "<div", "<style"];
+    if is_html.iter().any(|tag| start.starts_with(tag)) || start.starts_with("<?xml") && start.contains("<html") {
+        let way_on = Say("open it in a spreadsheet and save it as CSV");
+        return Some(Foreign { name: "HTML, as programs export it under the name of a table", way_on });
+    }
+    if start.starts_with("<?xml") {
+        return Some(Foreign { name: "XML", way_on: Say("convert it to CSV or Parquet") });
+    }
+    let inside = start.strip_prefix(['{', '[']).map(str::trim_start);
+    let is_json = inside.is_some_and(|rest| rest.starts_with(['"', '{', '[']) && start.contains("\":"));
+    is_json.then_some(Foreign { name: "JSON", way_on: Say("convert it to CSV or Parquet") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(bytes: &[u8]) -> Option<&'static str> {
+        Foreign::of(bytes).map(|foreign| foreign.name)
+    }
+
+    #[test]
+    fn formats_are_called_by_their_names() {
+        let little: Vec<u8> = "time,pump,flow\r\n1,2,3\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = "time,pump,flow\r\n1,2,3\r\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let mut tar = vec![0; 512];
+        tar[..5].copy_from_slice(b"a.csv");
+        tar[257..262].copy_from_slice(b"ustar");
+        for (bytes, wanted) in [
+            (&little[..], "UTF-16 text"),
+            (&big, "UTF-16 text"),
+            (b"\xFF\xFEt\0i\0m\0e\0", "UTF-16 text"),
+            (b"BZh91AY&SY\x01", "bzip2"),
+            (b"\xFD7zXZ\0\0", "xz"),
+            (&tar, "a tar archive"),
+            (
+                b"\n<HTML xmlns:x=\"urn:schemas-microsoft-com:office:excel\">",
+                "HTML, as programs export it under the name of a table",
+            ),
+            (b"<?xml version=\"1.0\"?><Workbook>", "XML"),
+            (b"{\"ts\": 1}\n{\"ts\": 2}\n", "JSON"),
+            (b"[{\"ts\": 1}]", "JSON"),
+            (b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ts,v\n", "text behind NUL bytes, as a crash of its writer leaves it"),
+            (b"PAR1\x15\x04", "Parquet"),
+        ] {
+            assert_eq!(name(bytes), Some(wanted), "{bytes:?}");
+        }
+        let foreign = Foreign::of(&little).unwrap();
+        assert_eq!(foreign.way_on("a.csv"), "convert it first: iconv -f UTF-16LE -t UTF-8 a.csv > NEW");
+    }
+
+    #[test]
+    fn text_is_not_foreign() {
+        for text in [
+            &b"ts,v\n1,2\n"[..],
+            b"BZh,ORC\n1,2\n",
+            b"ORC,ts\n1,2\n",
+            b"<5,b\n1,2\n",
+            b"[m],b\n",
+            b"{a},b\n",
+            b"",
+            b"a",
+            b"ts,v\n1,\0\0\0\0\0\0\0\0\0\0\0\0\n",
+            "zeit;stärke\n".as_bytes(),
+        ] {
+            assert_eq!(name(text), None, "{text:?}");
+        }
+        let instead = |bytes: &[u8]| Foreign::instead_of_parquet(bytes).map(|foreign| foreign.name);
+        assert_eq!(instead(b"ts,v\n1,2\n"), Some("text"));
+        assert_eq!(instead(b"\x1F\x8B\x08\0"), Some("gzip"));
+        assert_eq!(instead(b"PAR1\x15"), None);
+    }
+}
