@@ -172,6 +172,7 @@ pub(crate) static SOURCE: Section = Section {
         key("csv", ValueShape::Table).says("How CSV files are written."),
         key("time", ValueShape::Text).says("The column that holds the time of the event."),
         key("max_rejected", ValueShape::TextOrWhole).says("Rows that may be rejected before the load fails: a number, or a share such as `1%`."),
+        key("rejected_floor", ValueShape::Whole).says("Rows that may be rejected whatever the share of `max_rejected`, while no file loses more than half of its rows."),
         key("schema", ValueShape::Text).says("What becomes of a file that lacks a declared column: `freeze` stops the run, `evolve` takes null for it, `reject` rejects its rows."),
         key("columns", ValueShape::Table).says("Columns that are read, with their types."),
         key("derive", ValueShape::Table).says("Columns that are computed from others, by name, as SQL expressions."),

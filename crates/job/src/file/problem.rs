@@ -169,6 +169,8 @@ pub(crate) enum Mistake {
     OneCharacter { key: &'static str, value: String },
     #[error("`{value}` serves both `{first}` and `{second}`")]
     SameCharacter { value: char, first: &'static str, second: &'static str },
+    #[error("`rejected_floor` cannot be `{value}`")]
+    RejectedFloor { value: i64 },
     #[error("`max_rejected` cannot be `{value}`")]
     MaxRejected { value: String },
     #[error("the source `{owner}` has no column `{name}`")]
@@ -374,6 +376,7 @@ impl Mistake {
             Self::KeyForType { key: "format", .. } => "only timestamp and date columns have a format".to_owned(),
             Self::KeyForType { .. } => "only timestamp columns have a time zone".to_owned(),
             Self::SameCharacter { second, .. } => format!("choose another `{second}`"),
+            Self::RejectedFloor { .. } => "write a number of rows, such as `10`".to_owned(),
             Self::MaxRejected { .. } => "write a share such as `\"0.1%\"`, or a count such as `10`".to_owned(),
             Self::UnknownColumn { near, known, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("its columns are {}", listed(known)))

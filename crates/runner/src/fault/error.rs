@@ -61,7 +61,7 @@ pub enum RunError {
     /// More rejected rows than the source allows.
     #[error(
         "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \
-         nothing was committed. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the source or its columns, \
+         nothing was committed. First: {first}. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the source or its columns, \
          or raise the limit"
     )]
     TooManyRejected {
@@ -72,7 +72,9 @@ pub enum RunError {
         /// Rows read.
         read: u64,
         /// The limit as in the job file.
-        limit: String,
+        limit: Box<str>,
+        /// The first rejected rows: file, line, column and reason of each.
+        first: Box<str>,
         /// The job.
         job: String,
         /// File with the rejected rows.
@@ -81,7 +83,7 @@ pub enum RunError {
     /// More rejected rows of a table's query than allowed.
     #[error(
         "{rejected} of {read} rows that the query of table {table} gave were rejected, more than {limit}; the table is as \
-         it was, the tables it reads are up to date. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the \
+         it was, the tables it reads are up to date. First: {first}. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the \
          query or the layout"
     )]
     TooManyQueryRejected {
@@ -92,7 +94,9 @@ pub enum RunError {
         /// Rows the query gave.
         read: u64,
         /// The limit.
-        limit: String,
+        limit: Box<str>,
+        /// The first rejected rows: window, row, column and reason of each.
+        first: Box<str>,
         /// The job.
         job: String,
         /// File with the rejected rows.

@@ -139,11 +139,12 @@ mod tests {
             source_name: text(),
             rejected: 1,
             read: 1,
-            limit: text(),
+            limit: text().into(),
+            first: text().into(),
             job: text(),
             log: text(),
         };
-        let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text() };
+        let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text(), notes: Vec::new() };
         let parse = store(io::Error::new(ErrorKind::InvalidData, "no number"));
         for error in [
             rejected,

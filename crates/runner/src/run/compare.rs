@@ -26,12 +26,15 @@ use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
 use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
 use crate::run::stages::pulled::{check_pushes, origins};
+use crate::run::stages::unread::{empty_notes, unread_notes};
 use crate::units::params::probe_params;
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
     pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
-        let notes = idle_notes(&self.options.without, sources);
+        let mut notes = unread_notes(sources);
+        notes.extend(empty_notes(sources));
+        notes.extend(idle_notes(&self.options.without, sources));
         let mut plan = Plan { job: self.job.name.clone(), notes, ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);

@@ -1,6 +1,6 @@
 //! Writes the rejected rows of a run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,16 +20,29 @@ pub(crate) struct RejectLog<'a> {
     state: Mutex<RejectLogState>,
 }
 
+/// The first of rejected rows as `in/a.csv:100 power: "n/a" is no float64`, each.
+pub(crate) fn first_rejects<'a>(rows: impl Iterator<Item = &'a RejectedRow>) -> String {
+    let text = |row: &RejectedRow| {
+        let column = row.column.as_ref().map_or(String::new(), |column| format!(" {column}"));
+        format!("{}:{}{column}: {}", row.file, row.line, row.reason)
+    };
+    rows.take(SHOWN).map(text).collect::<Vec<_>>().join("; ")
+}
+
 #[derive(Default)]
 struct RejectLogState {
     file: Option<Box<dyn BlobWriter>>,
     error: Option<StoreError>,
     rows: u64,
     first: Vec<RejectedRow>,
+    /// The first rows of each file, as one source may fail where the files of another come first.
+    of_files: HashMap<String, Vec<RejectedRow>>,
 }
 
 /// Rows kept for display.
 const SHOWN: usize = 3;
+/// Files of which rows are kept.
+const FILES: usize = 64;
 
 impl<'a> RejectLog<'a> {
     /// The log of run `run`: of its sources, or of the query of `table`.
@@ -53,6 +66,12 @@ impl<'a> RejectLog<'a> {
         state.rows += 1;
         if state.first.len() < SHOWN {
             state.first.push(row.clone());
+        }
+        if state.of_files.len() < FILES || state.of_files.contains_key(&row.file) {
+            let rows = state.of_files.entry(row.file.clone()).or_default();
+            if rows.len() < SHOWN {
+                rows.push(row.clone());
+            }
         }
         if state.error.is_none() {
             state.error = self.write(&mut state, row).err();
@@ -79,7 +98,9 @@ impl<'a> RejectLog<'a> {
         match state.file {
             Some(file) => {
                 file.finish()?;
-                Ok(Some(RejectFile { path: self.path, rows: state.rows, first: state.first }))
+                let mut of_files: Vec<RejectedRow> = state.of_files.into_values().flatten().collect();
+                of_files.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+                Ok(Some(RejectFile { path: self.path, rows: state.rows, first: state.first, of_files }))
             }
             None => Ok(None),
         }
@@ -92,4 +113,6 @@ pub(crate) struct RejectFile {
     pub(crate) rows: u64,
     /// The first rows.
     pub(crate) first: Vec<RejectedRow>,
+    /// The first rows of each of some files, in the order of files and lines.
+    pub(crate) of_files: Vec<RejectedRow>,
 }

@@ -55,7 +55,11 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
     exports(job, record, out)?;
     checks(record, out)?;
     for damage in &record.damage {
-        writeln!(out, "left undone: {}, because a file of the store is damaged", damage.undone)?;
+        let why = match damage.undone.starts_with("load ") {
+            true => "because the end of the file is missing",
+            false => "because a file of the store is damaged",
+        };
+        writeln!(out, "left undone: {}, {why}", damage.undone)?;
     }
     if !(record.attempts.is_empty() || global.verbose) {
         let mut names: Vec<String> =

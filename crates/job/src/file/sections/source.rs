@@ -82,6 +82,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let format = fields.choice(reader, "format", &[("csv", Some(Format::Csv)), ("parquet", Some(Format::Parquet))]);
     let csv = csv_options(reader, &fields);
     let max_rejected = max_rejected(reader, &fields);
+    let rejected_floor = rejected_floor(reader, &fields);
     let mode = mode(reader, &fields, &csv);
     let columns = columns(reader, &fields);
     let time = fields.required_text(reader, "time");
@@ -99,6 +100,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         columns: columns.unwrap_or_default(),
         time: time.map(|time| time.owned()).unwrap_or_default(),
         max_rejected,
+        rejected_floor,
         mode,
     };
     let storage = storage::read(reader, &fields, &spec);
@@ -203,6 +205,15 @@ fn max_rejected(reader: &mut Reader<'_>, fields: &Fields<'_>) -> MaxRejected {
     MaxRejected::parse(&written).unwrap_or_else(|_| {
         reader.refuse(value.span(), Mistake::MaxRejected { value: written });
         MaxRejected::default()
+    })
+}
+
+/// Rows that may be rejected whatever the share.
+fn rejected_floor(reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
+    let Some(number) = fields.whole("rejected_floor") else { return 0 };
+    u64::try_from(number).unwrap_or_else(|_| {
+        reader.refuse(fields.value_at("rejected_floor"), Mistake::RejectedFloor { value: number });
+        0
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use futures::StreamExt;
-use tidetable_ingest::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions};
+use tidetable_ingest::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions, RejectedRow};
 use tidetable_job::Table;
 use tidetable_layout::spec::TimestampSpec;
 use tidetable_layout::time::DAY;
@@ -20,6 +20,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
+use tidetable_job::Table;
+use crate::run::rejects::first_rejects;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
 
@@ -114,16 +116,22 @@ impl PlannedDerived<'_> {
 }
 
 /// Checks the rejected rows of a derived table against the default limit of sources.
-pub(crate) fn check_query_rejected(job: &str, run: &str, load: &Pending) -> Result<(), RunError> {
+pub(crate) fn check_query_rejected(
+    job: &str,
+    run: &str,
+    load: &Pending,
+    first: &[RejectedRow],
+) -> Result<(), RunError> {
     let record = &load.record;
     let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
     if !limit.exceeded(rejected.saturating_sub(load.let_pass), read) {
         return Ok(());
     }
-    let (table, limit) = (record.table.clone(), limit.to_string());
+    let (table, limit) = (record.table.clone(), limit.to_string().into());
     let log = tidetable_record::rejects_path(run, Some(&table));
     let job = job.to_owned();
-    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, job, log })
+    let first = first_rejects(first.iter()).into();
+    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, first, job, log })
 }
 
 /// A window of the tables that a query reads.

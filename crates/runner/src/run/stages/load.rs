@@ -13,6 +13,7 @@ use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
     ContentHash, DiscoveredFiles, Growth, HeldContent, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
+    Unread,
 };
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
@@ -22,6 +23,7 @@ use crate::fault::stop::Stoppable;
 use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
 use crate::run::context::Run;
+use crate::run::rejects::first_rejects;
 use crate::run::stages::pulled;
 use crate::run::stages::without::{add_names, check_without};
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
@@ -64,6 +66,8 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) reference: Option<&'a JobReference>,
     /// Who did how much.
     pub(crate) tally: &'a Tally,
+    /// Paths of files whose end is missing: they count as they were when they were read, or not at all.
+    pub(crate) unfinished: BTreeSet<String>,
 }
 
 impl Run<'_> {
@@ -82,6 +86,7 @@ impl Run<'_> {
             root: self.root,
             reference: self.reference,
             tally: &self.tally,
+            unfinished: BTreeSet::new(),
         }
     }
 }
@@ -102,6 +107,8 @@ pub(crate) struct PlannedSource<'a> {
     pub(crate) unmatched: Vec<String>,
     /// Directories of pulls that its patterns reach.
     pub(crate) pulled: Vec<PulledDirectory>,
+    /// Names that its patterns reach and that are not read.
+    pub(crate) unread: Vec<Unread>,
 }
 
 /// What the sources reach of pulls.
@@ -149,7 +156,7 @@ impl<'a> LoadStage<'a> {
             let base = self.base(&stored, table, Some(source), &found.pulled)?;
             bases.push((stored, base));
         }
-        let DiscoveredFiles { files, unmatched, pulled } =
+        let DiscoveredFiles { files, unmatched, pulled, unread, .. } =
             self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
@@ -159,8 +166,9 @@ impl<'a> LoadStage<'a> {
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
             let hash = |file: &InputFile| -> Result<_, SourceError> {
-                if let Some(known) = hashes.get(&file.path) {
-                    return Ok(*known);
+                let known = hashes.get(&file.path).copied().or_else(|| self.hash_before(&file.path, &base));
+                if let Some(known) = known {
+                    return Ok(known);
                 }
                 let hash = self.storage.hash(file)?;
                 hashes.insert(file.path.clone(), hash);
@@ -205,7 +213,8 @@ impl<'a> LoadStage<'a> {
                 rebuild,
             };
             let found = if at == last { files.take() } else { files.clone() };
-            let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
+            let found = self.with_unfinished_as_before(found.unwrap_or_default(), &base);
+            let plan = InputPlan::new(base.known(), found, looking, hash);
             // A request to stop is the cause of any error after it.
             self.options.stop.check()?;
             let mut plan = plan.map_err(StoreError::from)?;
@@ -216,7 +225,7 @@ impl<'a> LoadStage<'a> {
             plan.read_again(&self.options.reread);
             planned.push(Planned { table, stored, base, plan });
         }
-        Ok(PlannedSource { source, tables: planned, unmatched, pulled })
+        Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread })
     }
 
     /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
@@ -343,11 +352,16 @@ impl<'a> LoadStage<'a> {
         &self,
         source: &SourceSpec,
         mut found: DiscoveredFiles,
-        mut bases: impl Iterator<Item = &'b Base>,
+        bases: impl Iterator<Item = &'b Base> + Clone,
     ) -> Result<DiscoveredFiles, StoreError> {
-        if !found.unmatched.is_empty() && !bases.any(|base| !base.known().inputs.is_empty()) {
+        if !found.work_files.is_empty() {
+            let mut inputs = BTreeSet::new();
+            bases.clone().for_each(|base| add_names(base.known(), &mut inputs));
+            found.keep_work_files(|path| inputs.contains(path));
+        }
+        if !found.unmatched.is_empty() && !bases.clone().any(|base| !base.known().inputs.is_empty()) {
             let pattern = found.unmatched.swap_remove(0);
-            return Err(self.storage.no_match(source, pattern).into());
+            return Err(self.storage.no_match(source, pattern, &found.unread).into());
         }
         Ok(found)
     }
@@ -548,26 +562,40 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
     }
 }
 
-/// Checks the rejected rows of a load against the limit of its source.
-pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(), RunError> {
+/// Checks the rejected rows of a load against the limit of its source. `first` are rejected rows of all sources.
+pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending, first: &[RejectedRow]) -> Result<(), RunError> {
     let record = &load.record;
     let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
     let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
     let (rejected, read) = (rejected + load.held.0, read + load.held.1);
-    if !source.max_rejected.exceeded(rejected.saturating_sub(load.let_pass), read) {
+    let counted = rejected.saturating_sub(load.let_pass);
+    let is_floor_kept = counted <= source.rejected_floor && load.inputs_read().all(|input| !is_mostly_rejected(input));
+    if !source.max_rejected.exceeded(counted, read) || is_floor_kept {
         return Ok(());
     }
+    let of_load = |row: &&RejectedRow| record.inputs.iter().any(|input| input.path == row.file);
     Err(RunError::TooManyRejected {
         source_name: source.name.clone(),
         rejected,
         read,
-        limit: source.max_rejected.to_string(),
+        limit: source.max_rejected.to_string().into(),
+        first: first_rejects(first.iter().filter(of_load)).into(),
         job: job.name.clone(),
         log: tidetable_record::rejects_path(run, None),
     })
 }
 
+/// Whether more than half of the rows of an input are rejected: then it is the input that is wrong, and not single rows.
+fn is_mostly_rejected(input: &Input) -> bool {
+    input.rejected > input.read / 2
+}
+
 impl Pending {
+    /// The inputs that were read.
+    pub(crate) fn inputs_read(&self) -> impl Iterator<Item = &Input> {
+        self.edit.inputs.iter()
+    }
+
     /// Its record if it is not committed: what was read, and nothing written.
     pub(crate) fn uncommitted(&self) -> LoadRecord {
         let mut record = LoadRecord { rebuilt: Vec::new(), ssts: Vec::new(), ..self.record.clone() };

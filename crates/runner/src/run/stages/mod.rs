@@ -6,4 +6,5 @@ pub(crate) mod load;
 pub(crate) mod pulled;
 pub(crate) mod push;
 pub(crate) mod tables;
+pub(crate) mod unread;
 pub(crate) mod without;

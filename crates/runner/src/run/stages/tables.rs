@@ -25,71 +25,118 @@ use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
+use crate::run::stages::unread::{Unfinished, rowless_notes, unread_notes};
 use crate::units::compact::CarriedMerges;
+
+/// What the attempts of a load share.
+#[derive(Default)]
+struct LoadAttempt<'a> {
+    /// The plan that was told, of the first attempt.
+    told: Option<Plan>,
+    /// The exports compared for it.
+    compared: ComparedExports<'a>,
+    /// Whether lost versions were looked for: no attempt of this run loses one.
+    is_checked: bool,
+    /// Files whose end is missing.
+    unfinished: BTreeSet<String>,
+}
 
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared
     /// for it, and the first rejected rows.
+    ///
+    /// A file whose end is missing does not keep the others from being loaded.
     pub(crate) fn load(
         &self,
         record: &mut RunRecord,
     ) -> Result<(Plan, ComparedExports<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
-        let (mut told, mut compared) = (None, ComparedExports::new());
-        // No attempt of this run loses a version.
-        let mut is_checked = false;
+        let mut attempt = LoadAttempt::default();
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
-            // Loads that an earlier attempt committed are kept.
-            record.loads.retain(|load| load.version != load.before);
-            if !is_checked {
-                self.check_versions()?;
-                is_checked = true;
-            }
-            let clock = Instant::now();
-            let earlier = self.rejected_earlier(record)?;
-            let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
-            let on_reject = |row: &RejectedRow| rejects.keep(row);
-            let stage = self.stage(&on_reject);
-            let sources = stage.plan()?;
-            let plan = match &told {
-                Some(plan) => Plan::clone(plan),
-                None => {
-                    let (plan, all) = self.plan(&sources)?;
-                    compared = all;
-                    self.observer.event(Event::Plan(plan.clone()));
-                    told.insert(plan).clone()
+            loop {
+                let done = self.load_once(&mut attempt, record);
+                let Some(file) = done.as_ref().err().and_then(Unfinished::of) else { return done };
+                if !attempt.unfinished.insert(file.path.clone()) {
+                    return done;
                 }
-            };
-            took(record, "plan", clock);
-            let clock = Instant::now();
-            let loaded = self.load_sources(&stage, sources, record);
-            took(record, "load", clock);
-            // Rejected rows are durable before anything is committed without them.
-            let kept = rejects.finish();
-            if let Ok(Some(kept)) = &kept {
-                record.rejected = Some(kept.path.clone());
-                record.rows_rejected = kept.rows;
+                self.leave_unfinished(file, record);
             }
-            let pending = loaded?;
-            let committed = record.loads.clone();
-            record.loads.extend(pending.iter().map(Pending::uncommitted));
-            let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
-            let allowed = allowed.and_then(|()| self.options.stop.check());
-            let rejected = match (allowed, kept) {
-                (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
-                (allowed, kept) => {
-                    pending.iter().for_each(Pending::discard);
-                    allowed?;
-                    return Err(kept.err().map_or(RunError::RejectLog, RunError::from));
-                }
-            };
-            let clock = Instant::now();
-            record.loads = committed;
-            let done = self.commit(pending, &mut record.loads);
-            took(record, "commit", clock);
-            done.map(|()| (plan, rejected))
         })?;
-        Ok((plan, compared, rejected))
+        Ok((plan, attempt.compared, rejected))
+    }
+
+    /// Tells that a file is not loaded. One that has not changed for long is no longer being written: the run did not do
+    /// all it should.
+    fn leave_unfinished(&self, file: Unfinished, record: &mut RunRecord) {
+        let Unfinished { path, error } = file;
+        if self.stage(&|_| {}).is_being_written(&path) {
+            self.note(record, format!("{error}. The other files are loaded; the next run tries it again"));
+            return;
+        }
+        let undone = format!("load {path}");
+        self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
+        record.damage.push(DamageRecord { undone, error });
+    }
+
+    /// One attempt to load the tables of sources and to commit them. Returns the plan of the run and the first rejected rows.
+    fn load_once<'b>(
+        &'b self,
+        attempt: &mut LoadAttempt<'b>,
+        record: &mut RunRecord,
+    ) -> Result<(Plan, Vec<RejectedRow>), RunError> {
+        // Loads that an earlier attempt committed are kept.
+        record.loads.retain(|load| load.version != load.before);
+        if !attempt.is_checked {
+            self.check_versions()?;
+            attempt.is_checked = true;
+        }
+        let clock = Instant::now();
+        let earlier = self.rejected_earlier(record)?;
+        let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
+        let on_reject = |row: &RejectedRow| rejects.keep(row);
+        let mut stage = self.stage(&on_reject);
+        stage.unfinished.clone_from(&attempt.unfinished);
+        let sources = stage.plan()?;
+        let plan = match &attempt.told {
+            Some(plan) => Plan::clone(plan),
+            None => {
+                let (plan, all) = self.plan(&sources)?;
+                attempt.compared = all;
+                self.observer.event(Event::Plan(plan.clone()));
+                attempt.told.insert(plan).clone()
+            }
+        };
+        took(record, "plan", clock);
+
+        let clock = Instant::now();
+        let loaded = self.load_sources(&stage, sources, record);
+        took(record, "load", clock);
+        // Rejected rows are durable before anything is committed without them.
+        let kept = rejects.finish();
+        if let Ok(Some(kept)) = &kept {
+            record.rejected = Some(kept.path.clone());
+            record.rows_rejected = kept.rows;
+        }
+        let pending = loaded?;
+        let committed = record.loads.clone();
+        record.loads.extend(pending.iter().map(Pending::uncommitted));
+        let first = kept.as_ref().ok().and_then(Option::as_ref).map_or(&[][..], |kept| kept.of_files.as_slice());
+        let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load, first));
+        let allowed = allowed.and_then(|()| self.options.stop.check());
+        let rejected = match (allowed, kept) {
+            (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
+            (allowed, kept) => {
+                pending.iter().for_each(Pending::discard);
+                allowed?;
+                return Err(kept.err().map_or(RunError::RejectLog, RunError::from));
+            }
+        };
+
+        let clock = Instant::now();
+        record.loads = committed;
+        let done = self.commit(pending, &mut record.loads);
+        took(record, "commit", clock);
+        done.map(|()| (plan, rejected))
     }
 
     /// Commits loads one after the other, up to the first that fails.
@@ -135,13 +182,15 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
+        unread_notes(&sources).into_iter().for_each(|note| self.note(record, note));
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        time_notes(&pending).into_iter().chain(idle).for_each(|note| self.note(record, note));
+        let notes = rowless_notes(&pending).into_iter().chain(time_notes(&pending)).chain(idle);
+        notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         for note in input_notes(&records, self.options) {
             self.note(record, note);
@@ -215,7 +264,9 @@ impl Run<'_> {
         let loaded = stage.load_derived(table, query, self.runtime, unread);
         let kept = rejects.finish();
         let pending = loaded?;
-        let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.job.name, &self.options.run, load));
+        let first = kept.as_ref().ok().and_then(Option::as_ref).map_or(&[][..], |kept| kept.of_files.as_slice());
+        let check = |load| check_query_rejected(&self.job.name, &self.options.run, load, first);
+        let checked = pending.iter().try_for_each(check);
         match (checked, kept) {
             (Ok(()), Ok(kept)) => {
                 for mut load in pending {
