@@ -65,6 +65,72 @@ pub struct TableFacts {
     pub pairs: Vec<PairFacts>,
     /// What queries read of it, in the order of their file.
     pub queries: Vec<QueryFacts>,
+    /// The same at the scale that a workload declares; `None` without one.
+    pub scale: Option<ScaleFacts>,
+}
+
+/// The rows of a table at a declared scale, at the end of the time that they are kept.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScaleFacts {
+    /// Source rows a second.
+    pub rate: f64,
+    /// Whether the workload declares how many there will be.
+    pub is_rate_declared: bool,
+    /// Days that rows are kept.
+    pub keep_days: f64,
+    /// By what the rows grow.
+    pub row_growth: RowGrowth,
+    /// Bytes of the largest row.
+    pub row_bytes: f64,
+    /// Source rows a second of the busiest row.
+    pub row_rate: f64,
+    /// Slices of time in which a row is written that has no time in its key; 0 of others.
+    pub row_slices: u64,
+    /// Source rows a second that go to the end of one series: behind the busiest values of the columns before the time. `None`
+    /// if keys hold no time, or these values were not counted.
+    pub series_rate: Option<f64>,
+    /// Whether no column comes before the time.
+    pub is_time_first: bool,
+}
+
+/// The factors by which a row grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowGrowth {
+    /// Of entities that its key does not name.
+    pub entities: f64,
+    /// Of the rate of an entity.
+    pub rate: f64,
+    /// Of the time that it covers.
+    pub time: f64,
+}
+
+impl Default for RowGrowth {
+    fn default() -> Self {
+        Self { entities: 1.0, rate: 1.0, time: 1.0 }
+    }
+}
+
+impl RowGrowth {
+    /// All together.
+    pub fn factor(&self) -> f64 {
+        self.entities * self.rate * self.time
+    }
+
+    /// `x 100 entities x 24 time`: the factors that are not 1, with an empty text if all are.
+    pub(crate) fn text(&self) -> String {
+        let factors = [(self.entities, "entities"), (self.rate, "the rate"), (self.time, "the time")];
+        let factors = factors.into_iter().filter(|(factor, _)| (factor - 1.0).abs() > 0.005);
+        factors.map(|(factor, of)| format!(" x {} {of}", short(factor))).collect()
+    }
+}
+
+/// A number with about three digits that mean something.
+pub(crate) fn short(number: f64) -> String {
+    match number.abs() {
+        0.0..10.0 => format!("{number:.2}"),
+        10.0..100.0 => format!("{number:.1}"),
+        _ => format!("{number:.0}"),
+    }
 }
 
 /// How much of a table a query reads, from best to worst.
@@ -228,6 +294,39 @@ pub struct PairFacts {
     pub right: String,
     /// Pairs of values that occur.
     pub pairs: u64,
+}
+
+/// Values that must be new for their order to mean something.
+pub(crate) const FEWEST_NEW: usize = 20;
+/// Share of new values that are greater than all before them, of numbers that are sequential.
+pub(crate) const SEQUENTIAL: f64 = 0.9;
+
+impl FieldFacts {
+    /// Of the values that are first seen later than others: those that are greater than all before them, and all. Values of one
+    /// second have no order. `None` unless all are numbers.
+    pub(crate) fn in_order(&self) -> Option<(usize, usize)> {
+        let numbers: Option<Vec<(i64, u128)>> =
+            self.values.iter().map(|value| Some((value.first, value.text.parse().ok()?))).collect();
+        let numbers = numbers?;
+        let first = numbers.first()?.0;
+        let (mut greatest_before, mut greatest, mut second, mut greater, mut new) = (0, 0, first, 0, 0);
+        for (seen, number) in numbers {
+            if seen != second {
+                (greatest_before, second) = (greatest, seen);
+            }
+            if seen != first {
+                new += 1;
+                greater += usize::from(number > greatest_before);
+            }
+            greatest = greatest.max(number);
+        }
+        Some((greater, new))
+    }
+
+    /// Whether the values are numbers that come in sequence.
+    pub(crate) fn is_sequential(&self) -> bool {
+        self.in_order().is_some_and(|(greater, new)| new >= FEWEST_NEW && greater as f64 >= SEQUENTIAL * new as f64)
+    }
 }
 
 impl TableFacts {

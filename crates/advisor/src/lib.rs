@@ -12,6 +12,7 @@
 //! | [`mod@spread`] | how writes spread over the key space as time goes by |
 //! | [`heatmap`] | row keys by time, and the patterns in it; also of a loaded table |
 //! | [`queries`] | what queries read of a layout |
+//! | [`growth`] | rows and reads at the declared scale |
 //! | [`cost`] | what a layout costs |
 //! | [`advice`] | layouts proposed for a workload |
 //! | [`lint`] | the tables of a job file checked against the rules, with the job's data where it is given |
@@ -21,6 +22,7 @@ pub mod comparison;
 pub mod cost;
 mod error;
 mod facts;
+pub mod growth;
 pub mod heatmap;
 pub mod lint;
 pub mod measure;

@@ -256,3 +256,75 @@ fn layouts_that_break_rules_come_last_and_say_why() {
     let page = project.read("page.html");
     assert!(page.contains("id=\"findings\"") && page.contains("x.toml:6"), "{}", page.len());
 }
+
+/// Two meters, hourly for two days, in a layout that keeps the last reading of a day only, and in one that keeps all.
+const KEPT: &str = "[tables.LAST]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\n[tables.LAST.families.m]\n\
+                    columns = [{ qualifier = \"v\", value = \"{kwh}\", timestamp = 0 }]\n\
+                    [tables.ALL]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\n[tables.ALL.families.m]\n\
+                    columns = [{ qualifier = \"{ts:%H%M}\", value = \"{kwh}\" }]\n";
+
+fn readings(more: &str) -> Project {
+    let project = Project::new("j", readings_job!("in/*.csv", "", ""));
+    let hour = |hour: usize| {
+        let time = format!("2026-01-{:02}T{:02}:00:00Z", 1 + hour / 24, hour % 24);
+        format!("1,{time},{hour}\n2,{time},{hour}\n")
+    };
+    let rows: String = (0..48).map(hour).collect();
+    project.write("in/a.csv", format!("meter,ts,kwh\n{rows}{more}"));
+    project.write("x.toml", KEPT);
+    project
+}
+
+#[test]
+fn answers_are_compared_with_the_source_whichever_layout_comes_first() {
+    let project = readings("");
+    project.write("q.toml", "[query.day]\nper_second = 1\nwhere = \"meter = $meter and ts >= $day\"\n");
+    let found = project.json(&["compare", "j", "--layouts", "x.toml", "--queries", "q.toml"]);
+    let problem = |at: usize| &found[at]["queries"][0]["problem"];
+    assert!(problem(0).as_str().is_some_and(|problem| problem.contains("in the source")), "{}", found[0]);
+    assert_eq!((problem(1), &found[1]["cost"]["place"]), (&Value::Null, &json!(1)));
+    let shown = project.ok(&["compare", "j", "--layouts", "x.toml"]);
+    assert!(shown.contains("median of 48 slices of 5 min with writes"), "{shown}");
+}
+
+#[test]
+fn one_wrong_year_does_not_blind_the_axis() {
+    let whole = readings("");
+    let wrong = readings("1,9999-12-31T00:00:00Z,5\n");
+    let compare = ["compare", "j", "--layouts", "x.toml"];
+    let numbers = |project: &Project| -> Vec<Value> {
+        let found = project.json(&compare);
+        let layout = &found[1];
+        ["slice_seconds", "top_share_10", "travel", "patterns"].map(|name| layout[name].clone()).to_vec()
+    };
+    let [expected, found] = [numbers(&whole), numbers(&wrong)];
+    assert_eq!((&found[0], &found[3]), (&expected[0], &expected[3]));
+    // The wrong reading counts in the last slice, beside two others.
+    assert_eq!(found[1]["p50"], expected[1]["p50"]);
+    let shown = wrong.ok(&compare);
+    assert!(shown.contains("outliers: 1 source row far from all others in time, up to 9999-12-31"), "{shown}");
+    assert!(!whole.ok(&compare).contains("outliers"));
+}
+
+#[test]
+fn a_row_passes_a_node_alike_in_lint_and_compare() {
+    let job = readings_job!("in/*.csv", "", "").replace("{meter:03}#{ts:%Y%m%d}", "{meter:03}");
+    let project = readings("");
+    project.write("jobs/j/job.toml", job);
+    // Two meters write 96 rows in 47 hours and a second; a slice of 5 min holds one of each.
+    let queries = "keep = \"365d\"\n[scale]\nrows_per_second = 5_000_000\n[query.a]\nper_second = 1\nwhere = \"meter = $meter\"\n";
+    project.write("q.toml", queries);
+    let of_lint = project.json(&["lint", "j", "--data", "--queries", "q.toml"]);
+    let hot = of_lint.iter().find(|finding| finding["rule"] == "W2").expect("W2");
+    let found = project.json(&["compare", "j", "--queries", "q.toml"]).remove(0);
+    let same = found["findings"].as_array().unwrap().iter().find(|finding| finding["rule"] == "W2").unwrap();
+    assert_eq!(hot["message"], same["message"]);
+    let nodes = hot["measured"].as_f64().unwrap() / hot["limit"].as_f64().unwrap();
+    let unservable = found["cost"]["unservable"].as_str().unwrap();
+    assert!(unservable.starts_with(&format!("one row takes the writes of {nodes:.1} nodes")), "{unservable} {nodes}");
+    // Of more meters each writes as often as it did.
+    project.write("q.toml", queries.replace("rows_per_second = 5_000_000", "entities = { meter = 1_000_000 }"));
+    let of_lint = project.json(&["lint", "j", "--data", "--queries", "q.toml"]);
+    assert!(of_lint.iter().all(|finding| finding["rule"] != "W2"), "{of_lint:?}");
+    assert!(of_lint.iter().any(|finding| finding["rule"] == "K7"), "{of_lint:?}");
+}

@@ -128,6 +128,12 @@ fn a_job_that_cannot_be_linted_says_why() {
     let project = project(JOB);
     assert_eq!(project.run(&["lint", "k"]).code, Some(2));
     assert_eq!(project.run(&["lint"]).code, Some(2));
+    // A gate must not pass because nothing was looked at.
+    project.write("in/1.csv", "user,ts,level\nJo,soon,71\n");
+    project.write("jobs/j/job.toml", JOB.replace("time = \"ts\"", "time = \"ts\"\nmax_rejected = \"100%\""));
+    let ran = project.run(&["lint", "j", "--data", "--deny", "error"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 rows were read, 1 of them rejected"), "{}", ran.stderr);
     project.write("in/1.csv", "user,ts\n");
     let ran = project.run(&["lint", "j", "--data"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);

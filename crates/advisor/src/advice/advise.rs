@@ -9,7 +9,7 @@ use tidetable_source::Storage;
 
 use crate::advice::generate::{Proposed, job_with, proposals};
 use crate::advice::pairs::{Pair, pairs};
-use crate::comparison::{Comparison, Economy, compare, economy};
+use crate::comparison::{Comparison, Economy, Extent, compare, economy};
 use crate::cost::Prices;
 use crate::error::{AdvisorError, Result};
 use crate::lint::{Severity, lint_apart};
@@ -160,7 +160,7 @@ fn measured(asking: Asking<'_>, text: &str, sample: Option<Sample>) -> Result<(C
     let specs = candidates.first().map_or(Ok(Vec::new()), |first| draw_specs(queries, &first.schema))?;
     let options = TrialOptions { sample, draws: specs.clone(), stop: asking.stop.clone(), ..TrialOptions::default() };
     let trial = Trial::load(&job, asking.storage, &candidates, &options)?;
-    let comparison = compare(&trial, None, false)?;
+    let comparison = compare(&trial, None, Extent::ALL)?;
     let economy = economy(&trial, &comparison, asking.workload, &specs, asking.prices)?;
     let reports = lint_apart(&job, (&job.tables, &job.text), None, asking.prices);
     let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();

@@ -3,7 +3,7 @@
 use tidetable_job::workload::Workload;
 
 use crate::comparison::{Comparison, Economy};
-use crate::cost::{Cost, GIB, Prices, QueryLoad, Unservable};
+use crate::cost::{Cost, Prices, QueryLoad, Unservable};
 
 /// Two tables that hold the same rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,9 +21,6 @@ pub struct Pair {
     /// Bytes stored, as a multiple of those of the smaller table.
     pub duplication: f64,
 }
-
-const HOURS: f64 = 730.0;
-const TERABYTE: f64 = 1e12;
 
 /// The pairs of tables that cost less than the best single one can, cheapest first. Both tables take every write, and each
 /// query reads the table in which it sees fewer bytes.
@@ -70,15 +67,13 @@ fn pair(first: usize, second: usize, economy: &Economy, workload: &Workload, pri
     let read_load = sum(|it| it.read_kib) / node.reads_per_second + sum(|it| it.scan_mb) / node.scan_mb_per_second;
     let stored = costs.0.stored.1 + costs.1.stored.1;
     let load = costs.0.write_load + costs.1.write_load + read_load;
-    let by_load = load / prices.target(workload.goal);
-    let nodes = by_load.max(stored / (prices.node.storage_tb * TERABYTE)).ceil().max(1.0);
-    let one = nodes * HOURS * prices.node.hour + stored / GIB * prices.storage.gib_month;
+    let nodes = prices.nodes(workload.goal, load, stored);
     let least = costs.0.stored.1.min(costs.1.stored.1).max(f64::MIN_POSITIVE);
     Some(Pair {
         layouts: (first, second),
         answers,
         nodes,
-        month: f64::from(workload.clusters) * one,
+        month: f64::from(workload.clusters) * prices.month(nodes, stored),
         bytes_seen: sum(|it| it.bytes_seen),
         duplication: stored / least,
     })

@@ -4,11 +4,15 @@ use tidetable_job::workload::{Need, Workload};
 
 use crate::comparison::compare::Comparison;
 use crate::comparison::compared::Compared;
-use crate::cost::{Cost, Demand, Prices, Ranges, Score, Unservable, cost, score, winner};
+use crate::comparison::scaled::{is_sequential, scaled};
+use crate::cost::{Cost, Costing, Prices, Score, Unservable, cost, score, winner};
 use crate::error::{AdvisorError, Result};
+use crate::growth::{Demand, KeyShape};
 use crate::queries::{Asked, ask};
-use crate::trial::{DrawSpec, Trial};
+use crate::trial::{DrawSpec, Trial, TrialTable};
 
+/// By what writes, and the time that rows are kept, are multiplied to see whether the best layout stays the best.
+const MORE: f64 = 10.0;
 /// By what weights are multiplied to see whether the best layout stays the best, and that in words.
 const CHANGES: [(f64, &str); 2] = [(10.0, "asked 10 times as often"), (0.0, "not asked")];
 
@@ -48,7 +52,7 @@ pub struct Turn {
 }
 
 impl Economy {
-    /// The same, with layouts that break so many rules of severity `error`: these come last.
+    /// The same, with layouts of which so many findings refuse them: these come last.
     #[must_use]
     pub fn with_errors(mut self, errors: &[usize]) -> Self {
         let changed = self.changed.iter_mut().map(|(_, costs)| costs);
@@ -106,13 +110,12 @@ pub fn economy(
         if let Some(error) = failed.filter(|_| last().all(|answer| answer.asked.is_none())) {
             return Err(error);
         }
-        agree(&mut answers);
+        let reference = reference(trial, comparison, &answers);
+        compare_with(&reference, trial, &mut answers);
     }
-    let rows = comparison.layouts.iter().map(|it| it.measured.source_rows as f64 * it.measured.factor);
-    let seconds = comparison.layouts.iter().filter_map(|it| it.measured.seconds);
-    let seconds = seconds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
-    let demand = Demand::new(workload, rows.fold(0.0, f64::max), seconds);
-    let costs = costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices));
+    let demand = demand_of(trial, comparison, workload);
+    let given = Given { trial, comparison, workload, prices };
+    let costs = given.costs(&answers, &demand);
     let mut changed = Vec::new();
     for (weight, change) in CHANGES {
         for (at, query) in workload.queries.iter().enumerate() {
@@ -120,14 +123,11 @@ pub fn economy(
             for answer in answers.iter_mut().filter_map(|answers| answers.get_mut(at)?.asked.as_mut()) {
                 answer.per_second *= weight;
             }
-            let costs = costs_of(comparison, &answers, &demand, Ranges::ByNodes, (workload, prices));
-            changed.push((format!("{} were {change}", query.name), costs));
+            changed.push((format!("{} were {change}", query.name), given.costs(&answers, &demand)));
         }
     }
-    let writes = Demand { writes_per_second: demand.writes_per_second * 10.0, ..demand };
-    let of = |demand, ranges| costs_of(comparison, &answers, demand, ranges, (workload, prices));
-    changed.push(("10 times as much were written".to_owned(), of(&writes, Ranges::ByNodes)));
-    changed.push(("keys were cut into 100 ranges".to_owned(), of(&demand, Ranges::Many)));
+    changed.push(("10 times as much were written".to_owned(), given.costs(&answers, &demand.writing(MORE))));
+    changed.push(("rows were kept 10 times as long".to_owned(), given.costs(&answers, &demand.keeping(MORE))));
     let scores = score(&costs, changed.iter().map(|(_, costs)| costs.as_slice()));
     Ok(Economy { demand, answers, costs, scores, changed })
 }
@@ -142,33 +142,89 @@ pub(crate) fn value_columns(trial: &Trial) -> Vec<String> {
     fields.map(|(_, field)| field.name.clone()).collect()
 }
 
-/// Notes answers to the last query that differ from those of the first layout, in the first draw that does.
-fn agree(answers: &mut [Vec<Answer>]) {
-    let values = |answers: &Vec<Answer>| Some(answers.last()?.asked.as_ref()?.by_draw.clone());
-    let Some(first) = answers.iter().find_map(values) else { return };
-    for answers in answers {
-        let differs = values(answers).and_then(|own| own.into_iter().zip(&first).find(|(own, first)| own != *first));
-        if let (Some((own, first)), Some(answer)) = (differs, answers.last_mut())
-            && answer.problem.is_none()
-        {
-            answer.problem = Some(format!("it returns {own} values where the first layout returns {first}"));
-        }
+/// How much of the rows of a trial a workload declares.
+pub(crate) fn demand_of(trial: &Trial, comparison: &Comparison, workload: &Workload) -> Demand {
+    let rows = comparison.layouts.iter().map(|it| it.measured.source_rows as f64 * it.measured.factor);
+    Demand::new(workload, &trial.profile, rows.fold(0.0, f64::max), trial.seconds().unwrap_or_default())
+}
+
+/// The values that the last query returns of the source, for each draw, and whether that is certain.
+struct Reference {
+    by_draw: Vec<u64>,
+    is_certain: bool,
+}
+
+/// What layouts return that lost no source row; the most that any returns if all did. Those that keep rows that were sent
+/// again come after those that do not.
+fn reference(trial: &Trial, comparison: &Comparison, answers: &[Vec<Answer>]) -> Reference {
+    let layouts = || trial.tables.iter().zip(&comparison.layouts).zip(answers);
+    // Equal rows that were sent again lose nothing to each other.
+    let is_whole = |table: &TrialTable, compared: &Compared| {
+        table.takes_all && compared.measured.overwritten.rows <= table.repeated.unwrap_or(0)
+    };
+    let of = |keep: &dyn Fn(&TrialTable, &Compared) -> bool| {
+        let kept = layouts().filter(|((table, compared), _)| keep(table, compared));
+        let values = kept.filter_map(|(_, answers)| Some(&answers.last()?.asked.as_ref()?.by_draw));
+        values.fold(Vec::new(), |most: Vec<u64>, values| {
+            let draws = most.len().max(values.len());
+            let value = |of: &[u64], at: usize| of.get(at).copied().unwrap_or_default();
+            (0..draws).map(|at| value(&most, at).max(value(values, at))).collect()
+        })
+    };
+    let whole_once = of(&|table, compared| is_whole(table, compared) && !table.keeps_duplicates());
+    let whole = of(&is_whole);
+    match (whole_once.is_empty(), whole.is_empty()) {
+        (false, _) => Reference { by_draw: whole_once, is_certain: true },
+        (true, false) => Reference { by_draw: whole, is_certain: true },
+        (true, true) => Reference { by_draw: of(&|_, _| true), is_certain: false },
     }
 }
 
-fn costs_of(
-    comparison: &Comparison,
-    answers: &[Vec<Answer>],
-    demand: &Demand,
-    ranges: Ranges,
-    (workload, prices): (&Workload, &Prices),
-) -> Vec<Cost> {
-    let of = |(compared, answers): (&Compared, &Vec<Answer>)| {
+/// Notes answers to the last query that differ from the source, in the first draw that does.
+fn compare_with(reference: &Reference, trial: &Trial, answers: &mut [Vec<Answer>]) {
+    for (table, answers) in trial.tables.iter().zip(answers) {
+        let Some(answer) = answers.last_mut().filter(|answer| answer.problem.is_none()) else { continue };
+        let Some(asked) = &answer.asked else { continue };
+        let mut both = asked.by_draw.iter().zip(&reference.by_draw);
+        let differs = both.find(|(own, source)| own != source && !(own > source && table.keeps_duplicates()));
+        let least = if reference.is_certain { "" } else { "at least " };
+        answer.problem =
+            differs.map(|(own, source)| format!("it returns {own} values of {least}{source} in the source"));
+    }
+}
+
+/// What costs follow from, besides answers and demand.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    trial: &'a Trial,
+    comparison: &'a Comparison,
+    workload: &'a Workload,
+    prices: &'a Prices,
+}
+
+impl Given<'_> {
+    /// The cost of each layout.
+    fn costs(&self, answers: &[Vec<Answer>], demand: &Demand) -> Vec<Cost> {
+        let layouts = self.trial.tables.iter().zip(&self.comparison.layouts).zip(answers);
+        layouts.map(|((table, compared), answers)| self.cost(table, compared, answers, demand)).collect()
+    }
+
+    fn cost(&self, table: &TrialTable, compared: &Compared, answers: &[Answer], demand: &Demand) -> Cost {
         let asked: Vec<Asked> = answers.iter().filter_map(|answer| answer.asked.clone()).collect();
-        let mut cost = cost((&compared.measured, &compared.spread, &asked), demand, ranges, workload, prices);
+        let shape = KeyShape::of(&compared.layout);
+        let scale = scaled(table, compared, self.comparison.axis, demand);
+        let costing = Costing {
+            measured: &compared.measured,
+            shape: &shape,
+            scale: &scale,
+            is_sequential: is_sequential(&shape, compared),
+            asked: &asked,
+        };
+        let mut cost = cost(costing, demand, self.workload, self.prices);
+
         let lacks = answers.iter().find(|answer| answer.asked.is_none());
         let worse = answers.iter().find(|answer| {
-            let query = workload.queries.iter().find(|query| query.name == answer.query);
+            let query = self.workload.queries.iter().find(|query| query.name == answer.query);
             let must = query.and_then(|query| query.must).unwrap_or(Need::Scan);
             answer.asked.as_ref().is_some_and(|asked| asked.need > must)
         });
@@ -177,6 +233,5 @@ fn costs_of(
             cost.unservable = Some(Unservable::Query { query: answer.query.clone(), problem });
         }
         cost
-    };
-    comparison.layouts.iter().zip(answers).map(of).collect()
+    }
 }

@@ -4,9 +4,11 @@ mod answers;
 mod compare;
 mod compared;
 mod observe;
+mod scaled;
 
-pub(crate) use answers::value_columns;
 pub use answers::{Answer, Economy, Turn, economy};
+pub(crate) use answers::{demand_of, value_columns};
 pub use compare::{Comparison, compare};
 pub use compared::{Compared, HottestRow};
-pub(crate) use observe::{Extent, observe};
+pub use observe::Extent;
+pub(crate) use scaled::scaled;

@@ -79,6 +79,11 @@ struct Pass<'a> {
     keys: Option<KeyList>,
 }
 
+impl Extent {
+    /// All of it.
+    pub const ALL: Self = Self { packed: true, facts: true };
+}
+
 impl Visitor for Pass<'_> {
     fn block(&mut self, block: &Block) {
         self.counts.block(block);

@@ -6,76 +6,22 @@ use tidetable_job::workload::{Need, Scale, Workload};
 use tidetable_layout::time::{DAY, SECOND};
 
 use crate::cost::prices::Prices;
-use crate::heatmap::{Pattern, patterns};
+use crate::facts::{RowGrowth, ScaleFacts};
+use crate::growth::{Demand, KeyShape, read_growth};
 use crate::measure::Measured;
 use crate::queries::Asked;
-use crate::spread::Spread;
 
 const KIB: f64 = 1024.0;
-const MIB: f64 = 1024.0 * KIB;
-/// Bytes of a GiB.
-pub const GIB: f64 = 1024.0 * MIB;
 const MEGABYTE: f64 = 1e6;
-const TERABYTE: f64 = 1e12;
-/// Hours of a month, as prices count them.
-const HOURS: f64 = 730.0;
-/// Ranges of which the fullest is judged, at least.
-const FEW_NODES: f64 = 10.0;
-
-/// How much will be written and kept, in all layouts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Demand {
-    /// Source rows a second.
-    pub writes_per_second: f64,
-    /// Source rows that are kept.
-    pub kept_rows: f64,
-    /// By what the measured source rows were multiplied to get these.
-    pub factor: f64,
-}
-
-impl Demand {
-    /// The demand of a workload. `rows` source rows were measured over `seconds` (first and last, since the epoch). Without a
-    /// scale their rate is taken, and without `keep` their span.
-    pub fn new(workload: &Workload, rows: f64, seconds: (i64, i64)) -> Self {
-        let span = (seconds.1 - seconds.0 + 1).max(1) as f64;
-        let writes_per_second = declared_rate(&workload.scale).unwrap_or(rows / span);
-        let kept = workload.keep.map_or(span, |keep| keep as f64 / SECOND as f64);
-        let kept_rows = writes_per_second * kept;
-        Self { writes_per_second, kept_rows, factor: if rows > 0.0 { kept_rows / rows } else { 0.0 } }
-    }
-
-    /// Days of data that are kept.
-    pub fn days(&self) -> f64 {
-        self.kept_rows / self.writes_per_second.max(f64::MIN_POSITIVE) * SECOND as f64 / DAY as f64
-    }
-}
-
-/// Into how many ranges the known keys are thought to be cut.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Ranges {
-    /// 10, or 100 for more than 10 nodes.
-    #[default]
-    ByNodes,
-    /// 100.
-    Many,
-}
-
-/// Source rows a second, if a workload declares how many there will be.
-pub fn declared_rate(scale: &Scale) -> Option<f64> {
-    let Scale { entities, every, rows_per_second } = scale;
-    let number: f64 = entities.iter().map(|(_, number)| number).product();
-    let by_entity = every.filter(|_| !entities.is_empty()).map(|every| number * SECOND as f64 / every as f64);
-    rows_per_second.or(by_entity)
-}
 
 /// What a layout costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// KiB written a second, rows below 1 KiB as 1 KiB.
     pub write_kib: f64,
-    /// KiB read a second by queries that see at most 1 MiB, rows below 1 KiB as 1 KiB.
+    /// Reads begun a second, each with its first KiB.
     pub read_kib: f64,
-    /// Megabytes read a second by other queries.
+    /// Megabytes read a second behind these, rows below 1 KiB as 1 KiB.
     pub scan_mb: f64,
     /// Part of a node's CPU that writes take; above 1 is more than a node.
     pub write_load: f64,
@@ -89,6 +35,8 @@ pub struct Cost {
     pub month: (f64, f64),
     /// Why no number of nodes serves it.
     pub unservable: Option<Unservable>,
+    /// Nodes that the writes of the busiest series take, if more than one: those of equal columns before the time.
+    pub hot_series: Option<f64>,
     /// Whether keys grow with time. A layout that does comes after all that do not, whatever it costs: its writes go to
     /// one end of the table however many nodes there are.
     pub is_sequential: bool,
@@ -109,6 +57,10 @@ pub struct QueryLoad {
     pub scan_mb: f64,
     /// Bytes that it sees a second.
     pub bytes_seen: f64,
+    /// Rows that it reads each time.
+    pub rows: f64,
+    /// Bytes that it reads each time.
+    pub bytes: f64,
 }
 
 /// Why no number of nodes serves a layout.
@@ -132,67 +84,61 @@ impl fmt::Display for Unservable {
         match self {
             Self::Row(nodes) => write!(f, "one row takes the writes of {nodes:.1} nodes, and a row is on one node"),
             Self::Range(nodes) => {
-                write!(f, "one range of keys takes the writes of {nodes:.1} nodes, and new keys go on going there")
+                write!(f, "the time comes first, so one range of keys takes all writes: those of {nodes:.1} nodes")
             }
             Self::Query { query, problem } => write!(f, "query {query}: {problem}"),
         }
     }
 }
 
+/// What is known of a layout, from which its cost follows.
+#[derive(Debug, Clone, Copy)]
+pub struct Costing<'a> {
+    /// What it holds.
+    pub measured: &'a Measured,
+    /// The parts of its row key.
+    pub shape: &'a KeyShape,
+    /// Its rows at scale.
+    pub scale: &'a ScaleFacts,
+    /// Whether its keys come in sequence as time goes by.
+    pub is_sequential: bool,
+    /// What queries read of it.
+    pub asked: &'a [Asked],
+}
+
 /// The cost of a layout.
 ///
-/// - A node writes 14,000 rows of at most 1 KiB a second, and reads 17,000; larger rows count as so many KiB. A query that
-///   sees more than 1 MiB reads 220 MB a second instead.
+/// - A node writes 14,000 rows of at most 1 KiB a second; larger rows count as so many KiB.
+/// - A node begins 17,000 reads a second, each with its first KiB; what follows in the same key range is read at 220 MB a
+///   second, rows below 1 KiB as 1 KiB. So the load of a query never falls when it reads more.
+/// - A message of a whole row is read and written again for each source row.
 /// - Nodes: the load by the part of the CPU to use, or what is stored by the capacity of a node, at least 1.
-/// - It cannot be served if the fullest range of the known keys (95th of 100 slices; 10 ranges, or 100 for more than 10
-///   nodes), or one row, takes more than a node's part.
-pub fn cost(
-    (measured, spread, asked): (&Measured, &Spread, &[Asked]),
-    demand: &Demand,
-    ranges: Ranges,
-    workload: &Workload,
-    prices: &Prices,
-) -> Cost {
-    let source_rows = measured.source_rows.max(1) as f64;
-    let kib_a_write = (measured.bytes_written as f64 / source_rows / KIB).max(1.0);
+/// - It cannot be served if one row takes more writes than a node, or the time comes first in its keys and all writes do.
+pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: &Prices) -> Cost {
+    let Costing { measured, shape, scale, is_sequential, asked } = costing;
+    let kib_a_write = kib_a_write(measured, &scale.row_growth);
     let write_kib = demand.writes_per_second * kib_a_write;
-    // Queries of a key stay as they are when the table grows; only scans grow with it.
-    let grown = |asked: &Asked| if asked.need == Need::Scan { measured.factor * demand.factor } else { 1.0 };
-    let bytes_seen = |asked: &Asked| asked.bytes.mean * grown(asked);
-    let load = |asked: &Asked| {
-        let bytes = bytes_seen(asked);
-        let by_rows = asked.per_second * (asked.rows.mean * grown(asked)).max(bytes / KIB);
-        let is_large = bytes > MIB;
-        QueryLoad {
-            read_kib: if is_large { 0.0 } else { by_rows },
-            scan_mb: if is_large { asked.per_second * bytes / MEGABYTE } else { 0.0 },
-            bytes_seen: asked.per_second * bytes,
-        }
-    };
-    let queries: Vec<QueryLoad> = asked.iter().map(load).collect();
-    let read_kib: f64 = queries.iter().map(|query| query.read_kib).sum();
-    let scan_mb: f64 = queries.iter().map(|query| query.scan_mb).sum();
+    let queries: Vec<QueryLoad> = asked.iter().map(|asked| query_load(asked, shape, demand, measured.factor)).collect();
+
+    // Each rewritten row is read first.
+    let rewritten = if measured.rewrites { demand.writes_per_second } else { 0.0 };
+    let read_kib = rewritten + queries.iter().map(|query| query.read_kib).sum::<f64>();
+    let reread = rewritten * (kib_a_write - 1.0) * KIB / MEGABYTE;
+    let scan_mb = reread + queries.iter().map(|query| query.scan_mb).sum::<f64>();
+
     let write_load = write_kib / prices.node.writes_per_second;
     let read_load = read_kib / prices.node.reads_per_second + scan_mb / prices.node.scan_mb_per_second;
-    let target = prices.target(workload.goal);
     let scaled = |bytes: u64| bytes as f64 * measured.factor * demand.factor;
     let stored = (scaled(measured.packed.zstd), scaled(measured.packed.snappy));
-    let nodes_for = |bytes: f64| {
-        ((write_load + read_load) / target).max(bytes / (prices.node.storage_tb * TERABYTE)).ceil().max(1.0)
-    };
-    let month = |bytes: f64| {
-        let one = nodes_for(bytes) * HOURS * prices.node.hour + bytes / GIB * prices.storage.gib_month;
-        f64::from(workload.clusters) * one
-    };
-    let nodes = (nodes_for(stored.0), nodes_for(stored.1));
-    let is_many = ranges == Ranges::Many || nodes.1 > FEW_NODES;
-    let shares = if is_many { &spread.many } else { &spread.few };
-    let range = shares.quantile(950) * write_load;
-    let row = spread.rows.quantile(950) * write_load;
-    let unservable = match (row > target, range > target && nodes.1 > 1.0) {
-        (true, _) => Some(Unservable::Row(row)),
-        (false, true) => Some(Unservable::Range(range)),
-        (false, false) => None,
+    let nodes = |bytes| prices.nodes(workload.goal, write_load + read_load, bytes);
+    let month = |bytes| f64::from(workload.clusters) * prices.month(nodes(bytes), bytes);
+
+    let row = prices.nodes_above_one(scale.row_rate * kib_a_write);
+    let series = scale.series_rate.and_then(|rate| prices.nodes_above_one(rate * kib_a_write));
+    let unservable = match (row, series.filter(|_| scale.is_time_first)) {
+        (Some(nodes), _) => Some(Unservable::Row(nodes)),
+        (None, Some(nodes)) => Some(Unservable::Range(nodes)),
+        (None, None) => None,
     };
     Cost {
         write_kib,
@@ -201,58 +147,104 @@ pub fn cost(
         write_load,
         read_load,
         stored,
-        nodes,
+        nodes: (nodes(stored.0), nodes(stored.1)),
         month: (month(stored.0), month(stored.1)),
         unservable,
+        hot_series: series,
         bytes_seen: queries.iter().map(|query| query.bytes_seen).sum(),
         errors: 0,
-        is_sequential: patterns(spread).contains(&Pattern::Sequential),
+        is_sequential,
         queries,
+    }
+}
+
+/// KiB that a source row writes, at least 1. A rewritten row has grown, and is half of its size on average.
+fn kib_a_write(measured: &Measured, growth: &RowGrowth) -> f64 {
+    let growth = if measured.rewrites { growth.factor() } else { 1.0 };
+    (measured.bytes_written as f64 * growth / measured.source_rows.max(1) as f64 / KIB).max(1.0)
+}
+
+/// The load of a query on a layout of this shape. `sampled` is by what a sample of the entities is to be multiplied.
+fn query_load(asked: &Asked, shape: &KeyShape, demand: &Demand, sampled: f64) -> QueryLoad {
+    let growth = read_growth(shape, demand, &asked.bounds, sampled);
+    let (mut rows, mut bytes) = (asked.rows.mean * growth.rows, asked.bytes.mean * growth.bytes());
+    // A read ends with the last record it wants, if records come in the order it wants.
+    let is_in_order = !asked.newest || (shape.descends() && growth.is_one_series);
+    if let Some(limit) = asked.limit.filter(|_| is_in_order) {
+        let part = (limit as f64 / (asked.matching * growth.bytes()).max(1.0)).min(1.0);
+        let part = part.max(1.0 / rows.max(1.0));
+        (rows, bytes) = (rows * part, bytes * part);
+    }
+    QueryLoad::new(asked.per_second, asked.ranges.mean, rows, bytes)
+}
+
+impl QueryLoad {
+    /// A query that is asked `per_second`, and each time reads `rows` and `bytes` in `ranges` of keys.
+    pub fn new(per_second: f64, ranges: f64, rows: f64, bytes: f64) -> Self {
+        let kib = rows.max(bytes / KIB);
+        Self {
+            read_kib: per_second * ranges,
+            scan_mb: per_second * (kib - ranges).max(0.0) * KIB / MEGABYTE,
+            bytes_seen: per_second * bytes,
+            rows,
+            bytes,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::cost::prices::GIB;
+    use crate::growth::tests::{profile, shape, workload};
+    use crate::growth::{QueryBounds, row_growth};
     use crate::measure::PackedSize;
     use crate::queries::Seen;
-    use crate::spread::Shares;
-
-    fn workload(text: &str) -> Workload {
-        Workload::parse(Path::new("q.toml"), text.to_owned()).unwrap()
-    }
+    use tidetable_job::workload::Need;
 
     fn asked(per_second: f64, need: Need, rows: f64, bytes: f64) -> Asked {
         let seen = |mean: f64| Seen { mean, ..Seen::default() };
         let none = Seen::default();
-        let (query, draws) = (String::new(), 1);
-        let (rows, bytes) = (seen(rows), seen(bytes));
+        let fixed = if need == Need::Scan { [].into() } else { ["meter".to_owned()].into() };
         Asked {
-            query,
+            query: String::new(),
             per_second,
             need,
-            draws,
-            ranges: none,
-            rows,
+            draws: 1,
+            ranges: seen(1.0),
+            rows: seen(rows),
             cells: none,
-            bytes,
+            bytes: seen(bytes),
             records: none,
             values: none,
             value_bytes: none,
+            matching: rows,
+            bounds: QueryBounds { fixed, seconds: Some(60.0) },
+            limit: None,
+            newest: false,
             by_draw: Vec::new(),
         }
+    }
+
+    fn of(measured: &Measured, row_key: &str, asked: &[Asked], text: &str, prices: &Prices) -> Cost {
+        let workload = workload(text);
+        let rows = measured.source_rows as f64;
+        let demand = Demand::new(&workload, &profile(&[("meter", 10)]), rows, (0, measured.source_rows as i64 - 1));
+        let shape = shape(row_key);
+        let row_growth = row_growth(&shape, &demand);
+        let scale = ScaleFacts { rate: demand.writes_per_second, row_growth, ..ScaleFacts::default() };
+        cost(
+            Costing { measured, shape: &shape, scale: &scale, is_sequential: false, asked },
+            &demand,
+            &workload,
+            prices,
+        )
     }
 
     #[test]
     fn dollars_follow_from_the_formula() {
         let prices = Prices::load(None).unwrap();
-        let workload =
-            workload("clusters = 2\nkeep = \"10d\"\n[scale]\nrows_per_second = 28_000\n[query.q]\nwhere = \"true\"");
         // 1,000 rows in 1,000 s, of 2 KiB each, packed to a half or a fourth.
-        let demand = Demand::new(&workload, 1000.0, (0, 999));
-        assert_eq!((demand.writes_per_second, demand.kept_rows), (28_000.0, 28_000.0 * 864_000.0));
         let measured = Measured {
             factor: 1.0,
             source_rows: 1000,
@@ -260,42 +252,100 @@ mod tests {
             packed: PackedSize { snappy: 1024 * 1000, zstd: 512 * 1000 },
             ..Measured::default()
         };
-        let spread = Spread::default();
+        let text = "clusters = 2\nkeep = \"10d\"\n[scale]\nentities = { meter = 280_000 }\nrows_per_second = 28_000";
         let small = asked(17_000.0, Need::Range, 1.0, 100.0);
-        let large = asked(2.0, Need::Range, 5.0, 220e6);
-        let found = cost((&measured, &spread, &[small, large]), &demand, Ranges::ByNodes, &workload, &prices);
-        assert_eq!((found.write_load, found.read_load), (4.0, 1.0 + 2.0));
+        // The first KiB is a read, and 220 MB follow it.
+        let large = asked(2.0, Need::Range, 5.0, 220e6 + 1024.0);
+        let found = of(&measured, "{meter:010}#{ts:ms}", &[small, large], text, &prices);
+        assert_eq!(found.write_load, 28_000.0 * 2.0 / 14_000.0);
+        assert!((found.read_load - (1.0 + 2.0 / 17_000.0 + 2.0)).abs() < 1e-9, "{found:?}");
         let stored = 1024.0 * 28_000.0 * 864_000.0;
-        let nodes = (7.0_f64 / 0.6).max(stored / 2.5e12).ceil();
+        let nodes = ((4.0 + found.read_load) / 0.6).max(stored / 2.5e12).ceil();
         assert_eq!(found.nodes.1, nodes);
         let month = 2.0 * (nodes * 730.0 * 0.65 + stored / GIB * 0.17);
         assert!((found.month.1 - month).abs() < 1e-6 && found.month.0 < month, "{found:?}");
         assert_eq!(found.unservable, None);
-        let dearer = Prices { region: "x".to_owned(), ..prices.clone() };
-        let dearer = Prices { node: crate::cost::prices::Node { hour: 6.5, ..dearer.node.clone() }, ..dearer };
-        assert!(cost((&measured, &spread, &[]), &demand, Ranges::ByNodes, &workload, &dearer).month.0 > found.month.0);
+        let node = crate::cost::prices::Node { hour: 6.5, ..prices.node.clone() };
+        let dearer = of(&measured, "{meter:010}#{ts:ms}", &[], text, &Prices { node, ..prices });
+        assert!(dearer.month.0 > found.month.0);
     }
 
     #[test]
-    fn a_range_or_a_row_above_a_node_cannot_be_served() {
+    fn a_scan_of_the_fleet_grows_with_it() {
         let prices = Prices::load(None).unwrap();
-        let workload = workload("[scale]\nrows_per_second = 28_000\n[query.q]\nwhere = \"true\"");
-        let demand = Demand::new(&workload, 10.0, (0, 9));
-        let measured = Measured { factor: 1.0, source_rows: 10, ..Measured::default() };
-        let all = |share: f64| Shares { by_slice: vec![(0, share)] };
-        let of = |few: f64, rows: f64| {
-            let spread = Spread { few: all(few), rows: all(rows), ..Spread::default() };
-            cost((&measured, &spread, &[]), &demand, Ranges::ByNodes, &workload, &prices).unservable
-        };
-        assert_eq!(of(0.1, 0.001), None);
-        assert_eq!(of(1.0, 0.001), Some(Unservable::Range(2.0)));
-        assert_eq!(of(1.0, 1.0), Some(Unservable::Row(2.0)));
+        let measured = Measured { factor: 1.0, source_rows: 1000, ..Measured::default() };
+        // A minute of 10 meters is 1 MB; of 10,000 meters 1 GB.
+        let minute = asked(1.0, Need::Scan, 10.0, 1e6);
+        let text = "[scale]\nentities = { meter = 10_000 }";
+        let found = of(&measured, "{ts:ms}#{meter:010}", &[minute], text, &prices);
+        assert_eq!(found.bytes_seen, 1e9);
+        assert!((found.read_load - 1000.0 / 220.0).abs() < 0.001, "{found:?}");
     }
 
     #[test]
-    fn the_scale_of_entities_gives_a_rate() {
-        let workload = workload("[scale]\nentities = { meter = 9_000 }\nevery = \"15m\"\n[query.q]\nwhere = \"true\"");
-        let demand = Demand::new(&workload, 100.0, (0, 99));
-        assert_eq!((demand.writes_per_second, demand.kept_rows, demand.factor), (10.0, 1000.0, 10.0));
+    fn a_query_that_reads_more_is_never_cheaper() {
+        let prices = Prices::load(None).unwrap();
+        let load = |ranges: f64, rows: f64, bytes: f64| {
+            let load = QueryLoad::new(3.0, ranges, rows, bytes);
+            load.read_kib / prices.node.reads_per_second + load.scan_mb / prices.node.scan_mb_per_second
+        };
+        let steps: Vec<f64> = (0..60).map(|at| 1.5_f64.powi(at)).collect();
+        for ranges in [1.0, 3.0, 100.0] {
+            for rows in &steps {
+                for bytes in &steps {
+                    let here = load(ranges, *rows, *bytes);
+                    for more in [1.0 + 1e-9, 1.01, 1.5] {
+                        let next = [load(ranges, rows * more, *bytes), load(ranges, *rows, bytes * more)];
+                        assert!(next.iter().all(|next| *next >= here), "{ranges} {rows} {bytes}");
+                        // Continuous: a little more costs a little more.
+                        assert!(more > 1.001 || next.iter().all(|next| *next <= here * (1.0 + 1e-6)), "{rows} {bytes}");
+                    }
+                }
+            }
+        }
+        // A row of 1 KiB is one of 17,000 reads a second.
+        assert!((load(1.0, 1.0, 1024.0) - 3.0 / 17_000.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_newest_of_a_series_are_read_first_only_where_they_come_first() {
+        let prices = Prices::load(None).unwrap();
+        let measured = Measured { factor: 1.0, source_rows: 1000, ..Measured::default() };
+        let newest = Asked { limit: Some(10), newest: true, ..asked(1.0, Need::Range, 1000.0, 1e6) };
+        let seen = |row_key| of(&measured, row_key, std::slice::from_ref(&newest), "", &prices).bytes_seen;
+        assert_eq!((seen("{meter:010}#{ts:ms}"), seen("{meter:010}#{ts:ms-reversed}")), (1e6, 1e4));
+    }
+
+    #[test]
+    fn a_message_of_a_row_is_read_before_it_is_written() {
+        let prices = Prices::load(None).unwrap();
+        let cells = Measured { factor: 1.0, source_rows: 1000, bytes_written: 2048 * 1000, ..Measured::default() };
+        let whole = Measured { rewrites: true, ..cells.clone() };
+        let of_day = |measured| of(&measured, "{meter:010}#{ts:%Y%m%d}", &[], "keep = \"1d\"", &prices);
+        let [cells, whole] = [cells, whole].map(of_day);
+        assert_eq!(cells.read_load, 0.0);
+        assert!(whole.read_load > 0.0 && whole.write_load > cells.write_load, "{whole:?}");
+    }
+
+    #[test]
+    fn a_row_or_a_time_first_above_a_node_cannot_be_served() {
+        let prices = Prices::load(None).unwrap();
+        let workload = workload("");
+        let demand = Demand::new(&workload, &profile(&[]), 10.0, (0, 9));
+        let measured = Measured { factor: 1.0, source_rows: 10, ..Measured::default() };
+        let of = |row_rate: f64, series_rate: f64, is_time_first: bool| {
+            let shape = shape("{meter:010}#{ts:ms}");
+            let series_rate = Some(series_rate);
+            let scale = ScaleFacts { row_rate, series_rate, is_time_first, ..ScaleFacts::default() };
+            let costing =
+                Costing { measured: &measured, shape: &shape, scale: &scale, is_sequential: false, asked: &[] };
+            let found = cost(costing, &demand, &workload, &prices);
+            (found.unservable, found.hot_series)
+        };
+        assert_eq!(of(14_000.0, 14_000.0, true), (None, None));
+        assert_eq!(of(28_000.0, 1.0, true), (Some(Unservable::Row(2.0)), None));
+        assert_eq!(of(1.0, 28_000.0, true), (Some(Unservable::Range(2.0)), Some(2.0)));
+        // A series that passes a node can be salted, and is served until then.
+        assert_eq!(of(1.0, 28_000.0, false), (None, Some(2.0)));
     }
 }

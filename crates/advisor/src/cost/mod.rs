@@ -5,7 +5,7 @@ mod limits;
 mod prices;
 mod score;
 
-pub use estimate::{Cost, Demand, GIB, QueryLoad, Ranges, Unservable, cost, declared_rate};
+pub use estimate::{Cost, Costing, QueryLoad, Unservable, cost};
 pub use limits::{Bound, Limits};
-pub use prices::Prices;
+pub use prices::{GIB, Prices};
 pub use score::{Score, score, winner};

@@ -8,6 +8,11 @@ use tidetable_job::workload::Goal;
 use crate::cost::limits::Limits;
 use crate::error::{AdvisorError, Result};
 
+/// Bytes of a GiB.
+pub const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+const TERABYTE: f64 = 1e12;
+/// Hours of a month, as prices count them.
+const HOURS: f64 = 730.0;
 /// The file of this release.
 const OWN: &str = include_str!("prices.toml");
 
@@ -98,6 +103,21 @@ impl Prices {
             return Err(failed(format!("{key} must not be negative")));
         }
         Ok(prices)
+    }
+
+    /// Nodes of a cluster for a load, in nodes at full CPU, and for bytes stored.
+    pub fn nodes(&self, goal: Goal, load: f64, bytes: f64) -> f64 {
+        (load / self.target(goal)).max(bytes / (self.node.storage_tb * TERABYTE)).ceil().max(1.0)
+    }
+
+    /// What nodes and bytes stored cost a month.
+    pub fn month(&self, nodes: f64, bytes: f64) -> f64 {
+        nodes * HOURS * self.node.hour + bytes / GIB * self.storage.gib_month
+    }
+
+    /// The nodes that so many KiB written a second take, if more than one: what is on one node cannot take them.
+    pub fn nodes_above_one(&self, kib_per_second: f64) -> Option<f64> {
+        Some(kib_per_second / self.node.writes_per_second).filter(|nodes| *nodes > 1.0)
     }
 
     /// The part of the CPU to use.

@@ -71,6 +71,7 @@ mod tests {
             month: (month, month),
             unservable: (!served).then_some(Unservable::Row(1.0)),
             errors: 0,
+            hot_series: None,
             is_sequential: false,
             queries: Vec::new(),
             bytes_seen,

@@ -62,10 +62,10 @@ fn draws(table: &StoredTable, query: &Query) -> Result<(DrawSpec, Vec<Draw>)> {
         for block in snapshot.scan(&range, &Projection::all(snapshot.schema()))? {
             let records = layout.decode(block?.without_empty_rows(), &columns);
             let failed = |source| AdvisorError::Decode { layout: snapshot.table().name().to_owned(), source };
-            collector.look(&records.map_err(failed)?, time);
+            collector.look(&records.map_err(failed)?, time, None);
         }
     }
-    Ok((spec, collector.finish()))
+    Ok((spec, collector.finish(None)))
 }
 
 /// For each row key, the ranges that hold it.

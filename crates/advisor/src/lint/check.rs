@@ -25,6 +25,13 @@ impl Report {
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity >= severity).count()
     }
+
+    /// The findings that keep a layout from being chosen: errors, rows that grow too large or are written too often, and rows
+    /// that are written for ever.
+    pub fn refusals(&self) -> impl Iterator<Item = &Finding> {
+        const REFUSED: [&str; 3] = ["R1", "W2", "K7"];
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error || REFUSED.contains(&finding.rule.id))
+    }
 }
 
 /// Checks tables each by itself, as if it were the only one of the job: alternatives, of which one will be chosen. `text` is

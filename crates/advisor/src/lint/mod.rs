@@ -19,8 +19,8 @@ mod tests;
 mod words;
 
 pub use crate::facts::{
-    CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, TableFacts,
-    ValueFacts, WriteFacts,
+    CellFacts, DataFacts, FieldFacts, PairFacts, QueryFacts, Reads, RejectFacts, RejectKind, RowFacts, RowGrowth,
+    ScaleFacts, TableFacts, ValueFacts, WriteFacts,
 };
 pub use check::{Report, lint, lint_apart};
 pub use finding::{Change, Finding, Place};

@@ -5,62 +5,64 @@ use tidetable_job::Job;
 use tidetable_job::workload::{Need, Query, Workload};
 use tidetable_layout::error::RejectReason;
 
-use crate::comparison::{Comparison, Economy, Extent, observe, value_columns};
-use crate::cost::declared_rate;
+use crate::comparison::{Compared, Comparison, Economy, Extent, compare, demand_of, scaled, value_columns};
 use crate::error::{AdvisorError, Result};
 use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
+use crate::growth::Demand;
 use crate::measure::Measured;
 use crate::queries::{Asked, ask};
-use crate::spread::Axis;
 use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
 
 /// What the rows of a job say about those of its tables that a trial has encoded, with what queries read of them: a
 /// workload, and what the trial drew for it.
 ///
 /// # Errors
-/// If an encoded layout cannot be read, or a query fits no table.
+/// [`AdvisorError::NoRows`] if no table holds a row; if an encoded layout cannot be read, or a query fits no table.
 pub fn survey(job: &Job, trial: &Trial, workload: Option<(&Workload, &[DrawSpec])>) -> Result<DataFacts> {
-    let Some(axis) = Axis::of_trial(trial, None) else { return Ok(DataFacts::default()) };
-    let extent = Extent { facts: true, ..Extent::default() };
-    let read = trial.tables.par_iter().map(|table| observe(table, axis, extent)).collect::<Result<Vec<_>>>()?;
-    let (measured, facts): (Vec<Measured>, Vec<_>) = read.into_iter().map(|read| (read.measured, read.facts)).unzip();
-    let mut tables: Vec<TableFacts> = facts.into_iter().flatten().map(|facts| with_rejects(facts, trial)).collect();
+    let comparison = compare(trial, None, Extent { packed: false, facts: true })?;
+    let mut tables =
+        facts_of(trial, &comparison, workload.map(|(workload, _)| demand_of(trial, &comparison, workload)));
     tables.retain(|facts| job.table(&facts.name).is_some());
     if let Some((workload, specs)) = workload {
         let values = value_columns(trial);
-        let measured: Vec<_> = trial.tables.iter().zip(&measured).collect();
+        let measured: Vec<_> = trial.tables.iter().zip(comparison.layouts.iter().map(|it| &it.measured)).collect();
         for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
             ask_tables(&measured, query, (spec, draws), &values, &mut tables)?;
         }
-        declare(&mut tables, workload);
     }
     Ok(DataFacts { tables })
 }
 
 /// The same of the layouts of a comparison with facts, with what it knows of the answers to queries.
 pub fn survey_compared(trial: &Trial, comparison: &Comparison, costed: Option<(&Workload, &Economy)>) -> DataFacts {
-    let facts = comparison.layouts.iter().filter_map(|compared| compared.facts.clone());
-    let mut tables: Vec<TableFacts> = facts.map(|facts| with_rejects(facts, trial)).collect();
+    let mut tables = facts_of(trial, comparison, costed.map(|(_, economy)| economy.demand.clone()));
     if let Some((workload, economy)) = costed {
         for (facts, answers) in tables.iter_mut().zip(&economy.answers) {
             let asked = workload.queries.iter().zip(answers);
             facts.queries.extend(asked.filter_map(|(query, answer)| Some(query_facts(query, answer.asked.as_ref()?))));
         }
-        declare(&mut tables, workload);
     }
     DataFacts { tables }
+}
+
+/// The facts of each layout, with the rows that it could not encode, at the scale of a demand that declares one.
+fn facts_of(trial: &Trial, comparison: &Comparison, demand: Option<Demand>) -> Vec<TableFacts> {
+    let demand = demand.filter(|demand| demand.is_declared);
+    let of = |(table, compared): (&TrialTable, &Compared)| {
+        let mut facts = with_rejects(compared.facts.clone()?, trial);
+        if let Some(demand) = &demand {
+            facts.writes.declared = Some(demand.writes_per_second).filter(|_| demand.is_scaled);
+            facts.scale = Some(scaled(table, compared, comparison.axis, demand));
+        }
+        Some(facts)
+    };
+    trial.tables.iter().zip(&comparison.layouts).filter_map(of).collect()
 }
 
 /// With the rows that the layout could not encode.
 fn with_rejects(mut facts: TableFacts, trial: &Trial) -> TableFacts {
     facts.rejects = trial.rejects.iter().filter_map(|reject| reject_of(reject, &facts.name)).collect();
     facts
-}
-
-/// Notes the rate of writes that a workload declares.
-fn declare(tables: &mut [TableFacts], workload: &Workload) {
-    let declared = declared_rate(&workload.scale);
-    tables.iter_mut().for_each(|facts| facts.writes.declared = declared);
 }
 
 /// Asks a query of every table that has its columns.

@@ -27,6 +27,8 @@ pub struct Measured {
     pub bytes: PartBytes,
     /// Bytes as cells that writing source row after source row sends: a message of a whole row is written again for each.
     pub bytes_written: u64,
+    /// Whether a row is a message that is read and written again for each source row.
+    pub rewrites: bool,
     /// After compression.
     pub packed: PackedSize,
     /// Cells a row.
@@ -123,6 +125,7 @@ impl<'a> Counts<'a> {
             cells: self.cells,
             bytes: self.bytes,
             bytes_written: self.bytes_written,
+            rewrites: self.rewrites,
             packed: self.packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
             cells_a_row: self.cells_a_row.quantiles(),
             bytes_a_row: self.bytes_a_row.quantiles(),

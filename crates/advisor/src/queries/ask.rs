@@ -5,8 +5,10 @@ use rayon::prelude::*;
 use tidetable_job::workload::{Need, Query};
 use tidetable_layout::KeyRange;
 use tidetable_layout::cell::ColumnText;
+use tidetable_job::workload::{Need, Params, Query};
 
 use crate::error::Result;
+use crate::growth::QueryBounds;
 use crate::measure::{Distribution, Measured};
 use crate::queries::plan::{Planned, plan};
 use crate::trial::{Draw, DrawSpec, PartBytes, Row, TrialTable, Visitor};
@@ -36,6 +38,14 @@ pub struct Asked {
     pub values: Seen,
     /// Bytes of these values as text.
     pub value_bytes: Seen,
+    /// Records that match without regard to a limit, the mean.
+    pub matching: f64,
+    /// What the query fixes.
+    pub bounds: QueryBounds,
+    /// Most records it wants.
+    pub limit: Option<u64>,
+    /// Whether it wants the newest first.
+    pub newest: bool,
     /// Values of each draw: layouts that answer alike have the same.
     pub by_draw: Vec<u64>,
 }
@@ -84,6 +94,10 @@ pub fn ask(
         (false, false) => query.columns.iter().map(String::as_str).collect(),
     };
     let planned = plan(&table.layout, query, &spec.columns, draws)?;
+    let source = table.layout.source();
+    let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
+    let age = if let Params::Data { age, .. } = query.params { age } else { None };
+    let bounds = planned.first().map(|draw| QueryBounds::of(draw.predicate.bounds(), time, age)).unwrap_or_default();
     // The ranges of a query without any bound: all keys, or all after a literal or a salt.
     let whole = table.layout.key_ranges(&[]);
     let mut counted: Vec<Counted> = planned
@@ -133,6 +147,10 @@ pub fn ask(
         records: Seen::of(counted.iter().map(|it| it.records.min(limit))),
         values: seen(|it| it.values),
         value_bytes: seen(|it| it.value_bytes),
+        matching: Seen::of(counted.iter().map(|it| it.records)).mean,
+        bounds,
+        limit: query.limit,
+        newest: query.newest,
         by_draw: counted.iter().map(|it| it.values).collect(),
     })
 }

@@ -53,11 +53,9 @@ impl Axis {
         Self { start: first.div_euclid(width) * width, width, slices: count }
     }
 
-    /// The axis of all layouts of a trial; `None` if none has a row.
+    /// The axis of all layouts of a trial, without outliers of time; `None` if none has a row.
     pub fn of_trial(trial: &Trial, width: Option<i64>) -> Option<Self> {
-        let seconds = trial.tables.iter().filter_map(|table| table.seconds);
-        let all = seconds.reduce(|(first, last), (other, end)| (first.min(other), last.max(end)));
-        all.map(|seconds| Self::new(seconds, width))
+        trial.seconds().map(|seconds| Self::new(seconds, width))
     }
 
     /// The slice of a second; seconds beyond the ends are in the slice at that end.

@@ -11,6 +11,7 @@ mod fenwick;
 mod shares;
 mod write_log;
 
+pub(crate) use axis::MOST_SLICES;
 pub use axis::{Axis, parse_slice};
 pub use shares::{HotRow, Shares, Spread, spread};
 pub use write_log::{SliceWrite, WriteLog};

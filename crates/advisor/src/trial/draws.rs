@@ -1,6 +1,7 @@
 //! Rows drawn from the inputs, for the parameters of queries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -44,8 +45,8 @@ impl DrawCollector {
         Self { spec, days: Mutex::default() }
     }
 
-    /// Looks at the rows of a batch with the event times in `time`.
-    pub(crate) fn look(&self, batch: &RecordBatch, time: &str) {
+    /// Looks at the rows of a batch with the event times in `time`; with a window only at those within it.
+    pub(crate) fn look(&self, batch: &RecordBatch, time: &str, window: Option<&Range<i64>>) {
         let times = batch.column_by_name(time).and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>());
         let columns: Option<Vec<&ArrayRef>> = self.spec.columns.iter().map(|name| batch.column_by_name(name)).collect();
         let (Some(times), Some(columns)) = (times, columns) else { return };
@@ -64,6 +65,9 @@ impl DrawCollector {
                 continue;
             }
             let time = times.value(row);
+            if window.is_some_and(|window| !window.contains(&time)) {
+                continue;
+            }
             bytes.clear();
             bytes.extend_from_slice(&time.to_le_bytes());
             for text in &mut texts {
@@ -87,10 +91,11 @@ impl DrawCollector {
         }
     }
 
-    /// The rows, in the order of their hashes.
-    pub(crate) fn finish(self) -> Vec<Draw> {
+    /// The rows, in the order of their hashes; with `times` only those from the first to the last of these, microseconds.
+    pub(crate) fn finish(self, times: Option<(i64, i64)>) -> Vec<Draw> {
         let days = self.days.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let all = || days.values().flatten();
+        let is_within = |draw: &Draw| times.is_none_or(|(first, last)| (first..=last).contains(&draw.time));
+        let all = || days.values().flatten().filter(|(_, draw)| is_within(draw));
         let newest = all().map(|(_, draw)| draw.time).max().unwrap_or_default();
         let oldest = self.spec.age.map_or(i64::MIN, |age| newest.saturating_sub(age));
         let mut drawn: Vec<&(u64, Draw)> = all().filter(|(_, draw)| draw.time >= oldest).collect();
@@ -133,9 +138,9 @@ mod tests {
         for (names, times) in names.chunks(names.len() / batches).zip(times.chunks(times.len() / batches)) {
             let names: ArrayRef = Arc::new(StringArray::from(names.to_vec()));
             let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(times.to_vec()).with_timezone("UTC"));
-            collector.look(&RecordBatch::try_from_iter([("name", names), ("ts", times)]).unwrap(), "ts");
+            collector.look(&RecordBatch::try_from_iter([("name", names), ("ts", times)]).unwrap(), "ts", None);
         }
-        collector.finish()
+        collector.finish(None)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The pass over the inputs.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
@@ -9,6 +10,8 @@ use tidetable_ingest::Loader;
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece, FileFeed, InputPlan, InputPlanOptions, LoadTarget, Prepare};
 use tidetable_job::{Job, Source};
 use tidetable_layout::Layout;
+use tidetable_job::{Job, Source};
+use tidetable_layout::time::SECOND;
 use tidetable_runner::{Stop, UlidIds};
 use tidetable_source::{InputFile, Storage};
 use tidetable_store::version::TableIdentity;
@@ -20,6 +23,7 @@ use crate::trial::counter::Counter;
 use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
 use crate::trial::entity::key_columns;
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
+use crate::trial::profile::{Profile, ProfileCollector};
 use crate::trial::rejects::{Rejects, TrialReject};
 use crate::trial::repeats::RepeatCounter;
 use crate::trial::table::TrialTable;
@@ -29,17 +33,28 @@ use crate::trial::table::TrialTable;
 pub struct TrialOptions {
     /// The part of the entities to measure; all if `None`.
     pub sample: Option<Sample>,
+    /// Event times to measure, microseconds; all if `None`.
+    pub window: Option<Range<i64>>,
     /// Memory for cells that wait to be sorted, bytes.
     pub memory: u64,
     /// Rows to draw, for the parameters of queries.
     pub draws: Vec<DrawSpec>,
+    /// Columns of which the values are counted.
+    pub profiled: Vec<String>,
     /// Whether to stop.
     pub stop: Stop,
 }
 
 impl Default for TrialOptions {
     fn default() -> Self {
-        Self { sample: None, memory: 640 << 20, draws: Vec::new(), stop: Stop::default() }
+        Self {
+            sample: None,
+            window: None,
+            memory: 640 << 20,
+            draws: Vec::new(),
+            profiled: Vec::new(),
+            stop: Stop::default(),
+        }
     }
 }
 
@@ -52,6 +67,8 @@ pub struct Trial {
     pub draws: Vec<Vec<Draw>>,
     /// Rows that cannot be encoded, by reason.
     pub rejects: Vec<TrialReject>,
+    /// What the sources hold.
+    pub profile: Profile,
     /// Where the store lies.
     _directory: TempDir,
 }
@@ -69,6 +86,7 @@ impl Trial {
         let rejects = Rejects::default();
         let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
         let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
+        let profile = ProfileCollector::new(options.profiled.clone());
         for name in sources {
             let of_source = || candidates.iter().enumerate().filter(|(_, candidate)| candidate.source == name);
             let Some(source) = job.source(name) else {
@@ -76,16 +94,36 @@ impl Trial {
                 return Err(AdvisorError::UnknownSource { layout, source_name: name.to_owned() });
             };
             let own: Vec<&Candidate> = of_source().map(|(_, candidate)| candidate).collect();
-            let loaded = load_source(&store, storage, (source, &own), (&collectors, &rejects), options)?;
+            let loaded = load_source(
+                &store,
+                storage,
+                (source, &own),
+                Observers { draws: &collectors, profile: &profile, rejects: &rejects },
+                options,
+            )?;
             for ((at, _), table) in of_source().zip(loaded) {
                 if let Some(slot) = tables.get_mut(at) {
                     *slot = Some(table);
                 }
             }
         }
-        let draws = collectors.into_iter().map(DrawCollector::finish).collect();
+        let profile = profile.finish();
+        let times = profile.times.filter(|_| profile.outliers.is_some());
+        let draws = collectors.into_iter().map(|collector| collector.finish(times)).collect();
         let tables = tables.into_iter().flatten().collect();
-        Ok(Self { tables, draws, rejects: rejects.into_list(), _directory: directory })
+        Ok(Self { tables, draws, rejects: rejects.into_list(), profile, _directory: directory })
+    }
+
+    /// First and last second of all layouts, since the epoch, without outliers; `None` if none has a row.
+    pub fn seconds(&self) -> Option<(i64, i64)> {
+        let seconds = self.tables.iter().filter_map(|table| table.seconds);
+        let (first, last) = seconds.reduce(|(first, last), (other, end)| (first.min(other), last.max(end)))?;
+        let Some((start, end)) = self.profile.times.filter(|_| self.profile.outliers.is_some()) else {
+            return Some((first, last));
+        };
+        let (start, end) = (start.div_euclid(SECOND), end.div_euclid(SECOND));
+        // A layout may take nothing but the outliers.
+        if start > last || end < first { Some((first, last)) } else { Some((first.max(start), last.min(end))) }
     }
 
     /// The table of this layout.
@@ -94,12 +132,20 @@ impl Trial {
     }
 }
 
+/// What looks at the rows as they are read.
+#[derive(Clone, Copy)]
+struct Observers<'a> {
+    draws: &'a [DrawCollector],
+    profile: &'a ProfileCollector,
+    rejects: &'a Rejects,
+}
+
 /// Encodes one source by its candidates, in their order.
 fn load_source(
     store: &Store,
     storage: &Storage,
     (source, candidates): (&Source, &[&Candidate]),
-    (draws, rejects): (&[DrawCollector], &Rejects),
+    observers: Observers<'_>,
     options: &TrialOptions,
 ) -> Result<Vec<TrialTable>> {
     let Some(first) = candidates.first() else { return Ok(Vec::new()) };
@@ -119,6 +165,7 @@ fn load_source(
         .map(|(at, candidate)| SampleFilter {
             inner: &candidate.filter,
             sample: options.sample,
+            window: options.window.clone(),
             entity: &entity,
             time: &counter.time,
             counts: Mutex::default(),
@@ -138,11 +185,17 @@ fn load_source(
     let ids = UlidIds::default();
     let loader = Loader {
         feed: &StoppableFeed { feed: FileFeed { storage, source: &source.spec }, stop: &options.stop },
-        derive: Some(&CountingColumns { inner: &source.preparation, counter: &counter, draws }),
+        derive: Some(&CountingColumns {
+            inner: &source.preparation,
+            counter: &counter,
+            draws: observers.draws,
+            profile: observers.profile,
+            window: options.window.clone(),
+        }),
         targets: targets.collect(),
         ids: &ids,
         memory: options.memory,
-        on_reject: &|row| rejects.count(row),
+        on_reject: &|row| observers.rejects.count(row),
         on_progress: &|_| {},
     };
     let loaded = loader.load();
@@ -158,8 +211,9 @@ fn load_source(
         let mut counts = *filter.counts.lock().unwrap_or_else(PoisonError::into_inner);
         // What the rows that a layout does not take repeat is not known.
         let same_rows = filter.inner.is_empty() && loaded.stats.rows_rejected == 0;
+        counts.takes_all = filter.inner.is_empty();
         counts.repeated = repeated.filter(|_| same_rows);
-        let sample = (options.sample, counts);
+        let sample = (options.sample.is_some() || options.window.is_some(), counts);
         tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, loaded.stats, sample)?);
     }
     Ok(tables)

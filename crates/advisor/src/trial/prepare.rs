@@ -1,9 +1,10 @@
 //! Preparation of rows for a trial: the columns of the counter, and the sample.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
-    ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
 };
 use arrow::compute::{filter_record_batch, max, min};
 use arrow::datatypes::{DataType, Field, Schema, TimestampMicrosecondType};
@@ -16,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::trial::counter::Counter;
 use crate::trial::draws::DrawCollector;
+use crate::trial::profile::ProfileCollector;
 use crate::trial::repeats::RepeatCounter;
 
 /// Separates the fields of an entity.
@@ -34,13 +36,17 @@ pub(super) struct CountingColumns<'a> {
     pub(super) inner: &'a Preparation,
     pub(super) counter: &'a Counter,
     pub(super) draws: &'a [DrawCollector],
+    pub(super) profile: &'a ProfileCollector,
+    /// Event times that are drawn, microseconds; all if `None`.
+    pub(super) window: Option<Range<i64>>,
 }
 
 impl Prepare for CountingColumns<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
         let batch = &prepared.batch;
-        self.draws.iter().for_each(|draws| draws.look(batch, &self.counter.time));
+        self.draws.iter().for_each(|draws| draws.look(batch, &self.counter.time, self.window.as_ref()));
+        self.profile.look(batch, &self.counter.time);
         let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
         let seconds: TimestampMicrosecondArray = match times {
             Some(times) => {
@@ -67,6 +73,8 @@ impl Prepare for CountingColumns<'_> {
 pub(super) struct SampleFilter<'a> {
     pub(super) inner: &'a Preparation,
     pub(super) sample: Option<Sample>,
+    /// Event times that are kept, microseconds; all if `None`.
+    pub(super) window: Option<Range<i64>>,
     /// Names of the columns that make the entity.
     pub(super) entity: &'a [String],
     /// Name of the event time.
@@ -79,17 +87,41 @@ pub(super) struct SampleFilter<'a> {
 /// What a filter saw.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FilterCounts {
-    /// Rows before the sample was taken.
+    /// Rows in the window, before the sample was taken.
     pub(super) seen: u64,
     /// Rows in the sample.
     pub(super) kept: u64,
     /// Their least and greatest event time, microseconds.
     pub(super) times: Option<(i64, i64)>,
+    /// Whether the layout has no `where`.
+    pub(super) takes_all: bool,
     /// How many of them can be repeats, if that is known.
     pub(super) repeated: Option<u64>,
 }
 
 impl SampleFilter<'_> {
+    /// Which of the rows `inside` the window are in the sample, too.
+    fn kept(&self, batch: &RecordBatch, inside: &BooleanArray) -> BooleanArray {
+        let Some(sample) = self.sample else { return inside.clone() };
+        let sampled = chosen(batch, self.entity, sample);
+        inside
+            .iter()
+            .zip(sampled.iter())
+            .map(|(inside, sampled)| inside.zip(sampled).map(|both| both.0 && both.1))
+            .collect()
+    }
+
+    /// Which rows are in the window.
+    fn inside(&self, batch: &RecordBatch) -> BooleanArray {
+        let times = batch.column_by_name(self.time).and_then(|times| times.as_primitive_opt());
+        let times: Option<&PrimitiveArray<TimestampMicrosecondType>> = times;
+        let is_inside = |row: usize| match (&self.window, times) {
+            (Some(window), Some(times)) => times.is_valid(row) && window.contains(&times.value(row)),
+            _ => true,
+        };
+        (0..batch.num_rows()).map(|row| Some(is_inside(row))).collect()
+    }
+
     fn count(&self, seen: usize, kept: &RecordBatch) {
         let times = kept.column_by_name(self.time).and_then(|times| times.as_primitive_opt());
         let ends = times.and_then(|times: &PrimitiveArray<TimestampMicrosecondType>| min(times).zip(max(times)));
@@ -108,14 +140,17 @@ impl Prepare for SampleFilter<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
         let rows = prepared.batch.num_rows();
-        if let Some(sample) = self.sample {
-            let keep = chosen(&prepared.batch, self.entity, sample);
+        let mut seen = rows;
+        if self.sample.is_some() || self.window.is_some() {
+            let inside = self.inside(&prepared.batch);
+            seen = inside.true_count();
+            let keep = self.kept(&prepared.batch, &inside);
             prepared.rows =
                 Some((0..rows).filter(|row| keep.value(*row)).map(|row| prepared.origin(row) as u32).collect());
             prepared.batch = filter_record_batch(&prepared.batch, &keep)?;
             prepared.filtered += (rows - prepared.batch.num_rows()) as u64;
         }
-        self.count(rows, &prepared.batch);
+        self.count(seen, &prepared.batch);
         if let Some(repeats) = self.repeats {
             repeats.look(&prepared.batch);
         }

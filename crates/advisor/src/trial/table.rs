@@ -4,17 +4,22 @@ use std::ops::AddAssign;
 
 use tidetable_ingest::LoadStats;
 use tidetable_layout::cell::CellRef;
+use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_layout::{Group, Layout};
-use tidetable_store::Snapshot;
+use tidetable_store::{GcRule, Snapshot};
 
 use crate::error::Result;
 use crate::trial::counter::Counter;
 use crate::trial::entity::key_columns;
-use crate::trial::prepare::{FilterCounts, Sample};
+use crate::trial::prepare::FilterCounts;
 
 /// Bytes of a cell's timestamp.
 pub(crate) const TIMESTAMP_BYTES: u64 = 8;
+
+/// More versions than these are no bound.
+const MOST_VERSIONS: usize = 1 << 16;
 
 /// A layout with the rows of its source.
 #[derive(Debug)]
@@ -23,14 +28,14 @@ pub struct TrialTable {
     pub name: String,
     /// What the load counted.
     pub stats: LoadStats,
-    /// The sample that was taken; `None` if all rows were.
-    pub sample: Option<Sample>,
     /// By what to multiply counts to get those of all rows: 1 without a sample.
     pub factor: f64,
     /// First and last second that was written, since the epoch; `None` without rows.
     pub seconds: Option<(i64, i64)>,
     /// Source rows that can be repeats, equal to an earlier one in all columns; `None` if that is not known.
     pub repeated: Option<u64>,
+    /// Whether it took every source row: it has no `where`, and rejected none.
+    pub takes_all: bool,
     /// The layout.
     pub layout: Layout,
     pub(super) snapshot: Snapshot,
@@ -83,14 +88,15 @@ impl TrialTable {
         snapshot: Snapshot,
         counter: &Counter,
         stats: LoadStats,
-        (sample, counts): (Option<Sample>, FilterCounts),
+        (is_part, counts): (bool, FilterCounts),
     ) -> Result<Self> {
         let of_counter = |group: &Group| group.columns.iter().any(|column| column.family == counter.family);
         let group = snapshot.schema().groups.iter().position(of_counter).unwrap_or_default();
-        let factor = if sample.is_some() && counts.kept > 0 { counts.seen as f64 / counts.kept as f64 } else { 1.0 };
+        let factor = if is_part && counts.kept > 0 { counts.seen as f64 / counts.kept as f64 } else { 1.0 };
         let name = layout.spec().name.clone();
         let repeated = counts.repeated;
-        let mut table = Self { name, stats, sample, factor, seconds: None, repeated, layout, snapshot, group };
+        let takes_all = counts.takes_all && stats.rows_rejected == 0;
+        let mut table = Self { name, stats, factor, seconds: None, repeated, takes_all, layout, snapshot, group };
         table.seconds = match counts.times {
             Some(times) if table.stats.rows_rejected == 0 && table.layout.spec().unpivot.is_empty() => {
                 let unit = if table.layout.spec().upsert { MINUTE } else { SECOND };
@@ -105,6 +111,30 @@ impl TrialTable {
             table.snapshot = table.snapshot.as_of_now((last + 1) * SECOND)?;
         }
         Ok(table)
+    }
+
+    /// Versions of a column that garbage collection leaves at most in a row that gets ever more of them; `None` if rows grow
+    /// otherwise, or a family has no such bound.
+    pub(crate) fn versions_kept(&self) -> Option<u64> {
+        let stored = self.layout.stored();
+        if stored.upsert {
+            return Some(1);
+        }
+        let grows = |group: &Group| group.qualifier != QualifierKind::Constant || group.keeps_duplicates();
+        if stored.groups.iter().any(grows) {
+            return None;
+        }
+        let rules = &self.snapshot.version().table.gc;
+        let kept = |family: &FamilySpec| {
+            let rule = GcRule::parse(rules.get(&family.name)?).ok()?;
+            (1..MOST_VERSIONS).find(|newer| rule.drops(*newer, 0, 0)).map(|kept| kept as u64)
+        };
+        self.layout.spec().families.iter().map(kept).try_fold(1, |most, kept| Some(most.max(kept?)))
+    }
+
+    /// Whether equal source rows are kept apart.
+    pub(crate) fn keeps_duplicates(&self) -> bool {
+        self.layout.stored().groups.iter().any(Group::keeps_duplicates)
     }
 
     /// Columns of the row key other than times.

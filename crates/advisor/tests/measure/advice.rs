@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidetable_advisor::advice::{Asking, advise, job_with, proposals};
-use tidetable_advisor::comparison::{compare, economy};
+use tidetable_advisor::comparison::{Extent, compare, economy};
 use tidetable_advisor::cost::Prices;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Sample, Trial, TrialOptions};
@@ -47,7 +47,7 @@ fn best(job: &str, queries: &str) -> (String, f64, f64) {
     let specs = draw_specs(&workload.queries, &first.schema).unwrap();
     let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
     let trial = Trial::load(&whole, &storage, &candidates, &options).unwrap();
-    let comparison = compare(&trial, None, false).unwrap();
+    let comparison = compare(&trial, None, Extent::ALL).unwrap();
     let economy = economy(&trial, &comparison, &workload, &specs, &prices).unwrap();
     let servable = economy.costs.iter().filter(|cost| cost.unservable.is_none() && !cost.is_sequential);
     let least = servable.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);

@@ -71,7 +71,8 @@ fn data_of(project: &Project, job: &Job, queries: Option<&Path>) -> Result<DataF
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
     let storage = source_storage(project, job, runtime.handle(), &stop)?;
-    let options = TrialOptions { draws: draws.clone(), stop, ..TrialOptions::default() };
+    let profiled = workload.as_ref().map(Workload::scaled_columns).unwrap_or_default();
+    let options = TrialOptions { draws: draws.clone(), profiled, stop, ..TrialOptions::default() };
     let trial = Trial::load(job, &storage, &candidates, &options)?;
     Ok(survey(job, &trial, workload.as_ref().map(|workload| (workload, draws.as_slice())))?)
 }

@@ -119,6 +119,11 @@ impl Need {
 }
 
 impl Workload {
+    /// The columns of which it declares how many values there will be.
+    pub fn scaled_columns(&self) -> Vec<String> {
+        self.scale.entities.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     /// Reads the file at `path`, a path of the command line.
     ///
     /// # Errors

@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidetable_layout::FieldType;
 use tidetable_layout::outline::FieldForm;
 
-use crate::facts::{FieldFacts, RejectKind, ValueFacts};
+use crate::facts::{FieldFacts, RejectKind, SEQUENTIAL as IN_ORDER, ValueFacts};
 use crate::lint::forms::{is_domain, owner};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, Rule, Severity};
 use crate::lint::subject::{KeyField, TableSubject};
 
-/// Values that must be new for an order of theirs to mean something.
-const FEWEST_NEW: usize = 20;
 /// Share of values, or of rows, that makes a rule speak.
 const MOST: f64 = 0.9;
 /// Domains that are few for most of the rows.
@@ -33,43 +31,19 @@ fn sequential(table: &TableSubject<'_>) -> Vec<Found> {
     if !matches!(field.form, FieldForm::Text | FieldForm::ZeroPad(_)) {
         return Vec::new();
     }
-    let Some((greater, new)) = in_order(&data.values) else { return Vec::new() };
+    let Some((greater, new)) = data.in_order().filter(|_| data.is_sequential()) else { return Vec::new() };
     let share = greater as f64 / new as f64;
-    if new < FEWEST_NEW || share < MOST {
-        return Vec::new();
-    }
     let message = format!("{greater} of {new} new values of `{}` are greater than all seen before", field.name);
     let edit = table.with_field(field, &format!("{{{}:reversed}}", field.name));
     let keys = data.values.iter().rev().map(|value| value.text.clone());
     let found = Found::new(Severity::Warn, table.key_at(field.span.clone()), message);
-    vec![found.measure(share, MOST, "of new values").keys(keys).edit(edit)]
+    vec![found.measure(share, IN_ORDER, "of new values").keys(keys).edit(edit)]
 }
 
 /// The column that comes first in the row key, with its values.
 fn first_field<'t>(table: &'t TableSubject<'_>) -> Option<(&'t KeyField, &'t FieldFacts)> {
     let field = table.fields().first()?;
     Some((field, table.facts?.field(&field.name)?))
-}
-
-/// Of the values that are first seen later than others: those that are greater than all before them, and all. Values of one
-/// second have no order. `None` unless all are numbers.
-fn in_order(values: &[ValueFacts]) -> Option<(usize, usize)> {
-    let numbers: Option<Vec<(i64, u128)>> =
-        values.iter().map(|value| Some((value.first, value.text.parse().ok()?))).collect();
-    let numbers = numbers?;
-    let first = numbers.first()?.0;
-    let (mut greatest_before, mut greatest, mut second, mut greater, mut new) = (0, 0, first, 0, 0);
-    for (seen, number) in numbers {
-        if seen != second {
-            (greatest_before, second) = (greatest, seen);
-        }
-        if seen != first {
-            new += 1;
-            greater += usize::from(number > greatest_before);
-        }
-        greatest = greatest.max(number);
-    }
-    Some((greater, new))
 }
 
 pub(super) static DOMAIN: Rule = Rule {

@@ -5,7 +5,7 @@ use tidetable_layout::error::Place;
 use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
 
 use crate::cost::Bound;
-use crate::facts::{RejectKind, RowFacts, shown};
+use crate::facts::{RejectKind, RowFacts, ScaleFacts, short, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
 use crate::lint::subject::TableSubject;
@@ -63,16 +63,21 @@ pub(super) static ROW_SIZE: Rule = Rule {
     id: "R1",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "a row over 100 MB, or that will be within a year as it grows now; an error over 256 MiB, the limit",
+    title: "a row over 100 MB, or that will be at the declared scale, or else within a year as it grows now; an error over 256 MiB, the limit",
     reason: "A row is read and moved as one; over the limit it cannot be read at all",
     source: QUOTAS,
     check: Check::Table(row_size),
 };
 
 fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(row) = table.facts.map(|facts| &facts.largest_row) else { return Vec::new() };
+    let Some(facts) = table.facts else { return Vec::new() };
+    let row = &facts.largest_row;
     let Bound { advised, limit } = table.prices.limits.row;
     let grows = !table.has_time() && !table.table.spec.upsert && is_growing(row);
+    if let Some(found) = facts.scale.as_ref().and_then(|scale| row_at_scale(table, row, scale)) {
+        return vec![found];
+    }
+    let grows = grows && facts.scale.is_none();
     let (severity, passed, next) = match row.bytes {
         bytes if bytes > limit => (Severity::Error, limit, None),
         bytes if bytes > advised => (Severity::Warn, advised, Some(limit)),
@@ -83,6 +88,22 @@ fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
     let when = day.map(|(name, day)| format!(", and has {name} on {day} if it goes on")).unwrap_or_default();
     let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes{when}", row.bytes));
     vec![found.measure(row.bytes as f64, passed as f64, "bytes").keys([shown(&row.key)])]
+}
+
+/// The largest row at the end of the time that rows are kept, if that is over a bound.
+fn row_at_scale(table: &TableSubject<'_>, row: &RowFacts, scale: &ScaleFacts) -> Option<Found> {
+    let bound = table.prices.limits.row;
+    let passed = bound.passed_by(scale.row_bytes as u64).filter(|_| scale.row_bytes > row.bytes as f64)?;
+    let severity = if passed == bound.limit { Severity::Error } else { Severity::Warn };
+    let message = format!(
+        "the largest row will have {:.0} bytes after {} days: {} bytes{}",
+        scale.row_bytes,
+        short(scale.keep_days),
+        row.bytes,
+        scale.row_growth.text()
+    );
+    let found = Found::new(severity, table.whole_key(), message);
+    Some(found.measure(scale.row_bytes, passed as f64, "bytes").keys([shown(&row.key)]))
 }
 
 /// `256 MiB` or `100 MB`.

@@ -1,6 +1,6 @@
 //! How rows are written as time goes by.
 
-use crate::facts::shown;
+use crate::facts::{RowGrowth, short, shown};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, KEY_VISUALIZER, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::TableSubject;
@@ -21,7 +21,7 @@ pub(super) static REWRITTEN: Rule = Rule {
     id: "K7",
     severity: Severity::Warn,
     needs: Needs::Data,
-    title: "a row without a time in its key that is written in 100 slices of time or more",
+    title: "a row without a time in its key that is written in 100 slices of time or more, of 720 while it is kept",
     reason: "A row that is written again and again keeps one node busy and grows until garbage is collected; a row for each time is \
              written once",
     source: DESIGN,
@@ -29,17 +29,19 @@ pub(super) static REWRITTEN: Rule = Rule {
 };
 
 fn rewritten(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(row) = table.facts.map(|facts| &facts.rewritten).filter(|row| row.slices >= SLICES) else {
-        return Vec::new();
-    };
-    if table.has_time() || table.table.spec.upsert {
+    let Some(facts) = table.facts.filter(|_| !table.has_time() && !table.table.spec.upsert) else { return Vec::new() };
+    let row = &facts.rewritten;
+    let scaled = facts.scale.as_ref().map_or(0, |scale| scale.row_slices);
+    let slices = row.slices.max(scaled);
+    if slices < SLICES {
         return Vec::new();
     }
     let key = &table.table.spec.row_key;
     let edit = table.with_key(|_| Some(format!("{key}#{{{}:ms}}", table.time())));
-    let message = format!("one row is written in {} slices of time", row.slices);
+    let when = if row.slices < SLICES { " while it is kept" } else { "" };
+    let message = format!("one row is written in {slices} slices of time{when}");
     let found = Found::new(Severity::Warn, table.whole_key(), message);
-    vec![found.measure(row.slices as f64, SLICES as f64, "slices").keys([shown(&row.key)]).edit(edit)]
+    vec![found.measure(slices as f64, SLICES as f64, "slices").keys([shown(&row.key)]).edit(edit)]
 }
 
 pub(super) static OVERWRITTEN: Rule = Rule {
@@ -63,7 +65,7 @@ fn overwritten(table: &TableSubject<'_>) -> Vec<Found> {
         true => (Severity::Warn, "equal rows that were sent again: nothing is lost, and each is written twice"),
         false => (Severity::Error, "same row, column and timestamp"),
     };
-    let message = format!("later source rows replaced {cells} cells of {rows}: {what}");
+    let message = format!("later source rows replaced {cells} cells of {rows} source rows: {what}");
     let found = Found::new(severity, table.whole_key(), message).keys([shown(&facts.overwritten_key)]);
     vec![found.measure(rows as f64, 0.0, "source rows")]
 }
@@ -85,6 +87,9 @@ fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let message = format!("one of ten ranges of keys takes {:.0} % of the writes of a slice", 100.0 * writes.top_share);
+    if let Some(found) = one_series(table, &message) {
+        return vec![found];
+    }
     let Some(declared) = writes.declared else {
         let found = Found::new(Severity::Warn, table.whole_key(), message);
         return vec![found.measure(writes.top_share, TOP_SHARE, "of the writes")];
@@ -96,24 +101,47 @@ fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
     vec![Found::new(severity, table.whole_key(), message).measure(rate, node, "writes a second")]
 }
 
+/// The same at scale, of a key with a time: what is new of equal columns before the time goes to one place, and more entities
+/// are other places.
+fn one_series(table: &TableSubject<'_>, message: &str) -> Option<Found> {
+    let scale = table.facts?.scale.as_ref().filter(|scale| scale.is_rate_declared)?;
+    let rate = scale.series_rate?;
+    let node = table.prices.node.writes_per_second;
+    let is_over = table.prices.nodes_above_one(rate).is_some();
+    let (severity, of) = match (is_over, scale.is_time_first) {
+        (true, true) => (Severity::Error, "all go"),
+        (true, false) => (Severity::Warn, "those of the busiest entity go"),
+        (false, true) => (Severity::Info, "all go"),
+        (false, false) => (Severity::Info, "those of the busiest entity go"),
+    };
+    let salt = if is_over && !scale.is_time_first { "; a salt of the time would spread them" } else { "" };
+    let message = format!("{message}; at the declared rate {of} to one place, {rate:.0} a second{salt}");
+    Some(Found::new(severity, table.whole_key(), message).measure(rate, node, "writes a second"))
+}
+
 pub(super) static HOT_ROW: Rule = Rule {
     id: "W2",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "a row with more writes than a node takes: 14,000 a second",
+    title: "a row with more writes than a node takes, 14,000 a second, at the declared rate if there is one",
     reason: "A row is never split, so no number of nodes helps it",
     source: PERFORMANCE,
     check: Check::Table(hot_row),
 };
 
 fn hot_row(table: &TableSubject<'_>) -> Vec<Found> {
-    let node = table.prices.node.writes_per_second;
-    let Some(writes) = table.facts.map(|facts| &facts.writes).filter(|writes| writes.hottest_rate > node) else {
+    let Some(facts) = table.facts else { return Vec::new() };
+    let writes = &facts.writes;
+    let scale = facts.scale.as_ref();
+    let rate = scale.map_or(writes.hottest_rate, |scale| scale.row_rate);
+    if table.prices.nodes_above_one(rate).is_none() {
         return Vec::new();
-    };
-    let message = format!("one row takes {:.0} writes a second", writes.hottest_rate);
+    }
+    let growth = scale.map(|scale| RowGrowth { time: 1.0, ..scale.row_growth }.text()).unwrap_or_default();
+    let measured = if growth.is_empty() { String::new() } else { format!(": {}{growth}", short(writes.hottest_rate)) };
+    let message = format!("one row takes {rate:.0} writes a second{measured}");
     let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&writes.hottest_key)]);
-    vec![found.measure(writes.hottest_rate, node, "writes a second")]
+    vec![found.measure(rate, table.prices.node.writes_per_second, "writes a second")]
 }
 
 pub(super) static BURSTS: Rule = Rule {

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_advisor::comparison::{Compared, Comparison, Economy, compare as compare_trial, economy};
+use tidetable_advisor::comparison::{Compared, Comparison, Economy, Extent, compare as compare_trial, economy};
 use tidetable_advisor::cost::Prices;
-use tidetable_advisor::lint::{Report, Severity, lint_apart, survey_compared};
+use tidetable_advisor::lint::{Report, lint_apart, survey_compared};
 use tidetable_advisor::measure::Quantiles;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Trial, TrialOptions};
@@ -20,14 +20,14 @@ use super::economy::{answers_of, cost_of, show};
 use super::findings::{linted, page_findings, show_errors};
 use super::report::comparison_page;
 use super::sections::Costed;
-use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
+use super::{command_line, hex, micros, outliers_text, pattern_names, rounded, share_text, shares};
 use crate::activity::Activity;
 use crate::args::{Compare, Global, Output};
 use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
-use crate::output::values::length;
+use crate::output::values::{count, length};
 use crate::output::{ResultRows, stdout};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
@@ -48,16 +48,17 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
     let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
-    let options = TrialOptions { sample: args.sample, draws: specs.clone(), stop, ..TrialOptions::default() };
+    let profiled = workload.as_ref().map(Workload::scaled_columns).unwrap_or_default();
+    let options = TrialOptions { sample: args.sample, draws: specs.clone(), profiled, stop, ..TrialOptions::default() };
     let activity = Activity::begin(global, &format!("measuring layouts of {}", job.name));
     let trial = Trial::load(&job, &storage, &candidates, &options)?;
-    let comparison = compare_trial(&trial, args.slice, true)?;
+    let comparison = compare_trial(&trial, args.slice, Extent::ALL)?;
     let economy =
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
     drop(activity);
     let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()));
     let reports = lint_apart(&job, (&declared.measured(&comparison), &declared.text), Some(&facts), &prices);
-    let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
+    let errors: Vec<usize> = reports.iter().map(|report| report.refusals().count()).collect();
     let economy = economy.map(|economy| economy.with_errors(&errors));
     let sample = args.sample.map(|sample| sample.fraction);
     let objects = objects_of(&comparison, &reports, economy.as_ref(), sample, &prices);
@@ -213,17 +214,21 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
 
 /// What the columns are.
 fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> Result<(), CliError> {
-    let axis = comparison.axis;
-    let width = length(axis.width);
+    let width = length(comparison.axis.width);
+    let slices = |layout: &Compared| layout.spread.totals.iter().filter(|total| **total > 0).count();
+    let written = comparison.layouts.iter().map(slices).max().unwrap_or_default();
     writeln!(
         out,
         "packed: zstd..Snappy, in blocks of 64 KiB. cells a row: median/most. largest row: bytes as cells. own bytes: of files here."
     )?;
     writeln!(
         out,
-        "top share: of 10 ranges, median of {} slices of {width}; hottest row: the same of one row.",
-        axis.slices
+        "top share: of 10 ranges, median of {} of {width} with writes; hottest row: the same of one row.",
+        count(written as u64, "slice")
     )?;
+    if let Some(outliers) = comparison.outliers {
+        writeln!(out, "{}", outliers_text(outliers))?;
+    }
     if let Some(fraction) = sample {
         writeln!(
             out,

@@ -10,10 +10,14 @@ mod raster;
 mod report;
 mod sections;
 
+use chrono::DateTime;
 use serde_json::{Value, json};
 use tidetable_advisor::heatmap::Pattern;
 use tidetable_advisor::spread::Shares;
+use tidetable_advisor::trial::Outliers;
 use tidetable_layout::time::SECOND;
+
+use crate::output::values::count;
 
 /// Decimals of shares, in tables and JSON.
 const DECIMALS: f64 = 1e6;
@@ -44,6 +48,16 @@ fn share_text(share: f64) -> String {
 
 fn pattern_names(patterns: &[Pattern]) -> Vec<&'static str> {
     patterns.iter().map(|pattern| pattern.name()).collect()
+}
+
+/// What a person should know of rows whose times are far from those of all others.
+fn outliers_text(outliers: Outliers) -> String {
+    let time = DateTime::from_timestamp_micros(outliers.farthest).unwrap_or_default();
+    let rows = count(outliers.rows, "source row");
+    format!(
+        "outliers: {rows} far from all others in time, up to {}; shares are of the slices without them.",
+        time.format("%Y-%m-%d")
+    )
 }
 
 /// The command that was given, for pages.

@@ -239,7 +239,7 @@ fn seen(spread: &Spread, patterns: &[Pattern]) -> Vec<String> {
 
 /// What the costs are of.
 fn scale(costed: Costed<'_>) -> Note {
-    let demand = costed.economy.demand;
+    let demand = &costed.economy.demand;
     let text = format!(
         "{:.1} source rows a second, kept {:.1} days: {} times the rows that were measured. Sizes and rates grow in proportion.",
         demand.writes_per_second,

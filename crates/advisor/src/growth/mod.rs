@@ -1,0 +1,30 @@
+//! What grows when a table is kept longer, or has more entities or a higher rate than what was measured.
+//!
+//! A workload declares entities, a rate and how long rows are kept. [`Demand`] splits the growth of the data into these three
+//! factors; what a layout does with each follows from the columns of its row key, its [`KeyShape`]:
+//!
+//! | growth | of a row | of what a query reads |
+//! |---|---|---|
+//! | entities | by the columns that the key lacks | by the columns that the query leaves open |
+//! | rate of an entity | in full; rows of single events do not grow | in full |
+//! | time | until the bucket of time is full | by the length of the query's range of time, or in full |
+//!
+//! Shares that were measured are of entities and of slices, and are multiplied by the growth of what they are shares of.
+
+mod at_scale;
+mod bounds;
+mod demand;
+mod key_shape;
+mod reads;
+
+pub use at_scale::{Grown, at_scale, row_growth};
+pub use bounds::QueryBounds;
+pub use demand::Demand;
+pub use key_shape::{KeyPart, KeyShape};
+pub use reads::{ReadGrowth, read_growth};
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::demand::tests::{profile, workload};
+    pub(crate) use super::key_shape::tests::shape;
+}

@@ -1,0 +1,109 @@
+//! By what grows what a query reads.
+
+use tidetable_layout::time::SECOND;
+
+use crate::growth::at_scale::row_growth;
+use crate::growth::bounds::QueryBounds;
+use crate::growth::demand::Demand;
+use crate::growth::key_shape::{KeyPart, KeyShape};
+
+/// Steps of time that are looked up one by one, so that columns behind the time narrow what is read.
+const MOST_STEPS: f64 = 1000.0;
+
+/// The factors from what a query read of the measured rows to what it will read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReadGrowth {
+    /// Of entities that it does not fix.
+    pub entities: f64,
+    /// Of the rate of an entity.
+    pub rate: f64,
+    /// Of the time that it reads.
+    pub time: f64,
+    /// Rows, of which each may have grown.
+    pub rows: f64,
+    /// Whether all that the row key distinguishes before the time is fixed.
+    pub is_one_series: bool,
+}
+
+impl ReadGrowth {
+    /// By what to multiply cells and bytes.
+    pub fn bytes(&self) -> f64 {
+        self.entities * self.rate * self.time
+    }
+}
+
+/// What grows of a query's answer in a layout of this shape. `sampled` is by what a sample of the entities is to be multiplied.
+///
+/// The row key is followed from left to right: a fixed column narrows what is read to its values, a range of time to its length
+/// and a step more, and the first part that the query leaves open ends it.
+pub fn read_growth(shape: &KeyShape, demand: &Demand, bounds: &QueryBounds, sampled: f64) -> ReadGrowth {
+    let mut fixed: Vec<&str> = Vec::new();
+    let mut seconds = None;
+    for part in &shape.parts {
+        match part {
+            KeyPart::Salt(_) => {}
+            KeyPart::Column(name) if bounds.fixed.contains(name) => fixed.push(name),
+            KeyPart::Column(_) => break,
+            KeyPart::Time { step, .. } => {
+                let Some(length) = bounds.seconds else { break };
+                let step = *step as f64 / SECOND as f64;
+                seconds = Some(length + step);
+                if length / step > MOST_STEPS {
+                    break;
+                }
+            }
+        }
+    }
+    let columns = shape.columns();
+    let is_part = columns.iter().any(|name| !fixed.contains(name));
+    let entities = demand.entities_beside(&fixed) * if is_part { sampled } else { 1.0 };
+    let time = seconds.map_or(demand.time(), |seconds| seconds.min(demand.keep) / seconds.min(demand.span));
+    let bytes = entities * demand.per_entity * time;
+    let is_one_series = shape.leading().iter().all(|name| fixed.contains(name));
+    ReadGrowth {
+        entities,
+        rate: demand.per_entity,
+        time,
+        rows: bytes / row_growth(shape, demand).factor(),
+        is_one_series,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growth::demand::tests::{profile, workload};
+    use crate::growth::key_shape::tests::shape;
+
+    /// 10 meters of 2 regions were measured for nine days; there will be 10,000 in 20, kept for a year.
+    fn demand() -> Demand {
+        let text = "keep = \"360d\"\n[scale]\nentities = { meter = 10_000, region = 20 }";
+        Demand::new(&workload(text), &profile(&[("meter", 10), ("region", 2)]), 7776.0, (0, 9 * 86_400 - 1))
+    }
+
+    fn factors(row_key: &str, fixed: &[&str], seconds: Option<f64>) -> (f64, f64, f64) {
+        let fixed = fixed.iter().map(|name| (*name).to_owned()).collect();
+        let found = read_growth(&shape(row_key), &demand(), &QueryBounds { fixed, seconds }, 1.0);
+        (found.entities, found.time, found.rows)
+    }
+
+    #[test]
+    fn what_a_query_leaves_open_grows() {
+        let minute = Some(60.0);
+        // 360 / 9 days.
+        assert_eq!(factors("{meter:010}#{ts:ms}", &["meter"], None), (10.0, 40.0, 400.0));
+        assert_eq!(factors("{region}#{meter:010}#{ts:ms}", &["meter", "region"], None), (1.0, 40.0, 40.0));
+        assert_eq!(factors("{region}#{meter:010}#{ts:ms}", &["meter", "region"], minute), (1.0, 1.0, 1.0));
+        // The fleet's minute: all meters in a time-first key, the whole table behind the meter.
+        assert_eq!(factors("{ts:ms}#{region}#{meter:010}", &[], minute), (10_000.0, 1.0, 10_000.0));
+        assert_eq!(factors("{region}#{meter:010}#{ts:ms}", &[], minute), (10_000.0, 40.0, 400_000.0));
+        // Days are looked up one by one, so the region behind them narrows the range.
+        assert_eq!(factors("{ts:%Y%m%d}#{region}#{meter:010}", &["region"], minute), (1000.0, 1.0, 1000.0));
+        assert_eq!(factors("{ts:ms}#{region}#{meter:010}", &["region"], minute), (10_000.0, 1.0, 10_000.0));
+        // A row for all time: one row, which grows.
+        assert_eq!(factors("{region}#{meter:010}", &["meter", "region"], minute), (1.0, 40.0, 1.0));
+        // A month of which nine days were measured: 31 / 9 of its bytes, in one row.
+        let (entities, time, rows) = factors("{region}#{meter:010}#{ts:%Y%m}", &["meter", "region"], minute);
+        assert!(entities == 1.0 && (time - 31.0 / 9.0).abs() < 1e-3 && (rows - 1.0).abs() < 1e-3, "{time} {rows}");
+    }
+}
