@@ -2,6 +2,7 @@
 
 pub mod bucket;
 pub mod cells;
+pub mod hints;
 pub mod inputs;
 pub mod s3;
 pub mod system;
@@ -30,6 +31,9 @@ macro_rules! readings_job {
     };
 }
 
+/// The command under test.
+const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
+
 /// The repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
@@ -48,14 +52,15 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Runs a command to its end.
+    /// Runs a command to its end. What its messages tell to run must be right.
     pub fn of(command: &mut Command) -> Self {
         let output = command.output().unwrap();
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        if command.get_program() == TIDETABLE {
+            hints::assert_can_be_pasted(command, &stdout, &stderr);
         }
+        Self { code: output.status.code(), stdout, stderr }
     }
 }
 
@@ -110,7 +115,7 @@ impl Project {
 
     /// The command, not yet run.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidetable-e2e"));
+        let mut command = Command::new(TIDETABLE);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env_remove("TIDETABLE_ROOT").env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
         command.env("XDG_CACHE_HOME", self.path("cache"));

@@ -14,9 +14,9 @@ mod objects;
 mod output;
 mod page_file;
 mod place;
-mod printable;
 mod progress;
 mod signals;
+mod terminal;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -30,6 +30,7 @@ use tracing_subscriber::EnvFilter;
 use args::{Cli, Command, Global, Log, Output};
 use diagnostics::{print_error, refuse_usage};
 use error::CliError;
+use terminal::hints;
 
 /// HTTP client libraries.
 const CLIENTS: [&str; 8] =
@@ -73,13 +74,30 @@ fn command_line() -> ExitCode {
 fn parse() -> Result<Cli, clap::Error> {
     let matches = args::command().try_get_matches()?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    // The option may stand before the command and after it.
+    let mut is_root_given = false;
+    // Options may stand before the command and after it.
     let mut at = Some(&matches);
     while let Some(found) = at {
-        cli.global.output_given |= found.value_source("output") == Some(ValueSource::CommandLine);
+        let is_given = |option: &str| found.value_source(option) == Some(ValueSource::CommandLine);
+        cli.global.output_given |= is_given("output");
+        is_root_given |= is_given("root");
         at = found.subcommand().map(|(_, inside)| inside);
     }
+
+    hints::set_place(&place_words(&cli.global, is_root_given));
     Ok(cli)
+}
+
+/// The options of the command line that say where to work. A root of the environment is still there for the next command.
+fn place_words(global: &Global, is_root_given: bool) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(folder) = &global.folder {
+        words.extend(["-C".to_owned(), folder.display().to_string()]);
+    }
+    if let Some(root) = global.root.as_ref().filter(|root| is_root_given && !root.is_empty()) {
+        words.extend(["--root".to_owned(), root.to_string()]);
+    }
+    words
 }
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
@@ -205,6 +223,9 @@ fn start_log(global: &Global, is_server: bool) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log::Lines).log_internal_errors(false);
     match global.log {
         Log::Json => builder.event_format(log::Objects).init(),
+        Log::Text if !is_server && std::io::stderr().is_terminal() => {
+            builder.with_ansi(use_colour()).event_format(log::Warnings).init();
+        }
         Log::Text => builder.with_ansi(use_colour()).without_time().init(),
     }
 }

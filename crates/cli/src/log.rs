@@ -11,14 +11,15 @@ use std::time::{Duration, Instant, SystemTime};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
-use tracing_subscriber::fmt::format::Writer;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::{Format, Full, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::Log;
-use crate::output::wrap::wrapped;
-use crate::printable::message;
+use crate::terminal::hints;
+use crate::terminal::printable::message;
+use crate::terminal::wrap::sentence_lines;
 
 /// The prefix of warnings.
 const WARNING: &str = "warning: ";
@@ -55,7 +56,7 @@ const TOLD: [&str; 7] = [
     "ExecutorStopped grpc failed",
 ];
 
-/// For how long a server does not say the same again.
+/// For how long a server, or a warning on a terminal, does not say the same again.
 const AGAIN: Duration = Duration::from_secs(60);
 
 static LATELY: Mutex<Lately> = Mutex::new(Lately(Vec::new()));
@@ -111,15 +112,17 @@ pub fn print_message(log: Log, quiet: bool, text: &str) {
     }
 }
 
-/// Writes text of one or more lines. On a terminal, sentences are wrapped at words; excerpts, which are indented, are not.
+/// Writes text of one or more lines, with the place of this command in the commands that it names. On a terminal, sentences are
+/// wrapped.
 pub fn write_text(text: &str) {
     let stamp = stamp().prefix();
-    let text = message(text, io::stderr().is_terminal());
-    let width = screen_width();
-    let is_sentence = |line: &str| stamp.is_empty() && !line.starts_with(' ');
+    let completed = hints::completed(text);
+    let text = message(&completed, io::stderr().is_terminal());
+
+    let width = screen_width().filter(|_| stamp.is_empty());
     let lines = text.lines().flat_map(|line| match width {
-        Some(width) if is_sentence(line) => wrapped(line, width),
-        _ => vec![line.to_owned()],
+        Some(width) => sentence_lines(line, width),
+        None => vec![line.to_owned()],
     });
     let stamped: String = lines.map(|line| format!("{stamp}{line}\n")).collect();
     let _ = io::stderr().lock().write_all(stamped.as_bytes());
@@ -132,9 +135,14 @@ fn screen_width() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
-/// Writes an object with the time and the run.
+/// Writes an object with the time and the run, and with the place of this command in the commands that it names.
 pub fn write_object(object: Value) {
     let Value::Object(mut fields) = object else { return };
+    for key in ["message", "help"] {
+        if let Some(Value::String(text)) = fields.get_mut(key) {
+            *text = hints::completed(text).into_owned();
+        }
+    }
     fields.insert("ts".to_owned(), now().into());
     if let Some(run) = stamp().run {
         fields.insert("run".to_owned(), run.into());
@@ -233,6 +241,41 @@ where
     }
 }
 
+/// Formats logs of libraries for a terminal: a warning is a sentence, with its cause if it has one; what is asked for with
+/// `--verbose` or `RUST_LOG` keeps its level and target.
+#[derive(Debug)]
+pub struct Warnings;
+
+impl<S, N> FormatEvent<S, N> for Warnings
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        if *event.metadata().level() > Level::WARN {
+            return Format::<Full>::default().without_time().format_event(context, out, event);
+        }
+
+        let mut fields = Fields(Map::new());
+        event.record(&mut fields);
+        let text = |name: &str| fields.0.get(name).and_then(Value::as_str).unwrap_or_default();
+        let sentence = warning(text("message"), text("error"));
+        if LATELY.lock().unwrap_or_else(PoisonError::into_inner).has(&sentence, Instant::now()) {
+            return Ok(());
+        }
+        writeln!(out, "{sentence}")
+    }
+}
+
+/// The sentence of a warning, with its cause before what follows from it.
+fn warning(message: &str, cause: &str) -> String {
+    match (cause.is_empty(), message.split_once("; ")) {
+        (true, _) => format!("{WARNING}{message}"),
+        (false, Some((what, then))) => format!("{WARNING}{what}: {cause}; {then}"),
+        (false, None) => format!("{WARNING}{message}: {cause}"),
+    }
+}
+
 struct Fields(Map<String, Value>);
 
 impl Visit for Fields {
@@ -269,6 +312,17 @@ mod tests {
         assert!(!said(&mut lately, "one", 0) && !said(&mut lately, "two", 1));
         assert!(said(&mut lately, "one", 1) && said(&mut lately, "one", 59) && said(&mut lately, "two", 59));
         assert!(!said(&mut lately, "one", 60) && said(&mut lately, "two", 60) && said(&mut lately, "one", 61));
+    }
+
+    #[test]
+    fn a_warning_of_a_library_is_a_sentence() {
+        let lease = "the lease of a job cannot be renewed; the next renewal tries again";
+        assert_eq!(
+            warning(lease, "timed out"),
+            "warning: the lease of a job cannot be renewed: timed out; the next renewal tries again"
+        );
+        assert_eq!(warning("cannot copy a damaged SST", "no room"), "warning: cannot copy a damaged SST: no room");
+        assert_eq!(warning("runs/a.json is left out", ""), "warning: runs/a.json is left out");
     }
 
     #[test]

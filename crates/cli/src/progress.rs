@@ -13,7 +13,7 @@ use tidetable_runner::{Observer, Stop};
 use crate::args::{Global, Log};
 use crate::log;
 use crate::output::values::count;
-use crate::printable::printable;
+use crate::terminal::printable::printable;
 
 /// Interval of plain lines of one stage.
 const LINE_EVERY: Duration = Duration::from_secs(10);

@@ -71,6 +71,13 @@ pub fn python_script<A: AsRef<OsStr>>(
 /// Runs the command, which must succeed, on a terminal of so many columns (0: unknown), and types each line of `keys` at a prompt.
 /// Returns what the terminal shows.
 pub fn on_terminal(project: &Project, columns: u32, args: &[&str], keys: &str) -> String {
+    let (shown, code) = shown_on_terminal(project, columns, args, keys);
+    assert_eq!(code, Some(0), "{args:?}: {shown}");
+    shown
+}
+
+/// As [`on_terminal`], for a command that may fail. Returns its exit code, too.
+pub fn shown_on_terminal(project: &Project, columns: u32, args: &[&str], keys: &str) -> (String, Option<i32>) {
     let mut command = Command::new("python3");
     command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
     command.arg(project.command(&[]).get_program()).args(args).current_dir(project.path(""));
@@ -79,9 +86,7 @@ pub fn on_terminal(project: &Project, columns: u32, args: &[&str], keys: &str) -
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {shown}");
-    shown
+    (String::from_utf8_lossy(&output.stdout).replace('\r', ""), output.status.code())
 }
 
 /// Sends a signal, such as `-INT`, to a process.

@@ -1,7 +1,9 @@
 //! What a person sees in a terminal of 80 columns or less: whole times and keys, no line that is too long.
 
-use crate::harness::system::on_terminal;
-use crate::harness::{Project, json_lines};
+use std::fs;
+
+use crate::harness::system::{on_terminal, shown_on_terminal};
+use crate::harness::{Project, flip_bit, json_lines};
 
 const JOB: &str = readings_job!(
     "in/*.csv",
@@ -45,6 +47,154 @@ fn reports_fit_80_columns_with_whole_headers() {
             assert!(shown.contains(wanted), "{args:?}, {wanted}:\n{shown}");
         }
     }
+}
+
+/// A root whose name is longer than a line.
+const LONG_ROOT: &str =
+    "a-root-with-a-name-that-is-longer/than-a-line-of-a-terminal-with-80-columns/of-the-northern-plant";
+
+/// What a command shows on a terminal of 80 columns, without what the progress showed before.
+fn shown(project: &Project, args: &[&str]) -> String {
+    let (shown, _) = shown_on_terminal(project, 80, &[args, &["--root", LONG_ROOT]].concat(), "");
+    let lines = shown.lines().map(|line| line.rsplit("\u{1b}[2K").next().unwrap_or_default());
+    lines.filter(|line| !line.contains('\u{1b}')).collect::<Vec<_>>().join("\n")
+}
+
+/// Asserts that lines fit 80 columns, except for a path, which stands alone, and that commands have the root.
+fn assert_fits_or_is_path(args: &[&str], shown: &str) {
+    for line in shown.lines() {
+        let is_path = !line.trim_start().trim_end_matches(" \\").contains(' ') && line.contains('/');
+        assert!(line.chars().count() <= 80 || is_path, "{args:?}: {line}\n{shown}");
+    }
+    // In a table, whatever is longer than its column is broken.
+    let lines: String = shown.lines().filter(|line| !line.starts_with('│')).map(|line| format!("{line}\n")).collect();
+    let joined = lines.replace(" \\\n", " ");
+    for command in joined.split("`tidetable ").skip(1).chain(joined.split("\n  tidetable ").skip(1)) {
+        let words: Vec<&str> = command.split_whitespace().take(2).collect();
+        assert_eq!(words, ["--root", LONG_ROOT], "{args:?}:\n{shown}");
+    }
+}
+
+#[test]
+fn every_command_fits_80_columns_whatever_it_finds() {
+    let (job, table, export) = ("meters-of-the-northern-plant", "READINGS_OF_THE_NORTHERN_PLANT", "READINGS_BY_DAY");
+    let text = JOB.replace("\"j\"", &format!("\"{job}\"")).replace("from T", &format!("from {table}"));
+    let text = text.replace("tables.T", &format!("tables.{table}")).replace("BY_DAY", export);
+    let project = Project::new(job, &text);
+    for day in 1..=4 {
+        let rows = format!("meter,ts,kwh\n7,2020-01-0{day}T00:00:00Z,1.5\nnone,2020-01-0{day}T00:00:00Z,1.5\n");
+        project.write(&format!("in/readings-of-the-northern-plant-{day}.csv"), rows);
+    }
+    let places = ["vault", "restored", "copied"].map(|name| project.path(&format!("{LONG_ROOT}-{name}")));
+    let [vault, restored, copied] = places.each_ref().map(|path| path.to_str().unwrap());
+    let check = |commands: &[&[&str]]| {
+        for args in commands {
+            assert_fits_or_is_path(args, &shown(&project, args));
+        }
+    };
+
+    // More rows are rejected than the source allows, then as many as it does.
+    check(&[&["run", job], &["status"], &["history"], &["rejects", job]]);
+    project.write(&format!("jobs/{job}/job.toml"), text.replace("max_rejected = 2", "max_rejected = 9"));
+    let first = shown(&project, &["run", job]);
+    assert!(first.contains("published ") && first.contains("Try next"), "{first}");
+    assert_fits_or_is_path(&["run"], &first);
+    fs::create_dir_all(places[0].parent().unwrap()).unwrap();
+    check(&[
+        &["plan", job, "--force"],
+        &["check", job],
+        &["lint", job],
+        &["compare", job],
+        &["report", job],
+        &["status", job],
+        &["history", "--run", "last"],
+        &["rejects", job],
+        &["lineage", table],
+        &["tables"],
+        &["describe", table],
+        &["heatmap", table],
+        &["backup", vault],
+        &["backup", vault, "--list"],
+        &["backup", vault, "--verify"],
+        &["restore", vault, restored],
+        &["copy", LONG_ROOT, copied],
+        &["verify", "--all"],
+        &["doctor"],
+        &["vacuum", "--older-than", "0s"],
+        &["clean", "--older-than", "0s"],
+        &["compact", table],
+        &["delete", table, "--row", "007#20200101", "--dry-run"],
+        &["repair", table],
+        &["cache"],
+        &["retry", "last"],
+        &["retry", "01NONE"],
+        &["lineage", "nothing-of-this-name"],
+        &[
+            "sql",
+            "-c",
+            &format!("select kwh, 'a text that makes the line long' as t, nothing from {table} where meter > 1"),
+        ],
+    ]);
+
+    // Damage of each kind.
+    let list = |folder: &str| {
+        let mut found: Vec<_> =
+            fs::read_dir(project.path(LONG_ROOT).join(folder)).unwrap().map(|file| file.unwrap().path()).collect();
+        found.sort();
+        found
+    };
+    project.ok(&["run", job, "--rebuild", "--root", LONG_ROOT]);
+    flip_bit(&list(&format!("tables/{table}/sst"))[0]);
+    fs::write(&list("runs")[0], "{").unwrap();
+    fs::remove_dir_all(&list("exports")[1]).unwrap();
+    check(&[
+        &["run", job],
+        &["status"],
+        &["history"],
+        &["report", job],
+        &["verify", "--all"],
+        &["repair", table],
+        &["doctor"],
+        &["backup", vault],
+        &["doctor", "--fix"],
+        &["repair", table, "--yes"],
+        &["run", job],
+    ]);
+    fs::write(project.path(LONG_ROOT).join(format!("exports/{export}.json")), "{").unwrap();
+    check(&[
+        &["run", job],
+        &["clean", "--older-than", "0s"],
+        &["doctor"],
+        &["doctor", "--fix"],
+        &["run", job, "--adopt"],
+    ]);
+    let manifests = list(&format!("tables/{table}/manifest"));
+    fs::remove_file(manifests.last().unwrap()).unwrap();
+    check(&[&["run", job], &["status"], &["verify"], &["vacuum"], &["doctor"], &["doctor", "--fix"]]);
+}
+
+#[test]
+fn next_steps_are_suggested_once() {
+    let project = project();
+    let again = on_terminal(&project, 80, &["run", "meters-by-night"], "");
+    assert!(!again.contains("Try next"), "{again}");
+    project.write("in/b.csv", "meter,ts,kwh\n7,2020-01-10T00:00:00Z,1.5\n");
+    let more = on_terminal(&project, 80, &["run", "meters-by-night"], "");
+    assert!(more.contains("published") && !more.contains("Try next"), "{more}");
+    let first = on_terminal(&project, 80, &["run", "meters-by-night", "--root", "other"], "");
+    assert!(first.contains("  tidetable --root other read T --limit 1"), "{first}");
+}
+
+#[test]
+fn a_warning_is_a_sentence_on_a_terminal() {
+    let project = project();
+    project.write("data/runs/01AAAAAAAAAAAAAAAAAAAAAAAA.json", "{");
+    let shown = on_terminal(&project, 80, &["report", "meters-by-night"], "");
+    assert!(shown.contains("warning: runs/01AAAAAAAAAAAAAAAAAAAAAAAA.json"), "{shown}");
+    assert!(!shown.contains("WARN") && !shown.contains("tidetable_store"), "{shown}");
+    // A log keeps the level, and the crate that says it.
+    let log = project.messages(&["report", "meters-by-night"]);
+    assert!(log.contains("WARN tidetable_store"), "{log}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::diagnostics::print_error;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Most columns that are named; the rest is counted.
 const SHOWN: usize = 8;
@@ -95,7 +95,7 @@ fn check_root(global: &Global, project: &Project) -> Result<(), CliError> {
         );
         rows.push(row!["warning", "clock", finding]);
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     rows.write(global.output, &mut out)?;
     Ok(out.flush()?)
 }
@@ -120,7 +120,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let rows = match global.output {
         Output::Table if !global.verbose && day.is_none() => by_rule(&found),
         _ => measured(&found),
@@ -239,7 +239,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         let rules: Vec<String> = check.rules.iter().map(ToString::to_string).collect();
         rows.push(row!["check", check.name, format!("{}: {}", check.on, rules.join("; "))]);
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     rows.write(global.output, &mut out)?;
     if global.output == Output::Table {
         writeln!(out, "{} is right", job.shown_path.display())?;

@@ -17,7 +17,7 @@ use crate::output::destination::CountedFile;
 use crate::output::values::{bytes, count};
 use crate::output::{
     BatchWriter, Destination, EXPORT_FILE_EXTENSIONS, OutputFormat, ResultRows, Screen, format_from_extension, row,
-    stdout,
+    sentences,
 };
 
 /// Writes the file and reports its contents.
@@ -103,7 +103,7 @@ fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, si
         print_message(global, &said());
         return Ok(());
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Table => writeln!(out, "{}", said())?,
         output => {

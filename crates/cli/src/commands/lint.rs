@@ -21,7 +21,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
 /// Prints the findings of a job, or the rules.
@@ -35,7 +35,7 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
     drop(activity);
     let report = find(&job, data.as_ref(), &prices);
     let path = job.shown_path.display().to_string();
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Table => {
             report.findings.iter().try_for_each(|finding| write!(out, "{}", text(finding, &path, &job)))?

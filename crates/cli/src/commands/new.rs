@@ -16,7 +16,7 @@ use crate::args::{Advise, Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{ResultRows, stdout};
+use crate::output::{ResultRows, sentences, stdout};
 
 /// Proposes the job, writes it, and shows the next steps.
 pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
@@ -33,8 +33,8 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
             propose(&project, &storage, &args.job, &args.from, args.timezone)?
         }
     };
-    let mut out = stdout();
     if args.stdout {
+        let mut out = stdout();
         if global.output == Output::Json {
             let queries = proposal.queries.iter().map(|(name, sql)| json!({ "file": name, "sql": sql }));
             let queries: Value = queries.collect();
@@ -53,6 +53,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     // Validates the written file.
     Job::load(&project, &proposal.job)?;
     let files: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+    let mut out = sentences(global.output);
     if global.output == Output::Table {
         for file in &files {
             writeln!(out, "wrote {file}")?;

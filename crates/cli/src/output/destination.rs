@@ -15,7 +15,7 @@ use tidetable_source::Location;
 
 use crate::error::CliError;
 use crate::place::storage_at;
-use crate::printable::Printed;
+use crate::terminal::printable::Printed;
 
 /// Maximum number of symbolic links to follow.
 const MAX_LINKS: usize = 40;

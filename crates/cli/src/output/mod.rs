@@ -13,8 +13,8 @@ pub(crate) mod screen;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod values;
-pub(crate) mod wrap;
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use arrow::array::{Array, RecordBatch};
@@ -24,7 +24,9 @@ use serde_json::Value;
 use crate::args::Output;
 use crate::error::CliError;
 use crate::output::key::Key;
-use crate::printable::Printed;
+use crate::terminal::hints;
+use crate::terminal::printable::Printed;
+use crate::terminal::sentences::Sentences;
 use cell_text::{CellText, is_null};
 pub use cell_text::{Length, write_bytes};
 pub use columns::{Give, Heading};
@@ -36,12 +38,24 @@ use json::write_json;
 pub use rows::RowWriter;
 pub use screen::{HintStyle, Screen};
 
-/// Standard output, buffered, and printable on a terminal.
-pub fn stdout() -> BufWriter<Printed<StdoutLock<'static>>> {
+/// Standard output for a document or rows: buffered, and printable on a terminal. Lines have the width that they have.
+pub fn stdout() -> Printed<BufWriter<StdoutLock<'static>>> {
     let out = io::stdout().lock();
     let is_terminal = out.is_terminal();
-    BufWriter::new(Printed::new(out, is_terminal))
+    Printed::new(BufWriter::new(out), is_terminal)
 }
+
+/// Standard output of a command that reports in sentences, if `output` is the form for people: they fit the terminal, and the
+/// commands in them can be pasted. Other forms are written as by [`stdout`].
+pub fn sentences(output: Output) -> Sentences<BufWriter<StdoutLock<'static>>> {
+    match output {
+        Output::Table => Sentences::new(stdout(), Screen::of_stdout(None).width),
+        _ => Sentences::verbatim(stdout()),
+    }
+}
+
+/// Columns of text that may name commands.
+const SENTENCES: [&str; 7] = ["costs", "damage", "error", "finding", "remedy", "value", "why"];
 
 /// Longest word that a narrow table does not break.
 const UNBROKEN: usize = 30;
@@ -85,8 +99,15 @@ impl ResultRows {
         Self { ids: columns, ..self }
     }
 
-    /// Adds a row with a value for each column.
-    pub fn push(&mut self, row: Vec<Value>) {
+    /// Adds a row with a value for each column. Commands that its sentences name get the place of this one.
+    pub fn push(&mut self, mut row: Vec<Value>) {
+        for (column, value) in self.columns.iter().zip(&mut row) {
+            if let (true, Value::String(text)) = (SENTENCES.contains(column), value)
+                && let Cow::Owned(completed) = hints::completed(text)
+            {
+                *text = completed;
+            }
+        }
         self.rows.push(row);
     }
 

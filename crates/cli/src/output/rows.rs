@@ -12,7 +12,7 @@ use crate::output::screen::{HintStyle, Screen};
 use crate::output::table::TableWriter;
 use crate::output::text::{lines, markdown_header, markdown_row};
 use crate::output::values::count;
-use crate::printable::printable;
+use crate::terminal::printable::printable;
 
 /// Writes rows one after the other.
 #[derive(Debug)]

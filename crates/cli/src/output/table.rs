@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output::columns::{Give, Heading, Layout, Shown};
 use crate::output::screen::Screen;
 use crate::output::values::count;
-use crate::output::wrap::{wrapped, wrapped_lines};
+use crate::terminal::wrap::{wrapped, wrapped_lines};
 
 /// Rows buffered to find the widths of columns.
 const SAMPLE: usize = 1_000;

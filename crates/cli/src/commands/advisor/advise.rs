@@ -26,7 +26,7 @@ use crate::commands::project;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 
@@ -68,7 +68,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
         file.write(global, &layouts_page(&advice_page(title, command_line(), &advice, costed, data))?)?;
         shows = !file.is_stdout();
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         _ if !shows => {}
         Output::Json => objects.into_iter().try_for_each(|object| write_object(&mut out, object, objects::ADVICE))?,

@@ -28,7 +28,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
 use crate::output::values::{count, length};
-use crate::output::{ResultRows, stdout};
+use crate::output::{ResultRows, stdout, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 
@@ -74,7 +74,7 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
             return Ok(());
         }
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Json => objects.into_iter().try_for_each(|object| write_object(&mut out, object, objects::COMPARED))?,
         output => {
@@ -182,7 +182,8 @@ fn table(comparison: &Comparison, sampled: bool) -> ResultRows {
         "hottest row",
         "travel",
         "writes",
-    ]);
+    ])
+    .minor(&["writes", "travel", "cells a row", "hottest row", "packed", "largest row"]);
     for Compared { measured, spread, patterns, .. } in &comparison.layouts {
         let scaled = |count: u64| match sampled {
             // Of a sample only the first digits mean anything; all are shown, so that sums can be checked.
@@ -246,7 +247,8 @@ fn notes(comparison: &Comparison, sample: Option<f64>, out: &mut impl Write) -> 
     }
     let rejected = comparison.layouts.iter().map(|it| &it.measured).filter(|it| it.rejected > 0);
     for measured in rejected {
-        writeln!(out, "{}: {} source rows were rejected, and are in no number.", measured.layout, measured.rejected)?;
+        let rejected = count(measured.rejected, "rejected source row");
+        writeln!(out, "{}: no figure includes {rejected}.", measured.layout)?;
     }
     Ok(())
 }

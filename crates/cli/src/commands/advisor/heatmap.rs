@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
 use crate::output::values::{count, time};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 
 /// What is counted, in words.
@@ -42,7 +42,7 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let activity = Activity::begin(global, &format!("counting cells of {}", args.table));
     let found = counted(&table, args, query.as_ref())?;
     drop(activity);
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let Some((map, log, counted)) = found else {
         if global.output == Output::Table {
             writeln!(out, "table {} is empty: there is nothing to show", args.table)?;

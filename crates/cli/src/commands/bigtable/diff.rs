@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{count, time};
-use crate::output::{Length, stdout, write_bytes};
+use crate::output::{Length, sentences, write_bytes};
 use crate::signals::stop_on_signals;
 
 /// Compares the table, and shows the first differences.
@@ -44,7 +44,7 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         stop: stop_on_signals()?,
     };
     let report = diff.run(runtime.handle())?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, object(&report, version, &target.to_string()), objects::COMPARED_CELLS)?,
         _ => text(&report, &format!("{} version {version}", args.table), &target.to_string(), &mut out)?,

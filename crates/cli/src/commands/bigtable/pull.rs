@@ -24,7 +24,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
 /// Pulls the rows.
@@ -239,7 +239,7 @@ fn print(
     seconds: f64,
 ) -> Result<(), CliError> {
     let PullReport { counts, files, kept, rejected } = report;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let place = relative(project, directory);
     if global.output != Output::Table {
         let mut rows = ResultRows::of(objects::PULLED);

@@ -18,7 +18,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
 /// Pushes the table, or shows the plan.
@@ -51,7 +51,7 @@ pub fn push(global: &Global, args: &Push) -> Result<(), CliError> {
         false => Some(lock_named(&project, store.blobs(), (&push.lock_name(), &push.name), &stop)?),
     };
     let mut rows = ResultRows::of(objects::PUSHED);
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let mut choices = push.choices.clone();
     loop {
         let push = BigtablePush { choices: choices.clone(), ..push.clone() };

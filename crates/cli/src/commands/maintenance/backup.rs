@@ -15,7 +15,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count, time};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::place::storage_at;
 use crate::signals::stop_on_signals;
 
@@ -42,7 +42,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     drop(activity);
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let Taken { id, root, files, tables, .. } = &done.backup;
     if global.output == Output::Table {
         let (tables, all) = (count(tables.len() as u64, "table"), count(files.len() as u64, "file"));
@@ -77,7 +77,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     if global.output == Output::Table {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
         writeln!(
@@ -121,7 +121,7 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
 
 fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
     let report = Vault::open(storage_at(&args.vault)?, &id(), &stop_on_signals()?)?.verify()?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     if global.output == Output::Table {
         report.damaged.iter().try_for_each(|damage| writeln!(out, "{damage}"))?;
         let state = if report.damaged.is_empty() { "sound" } else { "damaged" };

@@ -9,7 +9,7 @@ use crate::commands::project_of_store;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Shows or empties the cache of a root in a bucket.
 pub fn cache(global: &Global, args: &Cache) -> Result<(), CliError> {
@@ -23,7 +23,7 @@ pub fn cache(global: &Global, args: &Cache) -> Result<(), CliError> {
         None => Default::default(),
     };
     let size = if cache.is_some() { project.cache.size.unwrap_or(CACHE_SIZE) } else { 0 };
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match (global.output, &directory) {
         (Output::Table, Some(directory)) => {
             let verb = if args.empty { "removed" } else { "holds" };

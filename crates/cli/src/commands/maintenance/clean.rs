@@ -11,7 +11,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Removes the files, or only lists them.
 pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
@@ -22,7 +22,7 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     if args.yes {
         plan.run(&store)?;
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     if global.output == Output::Table {
         summary(&plan, args.yes, &mut out)?;
     } else {

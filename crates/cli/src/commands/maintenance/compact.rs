@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
 /// Compacts the table, or shows the plan.
@@ -47,7 +47,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
         return Err(CliError::CompactionStopped { table: args.table.clone(), signal: stopped.0 });
     }
     let done = done?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, json!(done), objects::COMPACTION)?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
@@ -57,7 +57,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
             let files = |ssts: usize, size| format!("{} of {}", count(ssts as u64, "SST"), bytes(size));
             writeln!(out, "  before  {}", files(done.ssts_before, done.bytes_before))?;
             writeln!(out, "  after   {}", files(done.ssts_after, done.bytes_after))?;
-            writeln!(out, "  cells taken out: {}", count(done.cells_removed, "cell"))?;
+            writeln!(out, "  cells removed: {}", count(done.cells_removed, "cell"))?;
         }
         other => planned.write(other, &mut out)?,
     }

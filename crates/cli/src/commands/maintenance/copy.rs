@@ -16,7 +16,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
 /// Copies a store.
@@ -43,7 +43,7 @@ pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
     drop(activity);
     done.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let StoreCopy { tables, exports, copied, copied_bytes, known, damaged } = &done;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     if global.output == Output::Table {
         writeln!(
             out,

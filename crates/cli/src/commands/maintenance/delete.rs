@@ -13,8 +13,8 @@ use crate::commands::{clock, open_newest, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{count, day};
-use crate::output::{ResultRows, row, stdout};
-use crate::printable::Printed;
+use crate::output::{ResultRows, row, sentences};
+use crate::terminal::printable::Printed;
 
 /// Most days that are named; the rest is counted.
 const SHOWN: usize = 8;
@@ -107,14 +107,14 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
     let days: Vec<String> = days.into_iter().filter_map(day).collect();
     let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match (global.output, done) {
         (Output::Table, Done::Not { dry_run: false }) => writeln!(out, "nothing was deleted")?,
         (Output::Table, done) => {
             let hidden = if matches!(done, Done::Hidden { .. }) { "hidden" } else { "would be hidden" };
             writeln!(out, "{table}: {} {hidden} in {}", count(cells, "cell"), count(rows, "row"))?;
             if plan.is_empty() {
-                writeln!(out, "the delete holds for what the inputs seen so far bring later")?;
+                writeln!(out, "the delete also hides rows that the inputs seen so far deliver later")?;
             }
             if !days.is_empty() {
                 let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

@@ -11,7 +11,7 @@ use crate::commands::{clock, project_if_any, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Reports damage, and fixes it with `--fix`.
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
@@ -21,7 +21,7 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
     let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
     drop(activity);
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Table => tell(&found, &mut out)?,
         output => rows(&found).write(output, &mut out)?,
@@ -44,14 +44,19 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
     for finding in &found.findings {
         writeln!(out, "{}: {}", finding.path, finding.damage)?;
         writeln!(out, "  costs    {}", finding.costs)?;
-        match (&finding.set_aside, finding.fixed, finding.fixable) {
-            (Some(to), true, _) => writeln!(out, "  moved to {to}")?,
-            (None, true, _) => writeln!(out, "  fixed")?,
-            (_, false, true) => {}
-            (_, false, false) => writeln!(out, "  do       {}", finding.remedy)?,
+        if !finding.fixed {
+            let label = if finding.fixable { "--fix" } else { "do   " };
+            writeln!(out, "  {label}    {}", finding.remedy)?;
+            continue;
         }
-        if finding.fixable {
-            writeln!(out, "  --fix    {}", finding.remedy)?;
+
+        match &finding.set_aside {
+            Some(to) => writeln!(out, "  moved to {to}")?,
+            None => writeln!(out, "  fixed")?,
+        }
+        // What --fix did is said; what is left to do stands after it.
+        if let Some((_, next)) = finding.remedy.split_once("; then ") {
+            writeln!(out, "  next     {next}")?;
         }
     }
     found.notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;

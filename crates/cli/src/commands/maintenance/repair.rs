@@ -16,7 +16,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count, time};
-use crate::output::{ResultRows, bytes_value, row, stdout};
+use crate::output::{ResultRows, bytes_value, row, sentences};
 
 /// Removes damaged SSTs, or reports what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
@@ -33,7 +33,7 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     if let Some(warning) = owed(&plan) {
         print_message(global, &warning);
     }
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Table => tell(&args.table, &plan, done.as_ref(), &mut out)?,
         output => rows(&args.table, &plan, done.as_ref()).write(output, &mut out)?,
@@ -83,7 +83,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
             writeln!(out, "    times    {first} to {last}")?;
         }
     }
-    writeln!(out, "  to be read again:")?;
+    writeln!(out, "  inputs to read again:")?;
     plan.inputs.iter().try_for_each(|input| writeln!(out, "    {}", input.path))?;
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;

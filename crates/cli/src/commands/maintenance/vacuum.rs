@@ -14,7 +14,7 @@ use crate::commands::{clock, store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Minimum age of a half-written file; a younger one may have a writer. Microseconds.
 const MIN_AGE: i64 = HOUR;
@@ -26,7 +26,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let half_written_before = ago(args.older_than.max(MIN_AGE));
     let options =
         VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let mut files = ResultRows::of(objects::VACUUMED);
     let mut tell = |name: Option<&str>, removals: &[Removal], out: &mut dyn Write| -> Result<(), CliError> {
         for removal in removals {

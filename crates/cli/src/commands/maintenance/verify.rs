@@ -18,13 +18,13 @@ use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Verifies a table or all tables, the files of exports, or the whole store.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let store = store(global)?;
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let mut damaged = 0;
     let mut kinds = DamagedKinds::default();
     let mut rows = ResultRows::of(objects::VERIFIED);
@@ -165,14 +165,14 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
         for (label, part) in &list.parts {
             for (path, listed) in part.files_at() {
                 let damage = match listed.verify(blobs, &path) {
-                    Ok(FileState::Missing) => "it is not there".to_owned(),
+                    Ok(FileState::Missing) => "it is missing".to_owned(),
                     Ok(FileState::Another) if list.is_older_than(blobs, &path)? => format!(
-                        "it is newer than its list: a run replaced it and did not come to write the list, as on a full disk, or it \
-                         was exchanged since; `tidetable run {}` publishes and lists it again",
+                        "it is newer than its list: a run replaced it and stopped before it wrote the list, as on a full disk, \
+                         or it was exchanged since; `tidetable run {}` publishes and lists it again",
                         list.job
                     ),
                     Ok(FileState::Changed | FileState::Another) => {
-                        "its bytes are not those that were published".to_owned()
+                        "its bytes differ from those that were published".to_owned()
                     }
                     Ok(FileState::AsPublished | FileState::SameBytes(_)) => String::new(),
                     Err(error) => error.to_string(),
@@ -233,7 +233,11 @@ fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError>
         let size = bytes(files.iter().filter_map(|file| file.bytes).sum());
         writeln!(out, "{name}: {state}; {} of {size}", count(files.len() as u64, "file"))?;
         for file in files.iter().filter(|file| !file.is_sound()) {
-            writeln!(out, "  {}: {}", file.path, file.damage)?;
+            // An error of the file begins with its path.
+            match file.damage.starts_with(&file.path) {
+                true => writeln!(out, "  {}", file.damage)?,
+                false => writeln!(out, "  {}: {}", file.path, file.damage)?,
+            }
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
 use crate::objects::write_object;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 
 /// Describes the table.
@@ -35,7 +35,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
 
 fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {
     let version = snapshot.version();
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, manifest(snapshot)?, objects::MANIFEST)?,
         Output::Table => {

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{time, time_to_second};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Lists runs.
 pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
@@ -72,7 +72,7 @@ fn state(store: &Store, record: &RunRecord) -> Result<&'static str, CliError> {
 
 /// Shows one run in full.
 fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliError> {
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     if global.output == Output::Json {
         let mut stored = serde_json::to_value(record)?;
         stored["outcome"] = json!(state(store, record)?);

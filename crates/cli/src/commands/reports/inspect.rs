@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::bytes;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Inspects the file.
 pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
@@ -22,7 +22,7 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
     let file = FileSource::new(File::open(&args.file).map_err(failed)?).map_err(failed)?;
     let reader = Reader::open(Arc::new(file)).map_err(|source| CliError::Sst { path: path.clone(), source })?;
     let inspection = reader.inspect().map_err(|source| CliError::Sst { path, source })?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, serde_json::to_value(&inspection)?, objects::INSPECTION)?,
         output => {

@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::count;
-use crate::output::{FILES_OF_SQL, ResultRows, row, stdout};
+use crate::output::{FILES_OF_SQL, ResultRows, row, sentences};
 
 /// Longest header; a longer first line is none.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -26,7 +26,7 @@ const KEPT: usize = 4 << 10;
 /// Shows the rejected rows of a run, except those whose input was read again since.
 pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let store = store(global)?;
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let found = find(&store, args)?;
     if found.read_again > 0 {
         let rows = count(found.read_again, "row");

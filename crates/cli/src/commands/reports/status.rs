@@ -13,7 +13,7 @@ use crate::commands::{clock, project_if_any, store_if_any};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::{time, time_to_second};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 use crate::{args, objects};
 
 /// Shows the status of a job, or of all of them.
@@ -40,7 +40,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         .filter(|status| args.fresh.is_some_and(|limit| status.is_stale(now, limit)))
         .map(|status| format!("{} ({})", status.job, why_stale(status, now, args.fresh.unwrap_or_default())))
         .collect();
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     match (global.output, args.job.is_some()) {
         (args::Output::Table, true) => {
             for status in &found.jobs {

@@ -12,11 +12,11 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::bytes;
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
 
 /// Writes a plan to standard output.
 pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     rows(plan, global.output).write(global.output, &mut out)?;
     plan.notes.iter().for_each(|note| print_message(global, note));
     for table in &plan.tables {
@@ -64,7 +64,7 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
             row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
         }
         for part in &export.owed {
-            let why = "stays as it is: a window of it lost cells";
+            let why = "unchanged: one of its windows lost cells";
             row("owed", &part.part, &export.export, why, part.label.clone(), 0);
         }
         if export.unknown {

@@ -9,7 +9,9 @@ use tidetable_job::Per;
 use tidetable_job::{Job, Project};
 use tidetable_runner::RunReport;
 use tidetable_runner::plan::ranges;
-use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity};
+use tidetable_job::{Job, Project};
+use tidetable_runner::RunReport;
+use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity, Outcome};
 use tidetable_store::LargestRow;
 
 use crate::args::{Global, Output};
@@ -17,11 +19,12 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences};
+use crate::terminal::hints;
 
 /// Writes the summary to standard output in the given format.
 pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     let record = &report.record;
     match global.output {
         Output::Json => write_object(&mut out, serde_json::to_value(record)?, objects::RUN)?,
@@ -33,14 +36,20 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
             if is_same && record.exports.is_empty() {
                 writeln!(out, "0 new rows: everything is as the last run left it.")?;
             }
-            if std::io::stdout().is_terminal() {
-                next_steps(global, project, job, record, &mut out)?;
+            if std::io::stdout().is_terminal() && is_first_success(record) {
+                next_steps(project, job, record, &mut out)?;
             }
         }
         other => counts(record).write(other, &mut out)?,
     }
     out.flush()?;
     Ok(())
+}
+
+/// Whether a run made the tables that it loaded: what can be done with them is said once.
+fn is_first_success(record: &RunRecord) -> bool {
+    let is_new = |load: &LoadRecord| load.before == 0 && load.version > 0;
+    record.outcome == Outcome::Ok && !record.loads.is_empty() && record.loads.iter().all(is_new)
 }
 
 /// The summary as text: a line for each table, or all figures with `--verbose`. `job` is the job, if
@@ -396,27 +405,20 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
 }
 
 /// Commands that look at what was loaded: by `just` where it built this command, and in the root that was given.
-fn next_steps(
-    global: &Global,
-    project: &Project,
-    job: &Job,
-    record: &RunRecord,
-    out: &mut impl Write,
-) -> Result<(), CliError> {
+fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     let is_build = |path: PathBuf| path.parent().is_some_and(|folder| folder.ends_with("debug"));
     let just = project.dir.join("justfile").is_file() && std::env::current_exe().is_ok_and(is_build);
+    // Those of the command itself get its place where they are written.
+    let place = if just { hints::place() } else { "" };
     let (sql, tidetable) = if just { ("just sql", "just tidetable") } else { ("tidetable sql", "tidetable") };
-    let root = global.root.as_ref().filter(|root| !root.is_empty());
-    let root = root.map(|root| format!(" --root {root}")).unwrap_or_default();
-    let (sql, tidetable) = (format!("{sql}{root}"), format!("{tidetable}{root}"));
     let Some(table) = job.tables.first().map(|table| &table.spec.name) else { return Ok(()) };
     writeln!(out, "\nTry next:")?;
-    writeln!(out, "  {sql} -c 'select * from {} limit 5'", quoted(table))?;
-    writeln!(out, "  {tidetable} read {table} --limit 1")?;
+    writeln!(out, "  {sql} {place}-c 'select * from {} limit 5'", quoted(table))?;
+    writeln!(out, "  {tidetable} {place}read {table} --limit 1")?;
     if let Some(part) =
         record.exports.iter().rfind(|part| matches!(part.state, PartState::Published | PartState::Unchanged))
     {
-        writeln!(out, "  {sql} -c 'select * from exports.{} limit 5'", quoted(&part.part))?;
+        writeln!(out, "  {sql} {place}-c 'select * from exports.{} limit 5'", quoted(&part.part))?;
     }
     Ok(())
 }

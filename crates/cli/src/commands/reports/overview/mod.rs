@@ -14,7 +14,7 @@ use crate::args::{Global, Output, Report};
 use crate::commands::{clock, project_if_any, store};
 use crate::error::CliError;
 use crate::objects::{self, shape::shaped};
-use crate::output::stdout;
+use crate::output::sentences;
 use crate::page_file::PageFile;
 
 /// Shows days, runs, checks and lineage of a job, and writes them as a page if asked.
@@ -32,7 +32,7 @@ pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
     let stored = stored::overview(&args.job, &overview, &states);
     let shown = file.as_ref().is_none_or(|file| !file.is_stdout());
     if shown {
-        let mut out = stdout();
+        let mut out = sentences(global.output);
         match global.output {
             Output::Json => objects::write_object(&mut out, stored.clone(), objects::REPORT)?,
             output => text::write(&args.job, &overview, &states, output, &mut out)?,

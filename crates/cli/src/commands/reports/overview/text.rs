@@ -10,7 +10,6 @@ use crate::args::Output;
 use crate::commands::reports::status::owed_windows;
 use crate::error::CliError;
 use crate::output::values::{count, time_to_second};
-use crate::output::wrap::write_sentence;
 use crate::output::{ResultRows, row};
 
 /// Most runs shown.
@@ -50,7 +49,7 @@ pub(super) fn write(
     if output == Output::Csv {
         return days(overview).write(output, out);
     }
-    write_sentence(out, &headline(job, overview))?;
+    writeln!(out, "{}", headline(job, overview))?;
     exports(overview).write(output, out)?;
     runs(overview, states).write(output, out)?;
     if !overview.rules.is_empty() {

@@ -71,6 +71,11 @@ impl<W: Write> Printed<W> {
         Self { out, is_terminal, waiting: Vec::new() }
     }
 
+    #[cfg(test)]
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
         for chunk in bytes.utf8_chunks() {
             self.out.write_all(message(chunk.valid(), true).as_bytes())?;
