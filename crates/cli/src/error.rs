@@ -256,7 +256,7 @@ pub enum CliError {
         again: String,
     },
     /// Failed checks kept parts from being published.
-    #[error("{failed} failed, see above; what they look at was not published, the rest was")]
+    #[error("{failed} failed, see above; the parts that they check were not published, the others were")]
     Checks {
         /// Their number, with the noun.
         failed: String,
@@ -268,7 +268,7 @@ pub enum CliError {
         failed: String,
     },
     /// A run without a record.
-    #[error("there is no record of a run {run}: `tidetable history` names them")]
+    #[error("run {run} has no record: `tidetable history` lists those that have one")]
     NoRun {
         /// The run.
         run: String,
@@ -284,7 +284,7 @@ pub enum CliError {
         such: String,
     },
     /// An unknown job.
-    #[error("there is no job {job} and no record of a run of one; jobs here: {known}")]
+    #[error("unknown job {job}: neither a job file nor a record of a run has that name; jobs here: {known}")]
     NoJob {
         /// The job.
         job: String,
@@ -342,9 +342,7 @@ pub enum CliError {
         code: u8,
     },
     /// The last of several runs succeeded, an earlier one did not.
-    #[error(
-        "a run before the last left days that were not published, see above; `tidetable status` says what is missing"
-    )]
+    #[error("an earlier run left days unpublished, see above; `tidetable status` lists what is missing")]
     InPart {
         /// The exit code of that run.
         code: u8,
@@ -364,7 +362,7 @@ pub enum CliError {
         path: String,
     },
     /// A file in a missing directory.
-    #[error("the folder of {option} {path} is not there: make it first")]
+    #[error("the folder of {option} {path} does not exist: create it first")]
     NoFolder {
         /// The option.
         option: &'static str,
@@ -395,7 +393,7 @@ pub enum CliError {
     Propose(#[from] ProposeError),
     /// A missing root.
     #[error(
-        "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store, which `tidetable run` makes"
+        "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store; `tidetable run` creates one"
     )]
     NoRoot {
         /// The root.
@@ -403,7 +401,7 @@ pub enum CliError {
     },
     /// A root that is not a store.
     #[error(
-        "{root} holds no store: neither tables nor records of runs are in it. Name another root, or `tidetable run` a job into it"
+        "{root} holds no store: it has neither tables nor records of runs. Name another root, or `tidetable run` a job into it"
     )]
     RootEmpty {
         /// The root.
@@ -417,8 +415,8 @@ pub enum CliError {
     },
     /// A project without a store.
     #[error(
-        "no job of this project has run yet: its root {root} {state}; `tidetable run JOB` makes it. If jobs have run, look \
-         whether the disk of the root is mounted, and at `root` of tidetable.toml"
+        "no job of this project has run yet: its root {root} {state}; `tidetable run JOB` creates it. If jobs have \
+         run, check that the disk of the root is mounted, and `root` of tidetable.toml"
     )]
     NothingRan {
         /// The root.
@@ -437,8 +435,7 @@ pub enum CliError {
     Panicked(#[from] Panicked),
     /// A clock before 1970.
     #[error(
-        "the clock of this machine says {now}: versions, runs and days are told apart by time, so set it before anything is \
-         done"
+        "the clock of this machine says {now}: the order of versions and runs is that of their times, so set it first"
     )]
     Clock {
         /// The time, in RFC 3339.
@@ -584,6 +581,44 @@ impl CliError {
 fn caret(text: &str, (line, column): (u64, u64)) -> String {
     let place = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or_default();
     let Some(shown) = text.lines().nth(place(line)) else { return String::new() };
-    let before: String = shown.chars().take(place(column)).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let (shown, at) = excerpt(shown, place(column));
+    let before: String = shown.chars().take(at).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     format!("\n  line {line}, column {column}\n  | {shown}\n  | {before}^")
+}
+
+/// Characters of a line that an excerpt shows.
+const EXCERPT: usize = 72;
+
+/// The part of a line around the character `at`, and the place of that character in it. What is left out is marked.
+fn excerpt(line: &str, at: usize) -> (String, usize) {
+    let length = line.chars().count();
+    if length <= EXCERPT {
+        return (line.to_owned(), at);
+    }
+
+    let first = at.saturating_sub(EXCERPT / 2).min(length - EXCERPT);
+    let mut shown: Vec<char> = line.chars().skip(first).take(EXCERPT).collect();
+    if first > 0 {
+        shown[0] = '…';
+    }
+    if first + EXCERPT < length {
+        shown[EXCERPT - 1] = '…';
+    }
+    (shown.into_iter().collect(), at - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_of_a_long_line_shows_the_place() {
+        let line: String = (0..200).map(|at| char::from(b'a' + at % 26)).collect();
+        for at in [0, 10, 40, 100, 199] {
+            let (shown, place) = excerpt(&line, at);
+            assert_eq!(shown.chars().count(), EXCERPT);
+            assert_eq!(shown.chars().nth(place), line.chars().nth(at), "{at}");
+        }
+        assert_eq!(excerpt("select 1", 7), ("select 1".to_owned(), 7));
+    }
 }

@@ -183,7 +183,7 @@ fn a_killed_run_is_taken_over_and_two_do_not_run_at_once() {
     let locked = |place: &Place| place.ends(0, &["status", "j"]).stdout.contains("held by");
     wait_for("the first run", || locked(&place));
     let second = place.ends(75, &["run", "j"]);
-    assert!(second.stderr.contains("is being run already"), "{}", second.stderr);
+    assert!(second.stderr.contains("is already running"), "{}", second.stderr);
     assert!(place.ends(0, &["run", "j", "--if-locked", "skip"]).stdout.is_empty());
     first.0.kill().unwrap();
     first.0.wait().unwrap();

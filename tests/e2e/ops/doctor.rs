@@ -298,7 +298,7 @@ fn fix_is_refused_while_a_job_runs() {
     truncate(&files(&project, "runs")[0]);
     let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
     lock.lock().unwrap();
-    assert!(project.fails(75, &["doctor", "--fix"]).contains("job j is being run"));
+    assert!(project.fails(75, &["doctor", "--fix"]).contains("job j is running"));
     assert_eq!(files(&project, "runs").len(), 2);
     drop(lock);
     fix(&project);

@@ -163,7 +163,7 @@ fn run_is_found_by_a_prefix_of_its_name() {
     fs::remove_file(project.path(&format!("data/runs/{copy}.json"))).unwrap();
     let ran = project.run(&["replay", &run[..20]]);
     assert!(ran.code == Some(0) && ran.stderr.contains(&format!("of run {run} again")), "{}", ran.stderr);
-    assert!(project.fails(2, &["retry", "02"]).contains("there is no record of a run 02"));
+    assert!(project.fails(2, &["retry", "02"]).contains("run 02 has no record"));
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn second_run_of_a_job_is_refused_or_skipped() {
     let mut first = spawn(&project, &["run", "j"]);
     wait_for("the first run", || project.path("data/runs").exists());
     let said = project.fails(75, &["run", "j"]);
-    assert!(said.contains("is being run already") && said.contains(&first.id().to_string()), "{said}");
+    assert!(said.contains("is already running") && said.contains(&first.id().to_string()), "{said}");
     let skipped = project.run(&["run", "j", "--if-locked", "skip"]);
     assert_eq!((skipped.code, skipped.stderr.contains("skipped")), (Some(0), true));
     project.fails(75, &["run", "j", "--if-locked", "wait=0s"]);

@@ -204,7 +204,7 @@ pub(crate) enum Mistake {
     Lease { value: String },
     #[error("`{key}` without `{other}`")]
     WithoutOther { key: &'static str, other: &'static str },
-    #[error("`{value}` is no address of a scheduler")]
+    #[error("`{value}` is not the address of a scheduler")]
     SchedulerUrl { value: String },
     #[error("`{value}` is not a path of a file")]
     NoFileName { value: String },

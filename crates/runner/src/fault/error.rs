@@ -238,7 +238,7 @@ pub enum RunError {
     },
     /// Another run of the job holds the lock.
     #[error(
-        "job {job} is being run already (run {run}, {place}): wait for its end, or use --if-locked wait or \
+        "job {job} is already running (run {run}, {place}): wait for its end, or use --if-locked wait or \
          --if-locked skip"
     )]
     Locked {
@@ -250,7 +250,7 @@ pub enum RunError {
         place: String,
     },
     /// A job runs during an operation that excludes runs.
-    #[error("job {job} is being run (run {run}, {place}): wait for its end, nothing was changed")]
+    #[error("job {job} is running (run {run}, {place}): wait for its end, nothing was changed")]
     Running {
         /// The job.
         job: String,
@@ -294,7 +294,7 @@ pub enum RunError {
     /// Published files without the list of the export.
     #[error(
         "exports/{folder} is there, but not the list exports/{export}.json that says what was published; put it back, or \
-         run with --adopt to keep those files until their days are published anew, or with --force to publish all anew"
+         run with --adopt to keep those files until their days are published again, or with --force to publish all again"
     )]
     ListMissing {
         /// The export.
@@ -360,7 +360,7 @@ pub enum RunError {
     },
     /// A part or a push of a table that lost cells.
     #[error(
-        "window {window} of table {table} lost cells with a damaged SST, so what is made of it stays as it was; \
+        "window {window} of table {table} lost cells with a damaged SST, so the parts made from it stay unchanged; \
          `tidetable status {job}` says how to load them again"
     )]
     LostCells {

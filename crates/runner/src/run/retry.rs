@@ -53,7 +53,8 @@ impl<'a> Retry<'a> {
         self.options.stop.check()?;
         if matches!(&error, RunError::Store(StoreError::Conflict { .. })) && self.overtaken < OVERTAKEN {
             self.overtaken += 1;
-            self.observer.event(Event::Note(format!("{error}; the {} stage is done again upon it", self.stage.name())));
+            self.observer
+                .event(Event::Note(format!("{error}; the {} stage starts again on top of it", self.stage.name())));
             records.push(self.record((name.to_owned(), error.to_string()), Duration::ZERO));
             return Ok(());
         }

@@ -135,7 +135,7 @@ impl Answer {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnreadableUnit {
     /// Other bytes.
-    #[error("what was sent is no unit of tidetable: use one scheduler for tidetable alone")]
+    #[error("the scheduler sent something else than a unit of tidetable: use a scheduler for tidetable alone")]
     NoUnit,
     /// Another build planned it.
     #[error(

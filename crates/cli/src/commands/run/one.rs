@@ -35,7 +35,7 @@ pub fn run_one(
     let report = run_job(project, job, options, ids, &watcher);
     watcher.finish();
     let Some(report) = report? else {
-        print_message(global, &format!("skipped: {} is being run already", job.name));
+        print_message(global, &format!("skipped: job {} is already running", job.name));
         return Ok(None);
     };
     let shown = match summary::show(global, project, job, &report) {

@@ -161,8 +161,8 @@ impl Diagnosis {
                 Err(StoreError::Unreadable { path, reason, .. }) => self.find(
                     (path, FindingKind::Record),
                     reason,
-                    "what that run did is not known: `history`, `status` and runs.* go without it, and if it was the last of its \
-                     job the one before counts as the last"
+                    "the work of that run is unknown: `history`, `status` and runs.* omit it; if it was the last run of its job, the \
+                     one before counts as the last"
                         .to_owned(),
                     Remedy::Fix("moves it to quarantine".to_owned()),
                 ),
@@ -195,7 +195,7 @@ impl Diagnosis {
             }
             if let Some(first) = damaged.first() {
                 let lines = several(damaged.len() as u64, "line");
-                let costs = format!("{lines} of it cannot be shown by `rejects` nor read again by `replay`");
+                let costs = format!("`rejects` cannot show {lines} of it, and `replay` cannot read their inputs again");
                 let remedy = format!("moves it to quarantine, and keeps the other {}", several(good, "row"));
                 self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
             }
@@ -213,7 +213,7 @@ impl Diagnosis {
                 Err(StoreError::Unreadable { path, reason, .. }) => {
                     let job = job_of_export(project, export).unwrap_or_else(|| "JOB".to_owned());
                     let costs = format!(
-                        "what was published of {export} is not known: SQL cannot read exports.{export}, and runs of its job stop \
+                        "the published parts of {export} are unknown: SQL cannot read exports.{export}, and runs of its job stop \
                          before they publish it"
                     );
                     let remedy = format!(
@@ -236,8 +236,8 @@ impl Diagnosis {
                 let damage = match blobs.stat(&path)? {
                     Some(found) if found.bytes == file.bytes => continue,
                     Some(found) if file.is_other_file(found) && list.is_older_than(blobs, &path)? => {
-                        "it is newer than its list: a run replaced it and did not come to write the list, as on a full disk, or it was \
-                         exchanged since"
+                        "it is newer than its list: a run replaced it and stopped before it wrote the list, as on a full disk, or it \
+                         was exchanged since"
                             .to_owned()
                     }
                     Some(found) => format!("it has {} bytes, and its list says {}", found.bytes, file.bytes),
@@ -320,7 +320,7 @@ impl Diagnosis {
         };
         let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
         let damage = format!("{named_by} names version {version}, and the newest manifest is that of version {newest}");
-        let costs = format!("what was loaded into {table} or deleted from it since version {newest} is lost");
+        let costs = format!("loads and deletes of {table} since version {newest} are lost");
         let remedy = format!(
             "goes on from version {newest}; then `tidetable run {job}` loads again what was loaded since, and what was deleted \
              since has to be deleted again; or put the manifests back from a backup"

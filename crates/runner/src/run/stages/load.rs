@@ -453,7 +453,7 @@ pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> V
     without
         .iter()
         .filter(is_idle)
-        .map(|path| format!("--without {path} changes nothing: no such input is gone"))
+        .map(|path| format!("--without {path} has no effect: no missing input has that name"))
         .collect()
 }
 
