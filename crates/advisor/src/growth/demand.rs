@@ -1,7 +1,7 @@
 //! How much more there will be than what was measured.
 
-use tidetable_layout::time::{DAY, SECOND};
 use tidetable_job::workload::Workload;
+use tidetable_layout::time::{DAY, SECOND};
 
 use crate::trial::Profile;
 

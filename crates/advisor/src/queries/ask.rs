@@ -2,10 +2,10 @@
 
 use arrow::array::{Array, RecordBatch};
 use rayon::prelude::*;
+use tidetable_job::workload::{Need, Params, Query};
 use tidetable_job::workload::{Need, Query};
 use tidetable_layout::KeyRange;
 use tidetable_layout::cell::ColumnText;
-use tidetable_job::workload::{Need, Params, Query};
 
 use crate::error::Result;
 use crate::growth::QueryBounds;

@@ -28,7 +28,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
 use crate::output::values::{count, length};
-use crate::output::{ResultRows, stdout, sentences};
+use crate::output::{ResultRows, sentences, stdout};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 

@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
 use tidetable_job::Per;
 use tidetable_job::{Job, Project};
-use tidetable_runner::RunReport;
-use tidetable_runner::plan::ranges;
 use tidetable_job::{Job, Project};
 use tidetable_runner::RunReport;
-use tidetable_runner::record::{CheckRecord, ExportRecord, InputState, LoadRecord, PartState, RunRecord, Severity, Outcome};
+use tidetable_runner::RunReport;
+use tidetable_runner::plan::ranges;
+use tidetable_runner::record::{
+    CheckRecord, ExportRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, Severity,
+};
 use tidetable_store::LargestRow;
 
 use crate::args::{Global, Output};

@@ -20,7 +20,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use tidetable_job::Table;
 use crate::run::rejects::first_rejects;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
