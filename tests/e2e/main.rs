@@ -110,6 +110,7 @@ mod schedule {
     mod catch_up;
     mod cron_and_systemd;
     mod hooks;
+    mod lost_root;
     mod lost_windows;
     mod monitoring;
     mod owed_windows;

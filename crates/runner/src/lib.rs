@@ -18,6 +18,7 @@ mod compact;
 mod fault;
 mod ids;
 mod lock;
+mod marks;
 pub mod observe;
 mod options;
 pub mod plan;
@@ -30,7 +31,9 @@ pub mod units;
 mod worker;
 
 pub use compact::{compact, compact_elsewhere};
+pub use fault::lost_store::LostStore;
 pub use ids::UlidIds;
+pub use marks::Marks;
 pub use observe::Observer;
 pub use plan::Plan;
 pub use readable::ReadableTables;

@@ -98,6 +98,7 @@ fn options(ids: &UlidIds) -> RunOptions {
         run: ulid_text(ids.next()),
         rebuild: false,
         adopt: false,
+        new_root: false,
         without: Vec::new(),
         reread: Vec::new(),
         memory: 1 << 30,

@@ -1,8 +1,5 @@
 //! Manifests that vanished from a bucket: whoever reads the table is told.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
 use crate::harness::Project;
 use crate::harness::bucket::{BUCKET, InBucket};
 
@@ -12,17 +9,6 @@ const JOB: &str = readings_job!(
     "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\n\
      query = { sql = \"select meter, ts, kwh from T order by meter, ts\" }\n"
 );
-
-/// Removes an object by a request of its own: the server does not look at signatures.
-fn remove(place: &InBucket, key: &str) {
-    let mut stream = TcpStream::connect(place.server.address()).unwrap();
-    write!(stream, "DELETE /{BUCKET}/{key} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        .unwrap();
-    // The server may leave the connection open: its first bytes say that it has answered.
-    let mut reply = vec![0; 12];
-    stream.read_exact(&mut reply).unwrap();
-    assert!(reply.ends_with(b"204"), "{}", String::from_utf8_lossy(&reply));
-}
 
 #[test]
 fn a_table_that_has_lost_its_newest_manifest_is_not_read() {
@@ -35,7 +21,7 @@ fn a_table_that_has_lost_its_newest_manifest_is_not_read() {
     assert!(place.ok(&query).contains('2'));
     let manifests: Vec<String> =
         place.server.keys(BUCKET).into_iter().filter(|key| key.contains("tables/T/manifest/")).collect();
-    remove(&place, manifests.last().unwrap());
+    place.remove(manifests.last().unwrap());
     for args in [&query[..], &["read", "T"], &["export", "T", "--to", "x.csv"], &["describe", "T"], &["heatmap", "T"]] {
         let told = place.ends(1, args).stderr;
         assert!(told.contains("names version 2"), "{args:?}: {told}");

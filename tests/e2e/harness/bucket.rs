@@ -1,5 +1,7 @@
 //! A project whose root is in a bucket of our own server, which counts, keeps and fails requests.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -83,6 +85,17 @@ impl InBucket {
     /// The rows of a query.
     pub fn sql(&self, query: &str) -> Vec<Value> {
         json_lines(&self.ok(&["sql", "--output", "json", "-c", query]))
+    }
+
+    /// Removes an object by a request of its own: the server does not look at signatures.
+    pub fn remove(&self, key: &str) {
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
+        write!(stream, "DELETE /{BUCKET}/{key} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            .unwrap();
+        // The server may leave the connection open: its first bytes say that it has answered.
+        let mut reply = vec![0; 12];
+        stream.read_exact(&mut reply).unwrap();
+        assert!(reply.ends_with(b"204"), "{}", String::from_utf8_lossy(&reply));
     }
 
     /// Follows the requests from now on.

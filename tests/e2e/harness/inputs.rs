@@ -50,7 +50,7 @@ pub fn assert_up_to_date(project: &Project) {
 /// Asserts that a second run changes nothing, and that a run in a fresh root loads and publishes the same.
 pub fn assert_same_as_fresh(project: &Project) {
     assert_up_to_date(project);
-    project.ok(&["run", "j", "--root", "fresh"]);
+    project.ok(&["run", "j", "--root", "fresh", "--new-root"]);
     assert_eq!(contents(project), contents_in(project, "fresh"));
     let published = |root: &str| -> Vec<(String, Vec<u8>)> {
         let files = project.files(root).into_iter().filter(|(name, _)| name.contains("/E_202001"));

@@ -66,7 +66,7 @@ fn hours(project: &Project) -> Vec<Value> {
 
 /// The table after a run in a fresh root.
 fn fresh(project: &Project) -> Vec<Value> {
-    project.ok(&["run", "hours", "--root", "fresh"]);
+    project.ok(&["run", "hours", "--root", "fresh", "--new-root"]);
     let rows = project.json(&["sql", "--root", "fresh", "-c", "SELECT * FROM HOURS ORDER BY host, hour"]);
     std::fs::remove_dir_all(project.path("fresh")).unwrap();
     rows
@@ -210,7 +210,7 @@ fn removed_source_windows_are_removed_from_the_derived_table() {
     let table = project.path("data/tables/METRIC");
     std::fs::remove_dir_all(table).unwrap();
     project.write("in/2.csv", "host,ts,load\nz,2026-02-02T10:00:00Z,5\n");
-    project.run_job("hours");
+    project.ok(&["run", "hours", "--new-root"]);
     assert_eq!(hours(&project), fresh(&project));
 }
 

@@ -269,7 +269,7 @@ fn derived_tables_and_exports_follow_renamed_inputs() {
             gone.iter().for_each(|name| run.extend(["--without", name.as_str()]));
             project.ok(&run);
             let held = all_of(&project, "data");
-            project.ok(&["run", "j", "--root", "fresh"]);
+            project.ok(&["run", "j", "--root", "fresh", "--new-root"]);
             assert_eq!(held, all_of(&project, "fresh"), "seed {seed}, step {step}");
             fs::remove_dir_all(project.path("fresh")).unwrap();
             let plan = project.ok(&["plan", "j", "--output", "csv"]);

@@ -382,7 +382,7 @@ fn jobs_run_in_dependency_order() {
     project.write("jobs/j/job.toml", JOB.replace("in/", "nowhere/"));
     project.write("jobs/a/job.toml", reads.replace("select *", "select 1 as one"));
     fs::remove_dir_all(project.path("data")).unwrap();
-    let ran = project.run(&["run", "--all"]);
+    let ran = project.run(&["run", "--all", "--new-root"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("a is not run: j, which it depends on, failed"), "{}", ran.stderr);
 }

@@ -69,6 +69,9 @@ pub struct RunDays {
     /// Adopt published files whose list is missing, as they are
     #[arg(long)]
     pub adopt: bool,
+    /// Begin a new store where the one that runs wrote to is gone, or go on with another in its place
+    #[arg(long)]
+    pub new_root: bool,
     /// The logical time of the run [default: the clock]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,

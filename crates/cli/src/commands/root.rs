@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tidetable_job::Project;
-use tidetable_runner::open_store;
+use tidetable_runner::{open_store, Marks, RunError};
 
 use crate::args::Global;
 use crate::error::CliError;
@@ -71,10 +71,30 @@ pub(crate) fn is_there(global: &Global, project: &Project) -> Result<(), CliErro
 
 /// As [`is_there`]; `is_named` if the root was given on the command line.
 pub(crate) fn holds_store(project: &Project, is_named: bool) -> Result<(), CliError> {
+    match find_store(project, is_named) {
+        Err(error @ (CliError::NoRoot { .. } | CliError::RootEmpty { .. } | CliError::NothingRan { .. })) => {
+            let gone = Marks::of(project).gone();
+            Err(gone.map_or(error, |gone| RunError::from(gone).into()))
+        }
+        found => found,
+    }
+}
+
+/// Refuses a root that is missing or empty although runs of the project wrote to it. A new one is none of that.
+pub(crate) fn is_not_lost(project: &Project) -> Result<(), CliError> {
+    match holds_store(project, false) {
+        Err(error @ CliError::Run(RunError::LostStore(_))) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn find_store(project: &Project, is_named: bool) -> Result<(), CliError> {
     let root = project.root.clone();
     if project.root_is_url() {
         let names = open_store(project)?.blobs().list("")?;
-        return match FOLDERS.iter().any(|folder| names.iter().any(|name| name == folder)) {
+        // A run that found the store gone leaves its lock.
+        let is_lost = names.iter().all(|name| name == "locks") && Marks::of(project).gone().is_some();
+        return match !is_lost && FOLDERS.iter().any(|folder| names.iter().any(|name| name == folder)) {
             true => Ok(()),
             false if is_named => Err(CliError::RootEmpty { root }),
             false => Err(CliError::NothingRan { root, state: "is empty" }),

@@ -9,6 +9,7 @@ use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
+use crate::fault::lost_store::LostStore;
 use crate::fault::push_failure::PushFailure;
 use crate::fault::unit_failure::{CarryError, UnitFailure};
 
@@ -16,6 +17,12 @@ use crate::fault::unit_failure::{CarryError, UnitFailure};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// The root lacks what former runs wrote.
+    #[error(transparent)]
+    LostStore(#[from] LostStore),
+    /// The marks of a root could not be removed.
+    #[error("cannot forget the former store of this root: {0}; remove .tidetable/roots of the project")]
+    Marks(std::io::Error),
     /// A table could not be pushed.
     #[error("{source}")]
     Push {
@@ -527,6 +534,7 @@ impl RunError {
             | Self::Store(StoreError::Source(SourceError::Location(_) | SourceError::Endpoint { .. }))
             | Self::Unconditional { .. }
             | Self::HalfRestored { .. }
+            | Self::LostStore(_)
             | Self::NotSelected { .. }
             | Self::UnknownInput { .. }
             | Self::ListMissing { .. }

@@ -38,6 +38,8 @@ pub struct RunOptions {
     pub rebuild: bool,
     /// Adopt published files without a list as they are.
     pub adopt: bool,
+    /// Take the root as it is, although the one that former runs wrote to is gone.
+    pub new_root: bool,
     /// Missing inputs whose rows may be removed from windows that are rebuilt.
     pub without: Vec<String>,
     /// Unchanged inputs to read again.

@@ -47,6 +47,7 @@ pub use stages::without::{check_without_of_all, input_names};
 
 use crate::backup::RESTORING;
 use crate::observe::{Event, Observer, Silent};
+use crate::marks::Marks;
 use crate::plan::Plan;
 use crate::report::check_bucket;
 use crate::root::open_root;
@@ -106,6 +107,7 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let options = &RunOptions { plan_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
+    Marks::of(project).check(&store, job, options)?;
     let seen = &Seen::default();
     let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
     let (root, reference, tally) = (project.root.as_str(), None, Tally::default());
@@ -222,6 +224,10 @@ pub fn run(
     let saved = record.save(blobs);
     let is_recorded = saved.is_ok();
     // The first error is the one to report.
+    if is_recorded && let Err(error) = Marks::of(project).write(store, job, &record) {
+        let note = format!("note: the project cannot be written ({error}): a loss of its root will not be noticed");
+        observer.event(Event::Note(note));
+    }
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
             let error = explained(store, error.into());
@@ -269,6 +275,11 @@ fn begin(
 ) -> Result<Option<Begun>, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
+    let marks = Marks::of(project);
+    // Before anything is written there: the lock would be.
+    if store.blobs().bucket().is_none() {
+        marks.check(&store, job, options)?;
+    }
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let taken =
         take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
@@ -284,6 +295,10 @@ fn begin(
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
     let is_first = newest.is_none();
     if let Some(newest) = newest {
+    let is_bucket = store.blobs().bucket().is_some();
+    if is_bucket && is_first {
+        marks.check(&store, job, options)?;
+    }
         record.run = name_after(&newest, &record.run);
     }
     lock.tell(&record.run);
@@ -292,9 +307,13 @@ fn begin(
     let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
     record.continues = last.map(|last| last.run);
     let blobs = store.blobs().as_ref();
-    let fit = || if is_first && blobs.bucket().is_some() { fit(project, blobs, record, options) } else { Ok(()) };
+    let fit = || if is_first && is_bucket { fit(project, blobs, record, options) } else { Ok(()) };
     let first = Ahead::begin(&store, job, record, fit)?;
     Ok(Some(Begun { store, runtime, storage, first, after_killed }))
+    // The newest versions are known by now, without more requests.
+    if is_bucket && !is_first {
+        marks.check(&store, job, options)?;
+    }
 }
 
 /// Whether a bucket without runs can be the root of `project`.

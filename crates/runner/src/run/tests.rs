@@ -85,6 +85,7 @@ impl World {
             run: ulid_text(self.ids.next()),
             rebuild: false,
             adopt: false,
+            new_root: false,
             without: Vec::new(),
             reread: Vec::new(),
             memory: 1 << 30,

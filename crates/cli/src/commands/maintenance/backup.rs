@@ -4,6 +4,7 @@ use std::io::Write;
 
 use tidetable_runner::UlidIds;
 use tidetable_runner::backup::{Backup as Taken, Vault};
+use tidetable_runner::{Marks, UlidIds};
 use tidetable_runner::record::NewestVersions;
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
@@ -73,6 +74,12 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         Location::Bucket(_) => vault.restore_into_bucket(backup, storage_at(&root)?.as_ref(), &stop)?,
         Location::Path(root) => vault.restore(backup, root, &stop)?,
     };
+    // What the root held before is not missed any more.
+    if let Ok(project) = project_of_store(global)
+        && let Err(error) = Marks::of(&project.with_root(Some(&root))).forget()
+    {
+        print_message(global, &format!("note: cannot forget the former store of {root}: {error}"));
+    }
     drop(activity);
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));

@@ -11,6 +11,7 @@ use tidetable_store::{Ids, Store, ulid_text};
 
 use super::one::run_one;
 use crate::args::{Global, Output};
+use crate::commands::root::is_not_lost;
 use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::objects;
@@ -46,6 +47,7 @@ pub(crate) fn catch_up(
         return due.list(global, &scheduled_times);
     }
     if scheduled_times.is_empty() {
+        is_not_lost(project)?;
         print_message(global, &due.nothing());
         return Ok(());
     }

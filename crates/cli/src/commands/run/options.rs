@@ -79,6 +79,7 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         clock,
         rebuild: args.rebuild,
         adopt: args.adopt,
+        new_root: args.new_root,
         without: args.without.clone(),
         reread: Vec::new(),
         memory: execution.memory,

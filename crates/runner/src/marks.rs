@@ -1,0 +1,174 @@
+//! Marks of a project, outside the root, that name the stores its runs wrote to. A root whose disk is not mounted looks like a new
+//! one: only something beside it can tell them apart. See `docs/decisions/0046-marks-of-roots.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tidetable_record::RunRecord;
+use tidetable_store::Store;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::fault::error::RunError;
+use crate::fault::lost_store::LostStore;
+use tidetable_job::Job;
+use crate::options::run_options::RunOptions;
+use tidetable_job::Project;
+
+/// The directory of a project for what it remembers. It hides itself from git.
+const STATE: &str = ".tidetable";
+/// Roots that are remembered; those that no run used for longest are forgotten first.
+const ROOTS: usize = 64;
+/// Directories of a root that hold something after the first run. Locks are not among them: they are made before.
+const FOLDERS: [&str; 3] = ["tables", "runs", "exports"];
+
+/// The marks of one root. Each job has its own file, written under the lock of the job.
+#[derive(Debug)]
+pub struct Marks {
+    /// The directory `.tidetable` of the project.
+    state: PathBuf,
+    /// The directory of the marks of this root.
+    folder: PathBuf,
+    root: String,
+}
+
+/// What a job last wrote to a root.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Mark {
+    root: String,
+    run: String,
+    /// Day of the run's end, `YYYY-MM-DD`.
+    date: String,
+    /// The tables of the job with their UUIDs.
+    tables: BTreeMap<String, String>,
+}
+
+impl Marks {
+    /// The marks of the root of `project`. Nothing is read. A root below the project is named relative to it, so that a moved
+    /// project keeps its marks.
+    pub fn of(project: &Project) -> Self {
+        let root = if project.root_is_url() {
+            project.root.trim_end_matches('/').to_owned()
+        } else {
+            let parts = Path::new(&project.root).components().filter(|part| *part != Component::CurDir);
+            let path: PathBuf = parts.collect();
+            path.strip_prefix(&project.dir).unwrap_or(&path).to_string_lossy().into_owned()
+        };
+        let state = project.dir.join(STATE);
+        let folder = state.join("roots").join(format!("{:016x}", xxh3_64(root.as_bytes())));
+        Self { state, folder, root: project.root.clone() }
+    }
+
+    /// The loss of the whole store, if the marks name a run; for a root that was found missing or empty.
+    pub fn gone(&self) -> Option<LostStore> {
+        let marks = self.read();
+        let Mark { run, date, .. } = marks.into_iter().max_by(|left, right| left.run.cmp(&right.run))?;
+        Some(LostStore::Gone { root: self.root.clone(), run, date })
+    }
+
+    /// Forgets this root: what is there next is taken as it is.
+    ///
+    /// # Errors
+    /// If the marks cannot be removed.
+    pub fn forget(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the root with its marks, for a run of `job`.
+    ///
+    /// # Errors
+    /// [`LostStore`], unless `options` say that a new store, or a table loaded anew, is meant; if the root cannot be listed.
+    pub(crate) fn check(&self, store: &Store, job: &Job, options: &RunOptions) -> Result<(), RunError> {
+        match self.lost(store, job, options.rebuild)? {
+            Some(lost) if !options.new_root => Err(lost.into()),
+            Some(_) if !options.plan_only => self.forget().map_err(RunError::Marks),
+            _ => Ok(()),
+        }
+    }
+
+    fn lost(&self, store: &Store, job: &Job, is_rebuilt: bool) -> Result<Option<LostStore>, RunError> {
+        let marks = self.read();
+        if marks.is_empty() {
+            return Ok(None);
+        }
+
+        let mut is_empty = true;
+        for folder in FOLDERS {
+            is_empty = is_empty && store.blobs().list(folder)?.is_empty();
+        }
+        if is_empty {
+            return Ok(self.gone());
+        }
+
+        for mark in marks {
+            for table in job.tables.iter().map(|table| &table.spec.name) {
+                let Some(uuid) = mark.tables.get(table) else { continue };
+                // What cannot be read is reported by the stage that reads it.
+                let Ok(newest) = store.table(table).latest() else { continue };
+                let (root, table) = (self.root.clone(), table.clone());
+                let (run, date) = (mark.run.clone(), mark.date.clone());
+                match newest {
+                    None if !is_rebuilt => return Ok(Some(LostStore::TableGone { root, table, run, date })),
+                    Some(newest) if newest.table_uuid != *uuid => {
+                        return Ok(Some(LostStore::Exchanged { root, table, run, date }));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes what `job` has in the store after the run of `record`.
+    ///
+    /// # Errors
+    /// If the project cannot be written.
+    pub(crate) fn write(&self, store: &Store, job: &Job, record: &RunRecord) -> io::Result<()> {
+        let names = job.tables.iter().map(|table| &table.spec.name);
+        let tables: BTreeMap<String, String> =
+            names.filter_map(|name| Some((name.clone(), store.table(name).latest().ok()??.table_uuid))).collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+
+        if !self.folder.is_dir() {
+            fs::create_dir_all(&self.folder)?;
+            fs::write(self.state.join(".gitignore"), "*\n")?;
+            self.forget_oldest();
+        }
+        let time = chrono::DateTime::from_timestamp_micros(record.finished.unwrap_or(record.started));
+        let date = time.map(|time| time.date_naive().to_string()).unwrap_or_default();
+        let mark = Mark { root: self.root.clone(), run: record.run.clone(), date, tables };
+        let unfinished = self.folder.join(format!(".{}.{}", job.name, record.run));
+        fs::write(&unfinished, serde_json::to_vec(&mark)?)?;
+        fs::rename(unfinished, self.folder.join(format!("{}.json", job.name)))
+    }
+
+    /// All marks of this root. One that cannot be read is left out: the next run of its job writes it again.
+    fn read(&self) -> Vec<Mark> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+        paths.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+    }
+
+    /// Keeps the marks of the roots that were used last: roots for a trial leave marks, too.
+    fn forget_oldest(&self) {
+        let Some(entries) = self.folder.parent().and_then(|roots| fs::read_dir(roots).ok()) else { return };
+        let mut roots: Vec<_> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+            })
+            .collect();
+        roots.sort_unstable();
+        for (_, oldest) in roots.iter().rev().skip(ROOTS) {
+            let _ = fs::remove_dir_all(oldest);
+        }
+    }
+}
