@@ -16,6 +16,7 @@ pub(crate) mod stages;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -46,8 +47,10 @@ pub use publish::{check_columns, tables_read};
 pub use stages::without::{check_without_of_all, input_names};
 
 use crate::backup::RESTORING;
+use tidetable_job::{Job, JobError, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::marks::Marks;
+use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::report::check_bucket;
 use crate::root::open_root;
@@ -106,8 +109,8 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
     let options = &RunOptions { plan_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
-    let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     Marks::of(project).check(&store, job, options)?;
+    let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
     let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
     let (root, reference, tally) = (project.root.as_str(), None, Tally::default());
@@ -223,11 +226,11 @@ pub fn run(
     let _ = seen.save(blobs, &job.name, tables, &record.loads);
     let saved = record.save(blobs);
     let is_recorded = saved.is_ok();
-    // The first error is the one to report.
     if is_recorded && let Err(error) = Marks::of(project).write(store, job, &record) {
         let note = format!("note: the project cannot be written ({error}): a loss of its root will not be noticed");
         observer.event(Event::Note(note));
     }
+    // The first error is the one to report.
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
             let error = explained(store, error.into());
@@ -274,12 +277,12 @@ fn begin(
     lock: &mut Option<Lock>,
 ) -> Result<Option<Begun>, RunError> {
     let store = open_store(project)?;
-    let runtime = runtime()?;
     let marks = Marks::of(project);
     // Before anything is written there: the lock would be.
     if store.blobs().bucket().is_none() {
         marks.check(&store, job, options)?;
     }
+    let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let taken =
         take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
@@ -294,11 +297,11 @@ fn begin(
     let since = recent(&record.run).filter(|_| store.blobs().bucket().is_some());
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
     let is_first = newest.is_none();
-    if let Some(newest) = newest {
     let is_bucket = store.blobs().bucket().is_some();
     if is_bucket && is_first {
         marks.check(&store, job, options)?;
     }
+    if let Some(newest) = newest {
         record.run = name_after(&newest, &record.run);
     }
     lock.tell(&record.run);
@@ -309,11 +312,11 @@ fn begin(
     let blobs = store.blobs().as_ref();
     let fit = || if is_first && is_bucket { fit(project, blobs, record, options) } else { Ok(()) };
     let first = Ahead::begin(&store, job, record, fit)?;
-    Ok(Some(Begun { store, runtime, storage, first, after_killed }))
     // The newest versions are known by now, without more requests.
     if is_bucket && !is_first {
         marks.check(&store, job, options)?;
     }
+    Ok(Some(Begun { store, runtime, storage, first, after_killed }))
 }
 
 /// Whether a bucket without runs can be the root of `project`.
@@ -370,8 +373,12 @@ fn not_begun(
 
 /// Reports a run refused for mistakes in its job file, by the hooks and heartbeat that can still be read.
 pub fn report_refusal(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
-    let text = project.locate(asked).ok().and_then(|path| std::fs::read_to_string(path).ok());
-    let Some((job, hooks)) = text.and_then(|text| hooks_alone(&text)) else { return };
+    let Ok(path) = project.locate(asked) else { return };
+    let Ok(text) = std::fs::read(&path) else { return };
+    let is_folder = path.file_name().is_some_and(|name| name == "job.toml");
+    let named = if is_folder { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    let file_name = named.unwrap_or_default().to_string_lossy();
+    let Some((job, hooks)) = hooks_alone(&String::from_utf8_lossy(&text), &file_name) else { return };
     let record = RunRecord {
         format: FORMAT,
         run: options.run.clone(),

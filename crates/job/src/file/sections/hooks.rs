@@ -95,14 +95,35 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     hooks
 }
 
-/// The name and the hooks of a job file that may have mistakes elsewhere.
-pub fn hooks_alone(text: &str) -> Option<(String, Hooks)> {
+/// The name and the hooks of a job file that may have mistakes elsewhere. If it is not TOML, its section `[hooks]` is read by
+/// itself, and the name is `file_name`, that of the file.
+pub fn hooks_alone(text: &str, file_name: &str) -> Option<(String, Hooks)> {
+    name_and_hooks(text, file_name).or_else(|| name_and_hooks(section(text, "[hooks]")?, file_name))
+}
+
+fn name_and_hooks(text: &str, file_name: &str) -> Option<(String, Hooks)> {
     let mut reader = Reader::new(text);
     let table = reader.parse()?;
     let fields = Fields::of_table(&mut reader, &JOB, &table, 0..0);
-    let name = fields.text(&reader, "name")?.owned();
+    let name = fields.text(&reader, "name").map_or_else(|| file_name.to_owned(), |name| name.owned());
     let hooks = hooks(&mut reader, &fields);
     Some((name, hooks))
+}
+
+/// The lines of a section from its heading to the next one.
+fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
+    let starts = |line: &str| line.trim_start().starts_with('[');
+    let mut begin = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        match begin {
+            None if line.trim_start().starts_with(heading) => begin = Some(at),
+            Some(begin) if starts(line) => return text.get(begin..at),
+            _ => {}
+        }
+        at += line.len();
+    }
+    text.get(begin?..)
 }
 
 /// Reads `[metrics]`: the path of the metrics file.
@@ -124,4 +145,24 @@ pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let (number, unit) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;
     let number = number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u32>().ok())??;
     (number > 0).then(|| Duration::from_secs(u64::from(number) * unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_are_read_beside_a_syntax_error() {
+        let hooks_in = |text: &str| hooks_alone(text, "file").map(|(name, hooks)| (name, hooks.commands.len()));
+        let section = "[hooks]\nerror = [\n  \"./notify.sh\",\n]\nheartbeat = \"https://h/x\"\n";
+        let found = Some(("file".to_owned(), 1));
+        assert_eq!(hooks_in(&format!("name = j\n{section}")), found);
+        assert_eq!(hooks_in(&format!("<<<<<<< ours\n{section}[sources.s\n")), found);
+        assert_eq!(hooks_in(&format!("{section}\n[tables.T]\nrow_key = \"\n")), found);
+        assert_eq!(hooks_in(section), found, "without a name");
+        assert_eq!(hooks_in(&format!("name = \"j\"\n{section}")), Some(("j".to_owned(), 1)));
+        for broken in ["name = j\n", "name = j\n[hooks]\nerror = [\n[sources]\n", "not TOML at all"] {
+            assert_eq!(hooks_in(broken), None, "{broken}");
+        }
+    }
 }
