@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::harness::system::{KilledOnDrop, Mount, mount};
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, flip_bit, json_lines};
 
 const EXPORT: &str = r#"
 [exports.E]
@@ -146,17 +146,48 @@ fn damaged_files_are_not_backed_up_or_restored() {
     assert!(said.contains(sst.file_name().unwrap().to_str().unwrap()) && said.contains("E_20200102"), "{said}");
     assert_eq!(project.json(&["backup", "vault", "--list"]).len(), 2);
     project.ok(&["restore", "vault", "old", "--at", sound["backup"].as_str().unwrap()]);
+    // A backup without them is not sound, although all that it holds is.
+    let listed = project.json(&["backup", "vault", "--list"]);
+    let incomplete =
+        listed.iter().find(|backup| backup["backup"] != sound["backup"]).unwrap()["backup"].as_str().unwrap();
+    let ran = project.run(&["backup", "vault", "--verify"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("incomplete: 2 backups"), "{}", ran.stdout);
+    for lacks in [sst.file_name().unwrap().to_str().unwrap(), "E_20200102/part-0.parquet"] {
+        let is_named = |line: &str| line.contains(&format!("not in backup {incomplete}")) && line.contains(lacks);
+        assert!(ran.stdout.lines().any(is_named), "{}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("2 files are damaged"), "{}", ran.stderr);
+    let rows = project.run(&["backup", "vault", "--verify", "--output", "json"]);
+    assert_eq!((rows.code, json_lines(&rows.stdout).len()), (Some(1), 2), "{}", rows.stdout);
 
     // Damage in the backups.
     let mut bytes = fs::read(&object).unwrap();
     bytes[20] ^= 1;
     fs::write(&object, &bytes).unwrap();
     assert!(project.fails(1, &["backup", "vault", "--verify"]).contains("damaged"));
-    let said = project.fails(1, &["restore", "vault", "broken", "--at", sound["backup"].as_str().unwrap()]);
-    assert!(said.contains(object.file_name().unwrap().to_str().unwrap()), "{said}");
+    let ran = project.run(&["restore", "vault", "broken", "--at", sound["backup"].as_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains(object.file_name().unwrap().to_str().unwrap()), "{}", ran.stderr);
+    let files = sound["files"].as_u64().unwrap();
+    assert!(ran.stdout.contains(&format!("{} of {files} files, each with its checksum", files - 1)), "{}", ran.stdout);
     fs::write(project.path("vault/backups/01ZZZZZZZZZZZZZZZZZZZZZZZZ.json"), "{}").unwrap();
     assert!(project.fails(1, &["restore", "vault", "x"]).contains("take another backup"));
     assert!(!project.path("x").exists());
+}
+
+#[test]
+fn a_damaged_backup_is_mended_as_it_says() {
+    let project = project();
+    backup(&project);
+    let objects = files(&project.path("vault/objects"));
+    let object = objects.into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    flip_bit(&object);
+    let said = project.fails(1, &["backup", "vault", "--verify"]);
+    assert!(said.contains("remove these files from the folder of backups, and take another backup"), "{said}");
+    fs::remove_file(&object).unwrap();
+    backup(&project);
+    assert!(project.ok(&["backup", "vault", "--verify"]).contains("sound: 2 backups"));
 }
 
 #[test]

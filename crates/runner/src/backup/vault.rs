@@ -50,6 +50,8 @@ pub struct VaultReport {
     pub objects: u64,
     /// Descriptions of the damage.
     pub damaged: Vec<String>,
+    /// Files that backups lack, because they were damaged in the store when the backup was taken.
+    pub missing: Vec<String>,
 }
 
 /// The result of copying a file.
@@ -165,6 +167,7 @@ impl Vault {
                 Err(error) => return Err(error),
             };
             report.backups += 1;
+            report.missing.extend(backup.damaged.iter().map(|damage| format!("not in backup {name}: {damage}")));
             for file in backup.files {
                 let object = file.object();
                 if !seen.insert(object.clone()) {

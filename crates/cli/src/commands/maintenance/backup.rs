@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use tidetable_runner::UlidIds;
 use tidetable_runner::backup::{Backup as Taken, Vault};
-use tidetable_runner::{Marks, UlidIds};
 use tidetable_runner::record::NewestVersions;
+use tidetable_runner::{Marks, UlidIds};
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
 
@@ -74,26 +73,29 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         Location::Bucket(_) => vault.restore_into_bucket(backup, storage_at(&root)?.as_ref(), &stop)?,
         Location::Path(root) => vault.restore(backup, root, &stop)?,
     };
+    drop(activity);
     // What the root held before is not missed any more.
     if let Ok(project) = project_of_store(global)
         && let Err(error) = Marks::of(&project.with_root(Some(&root))).forget()
     {
         print_message(global, &format!("note: cannot forget the former store of {root}: {error}"));
     }
-    drop(activity);
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));
     let mut out = sentences(global.output);
     if global.output == Output::Table {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
+        let (written, all) = (restored.copied + restored.known, files.len() as u64);
+        let files = match written == all {
+            true => format!("{} of {}", count(all, "file"), bytes(restored.backup.bytes())),
+            false => format!("{written} of {}", count(all, "file")),
+        };
         writeln!(
             out,
-            "restored backup {id} of {} into {root}: {}, {} of {}, each with its checksum",
+            "restored backup {id} of {} into {root}: {}, {files}, each with its checksum",
             time(*taken).unwrap_or_default(),
             count(tables.len() as u64, "table"),
-            count(files.len() as u64, "file"),
-            bytes(restored.backup.bytes()),
         )?;
     } else {
         rows(&[(&restored.backup, None)]).write(global.output, &mut out)?;
@@ -129,18 +131,28 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
 fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
     let report = Vault::open(storage_at(&args.vault)?, &id(), &stop_on_signals()?)?.verify()?;
     let mut out = sentences(global.output);
+    let found = || report.damaged.iter().chain(&report.missing);
     if global.output == Output::Table {
-        report.damaged.iter().try_for_each(|damage| writeln!(out, "{damage}"))?;
-        let state = if report.damaged.is_empty() { "sound" } else { "damaged" };
+        found().try_for_each(|damage| writeln!(out, "{damage}"))?;
+        let state = match (report.damaged.is_empty(), report.missing.is_empty()) {
+            (false, _) => "damaged",
+            (true, false) => "incomplete",
+            (true, true) => "sound",
+        };
         let (backups, objects) = (count(report.backups as u64, "backup"), count(report.objects, "file"));
         writeln!(out, "{state}: {backups}, {objects} read back")?;
     } else {
         let mut rows = ResultRows::of(objects::BACKUP_DAMAGE);
-        report.damaged.iter().for_each(|damage| rows.push(row![damage]));
+        found().for_each(|damage| rows.push(row![damage]));
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
-    damaged(report.damaged.len(), "take another backup")
+    let rest = match report.damaged.is_empty() {
+        true => "mend the store, as `tidetable verify` says, and take another backup",
+        // A backup copies no content that is there by its name.
+        false => "remove these files from the folder of backups, and take another backup",
+    };
+    damaged(report.damaged.len() + report.missing.len(), rest)
 }
 
 /// A row for each backup; for a new one, with the amount copied.
