@@ -80,6 +80,7 @@ impl Loader<'_> {
 /// Completes the edit of a target by what its units wrote and read, after checking the inputs.
 fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], target: usize) -> Result<Loaded> {
     let mut stats = LoadStats::default();
+    let mut rows_held = 0;
     let mut first_empty: Option<&(u64, EmptyRow)> = None;
     for answer in answers.of_target(units, target) {
         let (work, done) = answer?;
@@ -93,6 +94,7 @@ fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], targ
         for (to_read, read) in work.inputs.iter().zip(&done.read).filter(|(to_read, _)| has_record(to_read)) {
             edit.inputs.push(to_read.record(read, &edit.rebuilt)?);
             stats.rows_settled += to_read.rows_settled();
+            rows_held += to_read.rows_held(read);
             for (window, days) in read.days.iter().chain(&read.settled) {
                 edit.days.entry(*window).or_default().extend(days);
             }
@@ -104,6 +106,9 @@ fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], targ
         let place = |(input_seqno, row): &&(u64, EmptyRow)| (*input_seqno, row.line);
         first_empty = first_empty.into_iter().chain(&done.first_empty).min_by_key(place);
     }
+    // They were counted by the run that loaded them.
+    stats.rows_read -= rows_held;
+    stats.rows_owed -= rows_held;
     stats.first_empty = first_empty.map(|(_, row)| row.clone());
     Ok(Loaded { edit, stats, overtaken: Vec::new(), owed: Vec::new() })
 }

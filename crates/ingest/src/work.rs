@@ -184,6 +184,19 @@ impl ToRead {
         self.settles.iter().map(|settled| settled.rows).sum()
     }
 
+    /// The rows of windows that stay as they are, because they hold these rows already: the load brings nothing of them.
+    pub(crate) fn rows_held(&self, read: &InputRead) -> u64 {
+        let Some(hash) = read.hash.filter(|_| self.changed && self.counts) else { return 0 };
+        let held = self.left.iter().filter(|left| self.is_built_from(left, read, hash));
+        held.filter_map(|left| read.owed.get(&left.start)).sum()
+    }
+
+    /// Whether a window was last built from the rows that content `hash` has in it.
+    fn is_built_from(&self, left: &OwedWindow, read: &InputRead, hash: ContentHash) -> bool {
+        let unchanged = self.prefix.filter(|_| !read.renewed.contains(&left.start)).map(|(_, before)| before);
+        left.held.is_some_and(|held| held == hash || Some(held) == unchanged)
+    }
+
     /// The windows that it owes after it was read as content `hash`.
     fn owed(&self, read: &InputRead, hash: ContentHash) -> Vec<OwedWindow> {
         if !self.changed {
@@ -192,11 +205,9 @@ impl ToRead {
             let held = |owed: &OwedWindow| owed.held.filter(|_| !has_grown);
             return self.left.iter().map(|owed| OwedWindow { held: held(owed), ..owed.clone() }).collect();
         }
-        let is_right = |left: &OwedWindow| {
-            let unchanged = self.prefix.filter(|_| !read.renewed.contains(&left.start)).map(|(_, before)| before);
-            left.held.is_some_and(|held| held == hash || Some(held) == unchanged)
+        let owes = |left: &OwedWindow| {
+            !self.is_built_from(left, read, hash) && (left.lost || left.rows > 0 || !left.days.is_empty())
         };
-        let owes = |left: &OwedWindow| !is_right(left) && (left.lost || left.rows > 0 || !left.days.is_empty());
         let rows = |start: i64| read.owed.get(&start).copied().unwrap_or_default();
         let owed = self.left.iter().map(|left| OwedWindow { rows: rows(left.start), ..left.clone() });
         let mut owed: Vec<OwedWindow> = owed.filter(owes).collect();
