@@ -129,6 +129,11 @@ impl Tables {
         }
     }
 
+    /// The snapshots that were opened, in no order.
+    pub(crate) fn opened(&self) -> Vec<Snapshot> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(snapshot) = snapshots.get(name) {

@@ -26,8 +26,8 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
 use tidetable_functions::bound_sizes;
-use tidetable_store::Store;
 use tidetable_store::read::ALL_TIMES;
+use tidetable_store::{Snapshot, Store};
 use tidetable_upstream::rules::node_rule::Rule;
 
 use crate::catalog::exports::{bucket_url, files_url};
@@ -332,6 +332,11 @@ impl Session {
     /// If it is not valid SQL.
     pub fn references(&self, query: &str) -> Result<Vec<(String, String)>> {
         table_references(&self.context, query, self.tables.names()?)
+    }
+
+    /// The versions of tables that queries of this session have opened so far, in no order.
+    pub fn opened(&self) -> Vec<Snapshot> {
+        self.tables.opened()
     }
 
     /// Whether `query` asks anything of the store: its tables, exports or runs, or which of them there are. Paths and URLs

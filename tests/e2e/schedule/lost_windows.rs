@@ -68,6 +68,41 @@ fn owed(project: &Project) -> Value {
 }
 
 #[test]
+fn whoever_reads_a_table_that_lost_a_window_is_told() {
+    let project = repaired("");
+    let told = |args: &[&str], code: i32| {
+        let ran = project.run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
+        ran.stderr.replace("\n  ", " ")
+    };
+    for args in [
+        &["sql", "-c", "select count(*) from T"][..],
+        &["sql", "-c", "select count(*) from cells.T"],
+        &["sql", "-c", "summarize T"],
+        &["sql", "-c", "select * from T", "--output", "parquet", "-O", "t.parquet"],
+        &["read", "T"],
+        &["export", "T", "--to", "t.csv"],
+        &["export", "-c", "select * from T", "--to", "q.csv"],
+        &["describe", "T"],
+    ] {
+        let said = told(args, 0);
+        assert!(said.contains("rows are missing from T: window 2020-01-02 lost a damaged SST"), "{args:?}: {said}");
+        assert!(said.contains("tidetable status j"), "{args:?}: {said}");
+    }
+    assert!(!told(&["sql", "-c", "select 1"], 0).contains("missing"), "only who reads the table is told");
+
+    // The run does not say of lost cells that they stay.
+    let said = told(&["run", "j"], 4);
+    assert!(
+        said.contains("in/2.csv is gone: its cells stay in the table, except those lost with window 2020-01-02"),
+        "{said}"
+    );
+    rename(&project, "2.csv", "in/2.csv");
+    project.ok(&["run", "j"]);
+    assert!(!told(&["sql", "-c", "select count(*) from T"], 0).contains("missing"));
+}
+
+#[test]
 fn a_day_whose_input_is_gone_stays_as_published() {
     let project = repaired("");
     put(&project, "in/4.csv", &[("x", 4, 4)]);

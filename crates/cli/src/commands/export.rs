@@ -54,6 +54,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     };
     let (rows, size) = match written {
         Err(_) if destination.reader_is_gone() => return Err(CliError::closed_pipe()),
+    warn_of_lost_windows(global, &session.opened());
         Err(error) => return Err(located(error, args)),
         Ok(written) => written,
     };

@@ -28,10 +28,10 @@ pub mod sql;
 
 use std::time::SystemTime;
 
-use tidetable_job::Project;
-use tidetable_job::ProjectError;
-use tidetable_layout::time::micros_since_epoch;
+use tidetable_job::{Project, ProjectError};
+use tidetable_layout::time::{micros_since_epoch, window_name};
 use tidetable_runner::open_store;
+use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
 use tidetable_store::{Snapshot, Store};
 
@@ -64,6 +64,26 @@ fn store_if_any(global: &Global) -> Result<Store, CliError> {
 /// The newest version of a table that must exist, to be read. One that has lost newer versions is refused.
 fn open_newest(store: &Store, table: &str) -> Result<Snapshot, CliError> {
     Ok(NewestVersions::default().snapshot(store, table)?)
+}
+
+/// Warns of windows that lost a damaged SST: a result without their rows would look complete.
+fn warn_of_lost_windows<'a>(global: &Global, snapshots: impl IntoIterator<Item = &'a Snapshot>) {
+    for snapshot in snapshots {
+        let version = snapshot.version();
+        let names = version.lost_windows().into_iter().map(|start| window_name(version.table.spec.window, start));
+        let names: Vec<String> = names.collect();
+        let windows = match names.as_slice() {
+            [] => continue,
+            [window] => format!("window {window}"),
+            _ => format!("windows {}", ranges(&names.iter().map(String::as_str).collect::<Vec<_>>())),
+        };
+        let (table, job) = (snapshot.table().name(), &version.table.job);
+        let warning = format!(
+            "warning: rows are missing from {table}: {windows} lost a damaged SST; `tidetable status {job}` says how to load \
+             them again"
+        );
+        print_message(global, &warning);
+    }
 }
 
 /// Turns the error for a project without runs into a note.

@@ -9,7 +9,7 @@ use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
 use super::ranges::{check_times, key_range};
-use super::{open_newest, store};
+use super::{open_newest, store, warn_of_lost_windows};
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
 use crate::output::values::time;
@@ -24,6 +24,7 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     check_times(args.from, args.to)?;
     let snapshot = open_newest(&store(global)?, &args.table)?;
     let snapshot = match args.now {
+    warn_of_lost_windows(global, [&snapshot]);
         Some(now) => snapshot.as_of_now(now)?,
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,

@@ -9,7 +9,7 @@ use tidetable_runner::{UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::store;
+use super::{store, warn_of_lost_windows};
 use crate::allocator::give_back;
 use crate::args::{Global, Serve};
 use crate::diagnostics::print_message;
@@ -39,6 +39,8 @@ pub fn serve(global: &Global, args: &Serve) -> Result<(), CliError> {
         let mut terminate = signal(SignalKind::terminate())?;
         let server = Server::bind(&store, options).await?;
         print_start(global, args, &server)?;
+        let snapshots: Vec<_> = server.tables()?.iter().filter_map(|table| store.snapshot(table).ok()).collect();
+        warn_of_lost_windows(global, &snapshots);
         tokio::spawn(async {
             loop {
                 tokio::time::sleep(GIVE_BACK).await;

@@ -14,7 +14,7 @@ use super::report::heatmap_page;
 use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
 use crate::activity::Activity;
 use crate::args::{self, Global, HeatmapMetric, Output};
-use crate::commands::{open_newest, store};
+use crate::commands::{open_newest, store, warn_of_lost_windows};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
@@ -38,7 +38,9 @@ struct Counted {
 pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let query = query(args)?;
-    let table = StoredTable::new(open_newest(&store(global)?, &args.table)?)?;
+    let snapshot = open_newest(&store(global)?, &args.table)?;
+    warn_of_lost_windows(global, [&snapshot]);
+    let table = StoredTable::new(snapshot)?;
     let activity = Activity::begin(global, &format!("counting cells of {}", args.table));
     let found = counted(&table, args, query.as_ref())?;
     drop(activity);

@@ -12,7 +12,7 @@ use tidetable_store::Snapshot;
 use super::{client, target};
 use crate::args::{Diff, Global, Output};
 use crate::commands::ranges::key_range;
-use crate::commands::{open_newest, store};
+use crate::commands::{open_newest, store, warn_of_lost_windows};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
@@ -30,6 +30,7 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         }
         None => open_newest(&store, &args.table)?,
     };
+    warn_of_lost_windows(global, [&snapshot]);
     let runtime = runtime()?;
     let target = target(&args.target)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?;
     let version = snapshot.version().number;

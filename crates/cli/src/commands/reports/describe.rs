@@ -10,7 +10,7 @@ use tidetable_store::{Snapshot, Sst, Version};
 
 use super::table_page as page;
 use crate::args::{Describe, Global, Output};
-use crate::commands::{open_newest, store};
+use crate::commands::{open_newest, store, warn_of_lost_windows};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
@@ -23,6 +23,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let store = store(global)?;
     let snapshot = open_newest(&store, &args.table)?;
+    warn_of_lost_windows(global, [&snapshot]);
     if file.as_ref().is_none_or(|file| !file.is_stdout()) {
         show(global, &snapshot)?;
     }

@@ -17,7 +17,7 @@ use super::versions::versions;
 use crate::args::{Global, Output, Sql, file_option};
 use crate::commands::root::{RootCheck, is_there};
 use crate::commands::sql::{listing, summarize};
-use crate::commands::{note_if_nothing_ran, project_of_store};
+use crate::commands::{note_if_nothing_ran, project_of_store, warn_of_lost_windows};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::destination::CountedFile;
@@ -149,6 +149,7 @@ impl StatementRunner<'_> {
                     let (out, rows) = writer.finish()?;
                     Ok((rows, out.finish()?))
                 })
+        warn_of_lost_windows(self.global, &session.opened());
             }
         };
         let (rows, size) = unless_reader_is_gone(&to, done)?;
@@ -188,7 +189,9 @@ impl StatementRunner<'_> {
         let source = summarize::source(of);
         let session = self.session(&source)?;
         self.root_is_there_for(&session, &source)?;
-        self.show(&self.cancellable(summarize::summary(&session, of))?)
+        let summary = self.cancellable(summarize::summary(&session, of));
+        warn_of_lost_windows(self.global, &session.opened());
+        self.show(&summary?)
     }
 
     /// Writes a small result as text. Returns the number of its rows.

@@ -408,6 +408,10 @@ struct OwedOfInputs<'a> {
     rebuilds: bool,
 }
 
+            InputState::Gone if !owed.lost.is_empty() => {
+                "are gone: their cells stay in the table, except those lost with a window named below; run with --without FILE to \
+                 take the rows of one out"
+            }
 impl<'a> OwedOfInputs<'a> {
     fn of(loads: &[&'a LoadRecord]) -> Self {
         let mut windows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -416,7 +420,7 @@ impl<'a> OwedOfInputs<'a> {
                 windows.entry(&input.path).or_default().insert(&owed.window);
             }
         }
-        Self { windows, rebuilds: loads.iter().any(|load| !load.rebuilt.is_empty()) }
+        Self { windows, lost, rebuilds: loads.iter().any(|load| !load.rebuilt.is_empty()) }
     }
 
     fn is_empty(&self) -> bool {
@@ -425,17 +429,31 @@ impl<'a> OwedOfInputs<'a> {
 
     /// Names of the windows that the input `path` owes; `None` if it owes none.
     fn of_input(&self, path: &str) -> Option<String> {
-        let names: Vec<&str> = self.windows.get(path)?.iter().copied().collect();
-        Some(ranges(&names))
+    /// By path of a missing input, the windows that lost cells and cannot be rebuilt without it.
+    lost: BTreeMap<&'a str, BTreeSet<&'a str>>,
+        Self::names(self.windows.get(path)?)
+    }
+
+    /// Names of the windows that lost cells of the missing input `path`; `None` if there are none.
+    fn lost_of(&self, path: &str) -> Option<String> {
+        Self::names(self.lost.get(path)?)
+    }
+
+    fn names(windows: &BTreeSet<&str>) -> Option<String> {
+        Some(ranges(&windows.iter().copied().collect::<Vec<_>>()))
     }
 }
 
 /// The note on an input that is neither new nor unchanged. Another note names the windows that cannot be rebuilt, so this
 /// one does not say that they are.
+        let mut lost: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
 fn note(input: &InputRecord, options: &RunOptions, owed: &OwedOfInputs<'_>) -> Option<String> {
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
+            for gone in owed.gone.iter().filter(|_| owed.lost) {
+                lost.entry(gone).or_default().insert(&owed.window);
+            }
         }
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
@@ -447,10 +465,15 @@ fn note(input: &InputRecord, options: &RunOptions, owed: &OwedOfInputs<'_>) -> O
             let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
             Some(format!("{} is gone: its rows are removed for good{}", input.path, except.unwrap_or_default()))
         }
-        (InputState::Gone, _) => Some(format!(
-            "{0} is gone: its cells stay in the table; run with --without {0} to take them out",
-            input.path
-        )),
+        (InputState::Gone, _) => {
+            let except = owed.lost_of(&input.path).map(|windows| format!(", except those lost with window {windows}"));
+            Some(format!(
+                "{0} is gone: its cells stay in the table{1}; run with --without {0} to take them out{2}",
+                input.path,
+                except.unwrap_or_default(),
+                rows()
+            ))
+        }
         (InputState::Empty, _) => Some(format!(
             "{0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
              --without {0} to take them out",
