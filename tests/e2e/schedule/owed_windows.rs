@@ -55,13 +55,14 @@ fn all_but_the_window_is_loaded_and_published() {
     let plan = project.ok(&["plan", "j", "--output", "csv"]);
     assert!(plan.contains("owed,2020-01-01,T,stays as it is: in/old.csv gone"), "{plan}");
     let plan = project.messages(&["plan", "j"]);
-    assert!(plan.contains("--without in/old.csv"), "{plan}");
+    assert!(plan.contains("remove 1 row for good with --without in/old.csv"), "{plan}");
 
     let told = project.fails(4, &["run", "j"]);
     for part in [
         "T: window 2020-01-01 cannot be rebuilt and stays as it is, because in/old.csv is gone",
         "owed there: 2 rows of in/late.csv",
-        "--without in/old.csv",
+        "or remove 1 row for good with --without in/old.csv",
+        "run with --without in/old.csv to take them out (1 row)",
         "1 window not rebuilt",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -83,6 +84,7 @@ fn all_but_the_window_is_loaded_and_published() {
     let status = project.run(&["status", "j"]);
     assert!(status.stdout.contains("T: 2020-01-01"), "{}", status.stdout);
     assert!(status.stderr.contains("in/old.csv is gone"), "{}", status.stderr);
+    assert!(status.stderr.contains("remove 1 row for good"), "{}", status.stderr);
 }
 
 #[test]

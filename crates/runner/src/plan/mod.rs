@@ -10,7 +10,7 @@ use serde::Serialize;
 use tidetable_record::{InputState, OwedRecord};
 
 pub use days::{Days, ranges};
-pub use owed::owed_notes;
+pub use owed::{owed_notes, rows_of, up_to};
 
 /// What a run of a job would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -75,6 +75,9 @@ pub struct TablePlan {
     /// The missing inputs to remove so that all of them can be rebuilt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_remove: Vec<String>,
+    /// The most rows that go with them.
+    #[serde(skip)]
+    pub rows_to_remove: u64,
     /// Event times of those of `owed` that lost cells with a damaged SST, microseconds since the epoch.
     #[serde(skip)]
     pub lost: Vec<Range<i64>>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidetable_record::OwedRecord;
+use tidetable_store::Version;
 
 use super::days::ranges;
 
@@ -10,8 +11,8 @@ use super::days::ranges;
 const NAMED: usize = 5;
 
 /// Notes on windows of `table` that stay as they are, one for each set of missing inputs; `to_remove` are the inputs to
-/// remove so that all of them can be rebuilt.
-pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String]) -> Vec<String> {
+/// remove so that all of them can be rebuilt, and `rows` the most rows that go with them.
+pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String], rows: u64) -> Vec<String> {
     let mut by_cause: Vec<(&OwedRecord, Vec<&OwedRecord>)> = Vec::new();
     for window in owed {
         let cause = (&window.gone, window.lost);
@@ -20,11 +21,25 @@ pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String]) -> Vec
             None => by_cause.push((window, vec![window])),
         }
     }
-    by_cause.into_iter().map(|(_, windows)| note(table, &windows, to_remove)).collect()
+    by_cause.into_iter().map(|(_, windows)| note(table, &windows, to_remove, rows)).collect()
+}
+
+/// The most rows of `version` that go with the inputs `paths`: those that were not rejected.
+pub fn rows_of(version: &Version, paths: &[String]) -> u64 {
+    let inputs = version.inputs.iter().filter(|input| paths.contains(&input.path));
+    inputs.map(|input| input.read.saturating_sub(input.rejected)).sum()
+}
+
+/// `rows` in words, for the offer of an option that deletes them.
+pub fn up_to(rows: u64) -> String {
+    match rows {
+        1 => "1 row".to_owned(),
+        rows => format!("up to {rows} rows"),
+    }
 }
 
 /// The note on `windows`, which have the same cause.
-fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String]) -> String {
+fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -> String {
     let names: Vec<&str> = windows.iter().map(|window| window.window.as_str()).collect();
     let ranges = ranges(&names);
     let (window, stays, them) = match names.len() {
@@ -46,17 +61,17 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String]) -> String {
         );
     }
     let (is, it) = if gone.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let (missing, remove) = (some(gone), without(to_remove));
+    let (missing, rows, remove) = (some(gone), up_to(rows), without(to_remove));
     if is_lost {
         return format!(
             "{table}: {window} {ranges} lost cells with a damaged SST and cannot be rebuilt, because {missing} {is} gone; \
-             days of {them} are not published until then. Put {it} back, or remove rows for good with {remove}, and run again"
+             days of {them} are not published until then. Put {it} back, or remove {rows} for good with {remove}, and run again"
         );
     }
     let owing = owing(windows);
     format!(
         "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} gone; owed there: {owing}. Put {it} \
-         back, or remove rows for good with {remove}, and run again"
+         back, or remove {rows} for good with {remove}, and run again"
     )
 }
 
@@ -109,10 +124,11 @@ mod tests {
     fn a_note_says_why_and_what_to_do() {
         let note = |gone: &[&str], lost| {
             let to_remove: Vec<String> = gone.iter().map(|path| (*path).to_owned()).collect();
-            owed_notes("T", &[owed(gone, lost)], &to_remove).concat()
+            owed_notes("T", &[owed(gone, lost)], &to_remove, 7).concat()
         };
         assert!(note(&["in/a.csv"], false).contains("because in/a.csv is gone; owed there"));
         let lost = note(&["in/a.csv", "in/b.csv"], true);
+        assert!(lost.contains("remove up to 7 rows for good with"), "{lost}");
         assert!(lost.contains("lost cells") && lost.contains("--without in/a.csv --without in/b.csv"), "{lost}");
         assert!(note(&[], true).ends_with("lost cells with a damaged SST: the next run rebuilds it"));
         // A window of another table is no file that could be put back or given up.

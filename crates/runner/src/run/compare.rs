@@ -18,7 +18,7 @@ use tidetable_store::Version;
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
 use crate::options::run_options::RunOptions;
-use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
+use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, rows_of};
 use crate::readable::ReadableTables;
 use crate::run::context::Run;
 use crate::run::damage::damage_in;
@@ -96,9 +96,11 @@ impl Run<'_> {
             days.add(&settled_days(&base.version, table.spec.window, start, &held));
         }
         let lost = owed.iter().filter(|left| left.lost);
+        let to_remove = plan.to_remove(&owed);
         Ok(TablePlan {
+            rows_to_remove: rows_of(&base.version, &to_remove),
             lost: lost.map(|left| base.version.window_times(left.start)).collect(),
-            to_remove: plan.to_remove(&owed),
+            to_remove,
             owed: owed.iter().map(|left| owed_record(table, left)).collect(),
             table: table.spec.name.clone(),
             reason,
@@ -187,6 +189,7 @@ impl Run<'_> {
             days,
             owed: Vec::new(),
             to_remove: Vec::new(),
+            rows_to_remove: 0,
             lost: Vec::new(),
         })
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_runner::plan::ranges;
+use tidetable_runner::plan::{ranges, rows_of, up_to};
 use tidetable_runner::record::NewestVersions;
 use tidetable_source::Location;
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
@@ -53,8 +53,9 @@ fn owed(plan: &RepairPlan) -> Option<String> {
     let job = &plan.version().table.job;
     Some(format!(
         "warning: {first}{others} {is} gone: window {} cannot be rebuilt, and its published days stay as they are, until you \
-         put {it} back, restore a backup, or give up the rows with `tidetable run {job} --without FILE`",
-        ranges(&windows)
+         put {it} back, restore a backup, or give up {} with `tidetable run {job} --without FILE`",
+        ranges(&windows),
+        up_to(rows_of(plan.version(), &plan.gone))
     ))
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
-use tidetable_runner::plan::{owed_notes, ranges};
+use tidetable_runner::plan::{owed_notes, ranges, rows_of};
 use tidetable_runner::record::{NewestVersions, OwedRecord};
 use tidetable_runner::report::{DaysOf, OwedOf, PushedTable, Status, statuses};
 use tidetable_store::StoreError;
@@ -46,7 +46,9 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
             for status in &found.jobs {
                 one(status, now, args).write(global.output, &mut out)?;
                 for OwedOf { table, windows } in &status.owed {
-                    let notes = owed_notes(table, windows, &missing(windows));
+                    let missing = missing(windows);
+                    let rows = store.table(table).latest()?.map_or(0, |version| rows_of(&version, &missing));
+                    let notes = owed_notes(table, windows, &missing, rows);
                     notes.iter().for_each(|note| print_message(global, note));
                 }
             }

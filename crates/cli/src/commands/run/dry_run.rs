@@ -20,7 +20,10 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     rows(plan, global.output).write(global.output, &mut out)?;
     plan.notes.iter().for_each(|note| print_message(global, note));
     for table in &plan.tables {
-        owed_notes(&table.table, &table.owed, &table.to_remove).iter().for_each(|note| print_message(global, note));
+        let rows = table.rows_to_remove;
+        owed_notes(&table.table, &table.owed, &table.to_remove, rows)
+            .iter()
+            .for_each(|note| print_message(global, note));
     }
     if global.output == Output::Table && plan.is_empty() {
         writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;

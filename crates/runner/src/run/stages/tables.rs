@@ -17,7 +17,7 @@ use crate::compact::{compact, compact_by};
 use crate::fault::error::RunError;
 use crate::observe::{Event, Unit};
 use crate::options::run_options::RunOptions;
-use crate::plan::{Plan, owed_notes, ranges};
+use crate::plan::{Plan, owed_notes, ranges, rows_of, up_to};
 use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
@@ -192,11 +192,13 @@ impl Run<'_> {
         let notes = rowless_notes(&pending).into_iter().chain(time_notes(&pending)).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
-        for note in input_notes(&records, self.options) {
+        let missing = self.rows_of_missing(&records);
+        for note in input_notes(&records, self.options, &missing) {
             self.note(record, note);
         }
         for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
-            owed_notes(table, owed, to_remove).into_iter().for_each(|note| self.note(record, note));
+            let rows = to_remove.iter().filter_map(|path| missing.get(path)).sum();
+            owed_notes(table, owed, to_remove, rows).into_iter().for_each(|note| self.note(record, note));
             match stats.rows_settled {
                 0 => {}
                 1 => self.note(record, format!("{table}: 1 row that was owed is loaded")),
@@ -311,6 +313,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// By path, the rows that the tables hold at most of missing inputs. Nothing is asked of a store where none is missing.
+    fn rows_of_missing(&self, loads: &[&LoadRecord]) -> BTreeMap<String, u64> {
+        let mut rows = BTreeMap::new();
+        for load in loads {
+            let is_missing = |input: &&InputRecord| matches!(input.state, InputState::Gone | InputState::Empty);
+            let missing = load.inputs.iter().filter(is_missing).map(|input| &input.path);
+            let missing: BTreeSet<&String> = missing.chain(&load.to_remove).collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let Ok(Some(version)) = self.store.table(&load.table).latest() else { continue };
+            for path in missing {
+                let most: &mut u64 = rows.entry(path.clone()).or_default();
+                *most = rows_of(&version, std::slice::from_ref(path)).max(*most);
+            }
+        }
+        rows
+    }
+
     fn compact_one(&self, table: &str, record: &mut RunRecord) -> Result<(), RunError> {
         self.options.stop.check()?;
         let snapshot = self.store.snapshot(table)?;
@@ -359,15 +380,15 @@ const NOTES: usize = 5;
 
 /// Notes on inputs that are neither new nor unchanged: one each, or one for all of a state if they are many. The record
 /// lists them.
-fn input_notes(loads: &[&LoadRecord], options: &RunOptions) -> Vec<String> {
+fn input_notes(loads: &[&LoadRecord], options: &RunOptions, missing: &BTreeMap<String, u64>) -> Vec<String> {
     let owed = OwedOfInputs::of(loads);
     let inputs = loads.iter().flat_map(|load| &load.inputs);
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
-    for input in
-        inputs.filter(|input| note(input, options, &owed).is_some() && seen.insert((input.state, input.path.as_str())))
-    {
+    for input in inputs.filter(|input| {
+        note(input, options, &owed, missing).is_some() && seen.insert((input.state, input.path.as_str()))
+    }) {
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
             Some((_, of_state)) => of_state.push(input),
             None => by_state.push((input.state, vec![input])),
@@ -375,7 +396,7 @@ fn input_notes(loads: &[&LoadRecord], options: &RunOptions) -> Vec<String> {
     }
     let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
         if inputs.len() <= NOTES {
-            return inputs.into_iter().filter_map(|input| note(input, options, &owed)).collect();
+            return inputs.into_iter().filter_map(|input| note(input, options, &owed, missing)).collect();
         }
         inputs.sort_by_key(|input| &input.path);
         let first = inputs.first().map_or("", |input| input.path.as_str());
@@ -386,6 +407,10 @@ fn input_notes(loads: &[&LoadRecord], options: &RunOptions) -> Vec<String> {
             InputState::LeftOut => "are left out: their rows are removed for good",
             InputState::Empty => {
                 "have no rows any more: their cells stay in the table; run with --without FILE to take the rows of one out"
+            }
+            InputState::Gone if !owed.lost.is_empty() => {
+                "are gone: their cells stay in the table, except those lost with a window named below; run with --without FILE to \
+                 take the rows of one out"
             }
             InputState::Gone => {
                 "are gone: their cells stay in the table; run with --without FILE to take the rows of one out"
@@ -404,20 +429,22 @@ fn input_notes(loads: &[&LoadRecord], options: &RunOptions) -> Vec<String> {
 struct OwedOfInputs<'a> {
     /// By path, the names of the windows.
     windows: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// By path of a missing input, the windows that lost cells and cannot be rebuilt without it.
+    lost: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Whether the load rebuilt other windows.
     rebuilds: bool,
 }
 
-            InputState::Gone if !owed.lost.is_empty() => {
-                "are gone: their cells stay in the table, except those lost with a window named below; run with --without FILE to \
-                 take the rows of one out"
-            }
 impl<'a> OwedOfInputs<'a> {
     fn of(loads: &[&'a LoadRecord]) -> Self {
         let mut windows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut lost: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for owed in loads.iter().flat_map(|load| &load.owed) {
             for input in &owed.inputs {
                 windows.entry(&input.path).or_default().insert(&owed.window);
+            }
+            for gone in owed.gone.iter().filter(|_| owed.lost) {
+                lost.entry(gone).or_default().insert(&owed.window);
             }
         }
         Self { windows, lost, rebuilds: loads.iter().any(|load| !load.rebuilt.is_empty()) }
@@ -429,8 +456,6 @@ impl<'a> OwedOfInputs<'a> {
 
     /// Names of the windows that the input `path` owes; `None` if it owes none.
     fn of_input(&self, path: &str) -> Option<String> {
-    /// By path of a missing input, the windows that lost cells and cannot be rebuilt without it.
-    lost: BTreeMap<&'a str, BTreeSet<&'a str>>,
         Self::names(self.windows.get(path)?)
     }
 
@@ -446,14 +471,17 @@ impl<'a> OwedOfInputs<'a> {
 
 /// The note on an input that is neither new nor unchanged. Another note names the windows that cannot be rebuilt, so this
 /// one does not say that they are.
-        let mut lost: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-fn note(input: &InputRecord, options: &RunOptions, owed: &OwedOfInputs<'_>) -> Option<String> {
+fn note(
+    input: &InputRecord,
+    options: &RunOptions,
+    owed: &OwedOfInputs<'_>,
+    missing: &BTreeMap<String, u64>,
+) -> Option<String> {
+    // The rows that --without would delete.
+    let rows = || missing.get(&input.path).map(|rows| format!(" ({})", up_to(*rows))).unwrap_or_default();
     match (input.state, &input.same_as) {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
-            for gone in owed.gone.iter().filter(|_| owed.lost) {
-                lost.entry(gone).or_default().insert(&owed.window);
-            }
         }
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
@@ -476,8 +504,9 @@ fn note(input: &InputRecord, options: &RunOptions, owed: &OwedOfInputs<'_>) -> O
         }
         (InputState::Empty, _) => Some(format!(
             "{0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
-             --without {0} to take them out",
-            input.path
+             --without {0} to take them out{1}",
+            input.path,
+            rows()
         )),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
