@@ -394,7 +394,10 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
         DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
         other => match of_bucket(other) {
             Some(text) => text,
-            None => without_far_suggestion(without_setting(other.strip_backtrace())),
+            None => {
+                let said = other.strip_backtrace();
+                misplaced_subquery(&said).unwrap_or_else(|| without_far_suggestion(without_setting(said)))
+            }
         },
     }
 }
@@ -438,6 +441,33 @@ fn without_far_suggestion(said: String) -> String {
     let unknown = unknown.trim_end_matches('\'');
     let is_near = levenshtein(unknown, suggested) <= (unknown.chars().count() / 3).max(1);
     if is_near { said } else { first.to_owned() }
+}
+
+/// The message for a subquery at a place where it cannot be planned, which DataFusion names by its own types.
+fn misplaced_subquery(said: &str) -> Option<String> {
+    const PLACES: &str = "In/Exist/SetComparison subquery can only be used in ";
+    const EXPRESSION: &str = "Physical plan does not support logical expression ";
+    let (subquery, place) = if said.contains(PLACES) {
+        let (_, node) = said.split_once("but was used in [")?;
+        let place = match node.split(':').next()? {
+            "Sort" => "in ORDER BY",
+            "DistinctOn" => "in DISTINCT ON",
+            "Values" => "in VALUES",
+            _ => "here",
+        };
+        ("a subquery of EXISTS, IN or ANY", place)
+    } else {
+        let (_, expression) = said.split_once(EXPRESSION)?;
+        let subquery = match expression.split(['(', ' ', '{']).next()? {
+            "Exists" => "a subquery of EXISTS",
+            "InSubquery" | "SetComparison" => "a subquery of IN or ANY",
+            "ScalarSubquery" => "a subquery",
+            "OuterReferenceColumn" => "a subquery that uses columns of the outer query",
+            _ => return None,
+        };
+        (subquery, "here")
+    };
+    Some(format!("{subquery} cannot stand {place}; compute its value in a subquery of FROM first"))
 }
 
 /// A message without DataFusion's advice on names in other case, which names a setting that users cannot change.

@@ -42,6 +42,20 @@ fn ranges_without_a_key_or_time_are_refused() {
 }
 
 #[test]
+fn a_row_that_is_not_there_is_said() {
+    let project = project();
+    let told = |args: &[&str]| project.messages(&[&["read", "T"], args].concat());
+    for output in ["table", "json", "csv"] {
+        assert_eq!(told(&["--row", "999", "--output", output]), "no row 999 in T\n");
+    }
+    let key = read(&project, &["--limit", "1"])[0]["key"].as_str().unwrap().to_owned();
+    assert_eq!(told(&["--row", &key]), "");
+    assert_eq!(told(&["--row", &key, "--from", "2021-01-01"]), format!("no row {key} with such cells in T\n"));
+    assert_eq!(told(&["--prefix", "9"]), "no such rows in T\n");
+    assert_eq!(told(&["--limit", "0"]), "");
+}
+
+#[test]
 fn rows_are_selected_by_regex_limit_and_direction() {
     let project = project();
     assert_eq!(keys(&project, &["--regex", "..7#2020010[12]", "--prefix", "01"]), ["017"]);

@@ -72,6 +72,39 @@ fn statements_that_cannot_be_planned_exit_with_2_and_those_that_fail_with_1() {
 }
 
 #[test]
+fn subqueries_that_cannot_be_planned_are_refused_in_plain_words() {
+    let project = project();
+    for (statement, says) in [
+        ("select meter from SENSOR s order by exists (select 1 from SENSOR t where t.kwh = s.meter)", "in ORDER BY"),
+        ("values (exists (select 1))", "in VALUES"),
+        ("select distinct on (exists (select 1)) meter from SENSOR", "in DISTINCT ON"),
+        (
+            "select * from SENSOR s cross join lateral (select exists (select 1 from SENSOR t where t.kwh = s.kwh)) z",
+            "cannot stand here",
+        ),
+    ] {
+        let told = project.fails(2, &["sql", "-c", statement]).replace("\n  ", " ");
+        assert!(told.contains(says) && told.contains("in a subquery of FROM first"), "{statement}: {told}");
+        for word in ["Exist/", "Physical plan", "OuterReference", "plan nodes"] {
+            assert!(!told.contains(word), "{statement}: {told}");
+        }
+    }
+}
+
+#[test]
+fn exports_without_their_schema_are_suggested() {
+    let project = project();
+    let query = "select * from SENSOR_DAY";
+    for args in [&["sql", "-c", query][..], &["export", "-c", query, "--to", "x.csv"]] {
+        let told = project.fails(2, args);
+        assert!(told.contains("did you mean exports.SENSOR_DAY?"), "{args:?}: {told}");
+    }
+    let told = project.fails(2, &["sql", "-c", "select * from SENSOR_20180105"]);
+    assert!(told.contains("did you mean exports.SENSOR_20180105?"), "{told}");
+    assert!(project.fails(2, &["sql", "-c", "select * from SENSO"]).contains("did you mean SENSOR?"));
+}
+
+#[test]
 fn untyped_nulls_are_null_in_every_format() {
     let project = project();
     let asked = "select null as a, [null] as b, 1 as c union all select null, [null], 2 order by c";

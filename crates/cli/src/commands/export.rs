@@ -7,8 +7,10 @@ use tidetable_blobs::BlobWriter;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, quoted_name};
+use tidetable_store::Store;
 
-use super::{store, store_if_any};
+use super::sql::suggest::suggested_table;
+use super::{store, store_if_any, warn_of_lost_windows};
 use crate::args::{Export, ExportForm, Global, Output, file_option};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
@@ -52,10 +54,10 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
         OutputFormat::Binary(_) => runtime()?.block_on(query.write(out)).map_err(CliError::from),
         OutputFormat::Text(output) => text(&query, output, out),
     };
+    warn_of_lost_windows(global, &session.opened());
     let (rows, size) = match written {
         Err(_) if destination.reader_is_gone() => return Err(CliError::closed_pipe()),
-    warn_of_lost_windows(global, &session.opened());
-        Err(error) => return Err(located(error, args)),
+        Err(error) => return Err(located(error, args, &store)),
         Ok(written) => written,
     };
     tell(global, args, &destination, rows, size)
@@ -85,14 +87,17 @@ fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Resu
 }
 
 /// An error of the query with the line of its text, if it has a place there.
-fn located(error: CliError, args: &Export) -> CliError {
+fn located(error: CliError, args: &Export, store: &Store) -> CliError {
     let source = match error {
         CliError::Written(ExportError::Query { source, .. }) => source,
         CliError::Sql(source) => Box::new(source),
         error => return error,
     };
     match (&args.query, source.place()) {
-        (Some(query), Some(at)) => CliError::Statement { text: query.clone(), at, source, suggestion: None },
+        (Some(query), Some(at)) => {
+            let suggestion = suggested_table(store, &source);
+            CliError::Statement { text: query.clone(), at, source, suggestion }
+        }
         _ => CliError::Sql(*source),
     }
 }

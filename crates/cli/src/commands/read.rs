@@ -11,6 +11,7 @@ use tidetable_store::Snapshot;
 use super::ranges::{check_times, key_range};
 use super::{open_newest, store, warn_of_lost_windows};
 use crate::args::{Column, Global, Output, Read};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::time;
 use crate::output::{Give, Heading, Length, RowWriter, Screen, bytes_value, stdout, write_bytes};
@@ -23,8 +24,8 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     };
     check_times(args.from, args.to)?;
     let snapshot = open_newest(&store(global)?, &args.table)?;
-    let snapshot = match args.now {
     warn_of_lost_windows(global, [&snapshot]);
+    let snapshot = match args.now {
         Some(now) => snapshot.as_of_now(now)?,
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
@@ -32,20 +33,39 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     let scan = scan(snapshot, range, args);
     let mut out = stdout();
 
+    let is_found;
     if global.output == Output::Json {
-        scan.run(&mut JsonRows { out: &mut out, keys_only: args.keys_only })?;
+        let mut rows = Found { rows: JsonRows { out: &mut out, keys_only: args.keys_only }, any: false };
+        scan.run(&mut rows)?;
+        is_found = rows.any;
     } else {
         let names: &[&str] = if args.keys_only { &["key"] } else { &["key", "column", "timestamp", "value"] };
         let headings = names.iter().map(|name| read_heading(name)).collect();
         let screen = Screen::of_stdout(args.max_rows);
         let writer = RowWriter::start(&mut out, global.output, headings, screen)?;
-        let mut rows = TextRows { out: &mut out, writer, keys_only: args.keys_only, length: screen.length };
+        let rows = TextRows { out: &mut out, writer, keys_only: args.keys_only, length: screen.length };
+        let mut rows = Found { rows, any: false };
         scan.run(&mut rows)?;
-        rows.writer.finish(&mut out)?;
+        is_found = rows.any;
+        rows.rows.writer.finish(&mut out)?;
     }
 
     out.flush()?;
+    if !is_found && args.limit != Some(0) {
+        print_message(global, &nothing(args));
+    }
     Ok(())
+}
+
+/// The message that no row was found.
+fn nothing(args: &Read) -> String {
+    let table = &args.table;
+    let is_narrowed = !args.columns.is_empty() || args.from.is_some() || args.to.is_some() || args.regex.is_some();
+    match (&args.row, is_narrowed) {
+        (Some(row), false) => format!("no row {row} in {table}"),
+        (Some(row), true) => format!("no row {row} with such cells in {table}"),
+        (None, _) => format!("no such rows in {table}"),
+    }
 }
 
 /// A column of cells: keys and timestamps are never cut.
@@ -97,6 +117,21 @@ fn is_selected(column: &Column, family: &str, qualifier: Option<&[u8]>) -> bool 
 
 fn time_text(micros: i64) -> String {
     time(micros).unwrap_or_else(|| micros.to_string())
+}
+
+/// Passes rows on, and notes whether there were any.
+struct Found<S> {
+    rows: S,
+    any: bool,
+}
+
+impl<S: RowSink> RowSink for Found<S> {
+    type Error = S::Error;
+
+    fn row(&mut self, row: &mut CellRow<'_, '_>) -> Result<bool, Self::Error> {
+        self.any = true;
+        self.rows.row(row)
+    }
 }
 
 /// Writes rows as JSON, one a line.

@@ -4,6 +4,7 @@ pub(crate) mod complete;
 pub(crate) mod listing;
 pub(crate) mod prompt;
 pub(crate) mod run;
+pub(crate) mod suggest;
 pub(crate) mod summarize;
 pub(crate) mod versions;
 pub(crate) mod words;

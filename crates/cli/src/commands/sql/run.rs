@@ -13,6 +13,7 @@ use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement
 use tidetable_store::Store;
 use tokio::runtime::Runtime;
 
+use super::suggest::suggested_table;
 use super::versions::versions;
 use crate::args::{Global, Output, Sql, file_option};
 use crate::commands::root::{RootCheck, is_there};
@@ -86,9 +87,7 @@ impl StatementRunner<'_> {
         // Positions count from the start of the statement.
         let (first_line, first_column) = statement.at;
         let at = (first_line + line - 1, if line == 1 { first_column + column - 1 } else { column });
-        let unknown = source.unknown_name().filter(|unknown| unknown.is_table);
-        let tables = unknown.as_ref().and_then(|_| self.store.tables().ok()).unwrap_or_default();
-        let suggestion = unknown.and_then(|unknown| nearest(&unknown.name, tables.iter().map(String::as_str)));
+        let suggestion = suggested_table(self.store, &source);
         CliError::Statement { text: script.to_owned(), at, source: Box::new(source), suggestion }
     }
 
@@ -149,9 +148,9 @@ impl StatementRunner<'_> {
                     let (out, rows) = writer.finish()?;
                     Ok((rows, out.finish()?))
                 })
-        warn_of_lost_windows(self.global, &session.opened());
             }
         };
+        warn_of_lost_windows(self.global, &session.opened());
         let (rows, size) = unless_reader_is_gone(&to, done)?;
         self.report_file(&to, rows, size);
         Ok(Some(rows))
