@@ -14,6 +14,10 @@ use crate::store::Store;
 const PATH: &str = ".reserve";
 /// Enough for the manifests and checkpoints of several large tables.
 const BYTES: usize = 4 << 20;
+/// Of a small disk, the reserve is this part of what is free, but at least [`LEAST`].
+const SHARE: u64 = 8;
+/// Enough for the manifests of small tables.
+const LEAST: usize = 64 << 10;
 const ABOUT: &[u8] = b"Room that tidetable vacuum gives up when the disk is full. It holds nothing.\n";
 
 impl Store {
@@ -25,11 +29,13 @@ impl Store {
         if !self.blobs().can_be_full() || self.blobs().stat(PATH)?.is_some() {
             return Ok(());
         }
+        let share = self.free_bytes().and_then(|free| usize::try_from(free / SHARE).ok());
+        let size = share.map_or(BYTES, |share| share.clamp(LEAST, BYTES));
         // A compressing file system would not allocate zeros.
-        let mut bytes = Vec::with_capacity(BYTES + 8);
+        let mut bytes = Vec::with_capacity(size + 8);
         bytes.extend_from_slice(ABOUT);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        while bytes.len() < BYTES {
+        while bytes.len() < size {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
