@@ -58,6 +58,6 @@ impl FileAttempt {
         }
         let holder = read_holder(&mut file).unwrap_or_default();
         self.file = Some(file);
-        Ok(Look::Held { holder, lives: self.looks >= LOOKS })
+        Ok(Look::Held { holder, lives: self.looks >= LOOKS, left: None })
     }
 }

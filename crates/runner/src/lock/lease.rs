@@ -194,7 +194,10 @@ impl LeaseAttempt {
         match self.watch.look(&lease, now) {
             _ if lease.free => self.write(tag),
             Verdict::Expired => self.write(tag),
-            verdict => Ok(Look::Held { holder: lease.holder, lives: verdict == Verdict::Lives }),
+            verdict => {
+                let left = self.watch.left(&lease, now);
+                Ok(Look::Held { holder: lease.holder, lives: verdict == Verdict::Lives, left })
+            }
         }
     }
 
@@ -214,7 +217,7 @@ impl LeaseAttempt {
             None => None,
         };
         // Another run was first: it may be the same lease again at the next look.
-        let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false }) };
+        let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false, left: None }) };
         let state = State { lease, tag, renewed: sent, number: 0, lost: false };
         let held = HeldLease::begin(Arc::clone(&self.blobs), self.job.clone(), self.times, state);
         Ok(Look::Taken(held))
@@ -254,8 +257,8 @@ mod tests {
         let first = held(attempt().look().unwrap());
         first.tell(Holder { run: "01A".to_owned(), process: 7, ..Holder::default() });
         assert_eq!(holder(blobs.as_ref(), "j").unwrap().unwrap().run, "01A");
-        let Look::Held { holder: other, lives } = attempt().look().unwrap() else { panic!() };
-        assert_eq!((other.run.as_str(), lives), ("01A", false));
+        let Look::Held { holder: other, lives, left } = attempt().look().unwrap() else { panic!() };
+        assert_eq!((other.run.as_str(), lives, left), ("01A", false, Some(TIMES.holds)));
         drop(first);
         assert_eq!(holder(blobs.as_ref(), "j").unwrap(), None);
         held(attempt().look().unwrap()).check().unwrap();

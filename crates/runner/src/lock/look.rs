@@ -1,5 +1,7 @@
 //! The result of one look at a lock.
 
+use std::time::Duration;
+
 use tidetable_record::Holder;
 
 /// What a look at a lock found.
@@ -11,6 +13,8 @@ pub(super) enum Look<T> {
         holder: Holder,
         /// Whether that run surely goes on.
         lives: bool,
+        /// After which it is taken over, if it is not renewed before; `None` if it is not taken over.
+        left: Option<Duration>,
     },
 }
 
@@ -19,7 +23,7 @@ impl<T> Look<T> {
     pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Look<U> {
         match self {
             Self::Taken(lock) => Look::Taken(change(lock)),
-            Self::Held { holder, lives } => Look::Held { holder, lives },
+            Self::Held { holder, lives, left } => Look::Held { holder, lives, left },
         }
     }
 }

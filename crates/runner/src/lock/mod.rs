@@ -24,6 +24,9 @@ use lease::{HeldLease, LeaseTimes};
 use leased_blobs::LeasedBlobs;
 use look::Look;
 
+/// How long a wait is not worth a message.
+const SILENT: Duration = Duration::from_secs(2);
+
 /// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IfLocked {
@@ -53,6 +56,14 @@ impl IfLocked {
             Self::Fail => Next::Fail,
             Self::Wait(most) if most.is_none_or(|most| waited < most) => Next::Wait,
             Self::Wait(_) => Next::Fail,
+        }
+    }
+
+    /// The rest of a limited wait after `waited`.
+    fn left(self, waited: Duration) -> Option<Duration> {
+        match self {
+            Self::Wait(most) => most.map(|most| most.saturating_sub(waited)),
+            Self::Fail | Self::Skip => None,
         }
     }
 }
@@ -117,14 +128,14 @@ pub(crate) fn take(
     (if_locked, times): (IfLocked, LeaseTimes),
     stop: &Stop,
 ) -> Result<Option<Lock>, RunError> {
-    let (begun, mut attempt) = (Instant::now(), Attempt::new(blobs, job, times).of(run));
+    let (mut waiting, mut attempt) = (Waiting::new(job), Attempt::new(blobs, job, times).of(run));
     loop {
-        let (holder, lives) = match attempt.look()? {
+        let (holder, lives, left) = match attempt.look()? {
             Look::Taken(lock) => return Ok(Some(lock)),
-            Look::Held { holder, lives } => (holder, lives),
+            Look::Held { holder, lives, left } => (holder, lives, left),
         };
-        match if_locked.next(lives, begun.elapsed()) {
-            Next::Wait => {}
+        match if_locked.next(lives, waiting.begun.elapsed()) {
+            Next::Wait => waiting.tell(&holder, lives, left, if_locked),
             Next::Skip => return Ok(None),
             Next::Fail => {
                 return Err(RunError::Locked { job: job.to_owned(), place: holder.place(), run: holder.run });
@@ -132,6 +143,44 @@ pub(crate) fn take(
         }
         stop.check()?;
         std::thread::sleep(attempt.pause());
+    }
+}
+
+/// A wait for a lock, which is told to the user once for each holder and what is known of it.
+struct Waiting<'a> {
+    job: &'a str,
+    begun: Instant,
+    told: Option<(String, bool)>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(job: &'a str) -> Self {
+        Self { job, begun: Instant::now(), told: None }
+    }
+
+    /// Tells whom the wait is for, and how long it may take, if it has lasted a while.
+    fn tell(&mut self, holder: &Holder, lives: bool, left: Option<Duration>, if_locked: IfLocked) {
+        let about = (holder.run.clone(), lives);
+        if self.begun.elapsed() < SILENT || self.told.as_ref() == Some(&about) {
+            return;
+        }
+        let text = wait_text(self.job, holder, lives.then_some(if_locked.left(self.begun.elapsed())), left);
+        tracing::warn!("{text}");
+        self.told = Some(about);
+    }
+}
+
+/// The message of a wait. `most` is set if the holder surely runs: the rest of the time that the user allows.
+fn wait_text(job: &str, holder: &Holder, most: Option<Option<Duration>>, left: Option<Duration>) -> String {
+    let seconds = |duration: Duration| format!("{} s", duration.as_secs().max(1));
+    let who = format!("run {} of {job} ({})", holder.run, holder.place());
+    match (most, left) {
+        (Some(Some(most)), _) => format!("waiting for the end of {who}, for {} at most", seconds(most)),
+        (Some(None), _) => format!("waiting for the end of {who}; Ctrl-C gives it up"),
+        (None, Some(left)) => {
+            format!("waiting for {who}: its lease is taken over in {}, unless it is renewed", seconds(left))
+        }
+        (None, None) => format!("waiting for {who}"),
     }
 }
 
@@ -167,14 +216,17 @@ pub(crate) fn take_all(blobs: &Arc<dyn Blobs>, times: LeaseTimes) -> Result<Vec<
     let mut held = Vec::new();
     for name in blobs.list("locks")? {
         let Some(job) = name.strip_suffix(".lock") else { continue };
-        let mut attempt = Attempt::new(blobs, job, times);
+        let (mut waiting, mut attempt) = (Waiting::new(job), Attempt::new(blobs, job, times));
         held.push(loop {
             match attempt.look()? {
                 Look::Taken(lock) => break lock,
-                Look::Held { holder, lives: true } => {
+                Look::Held { holder, lives: true, .. } => {
                     return Err(RunError::Running { job: job.to_owned(), place: holder.place(), run: holder.run });
                 }
-                Look::Held { .. } => std::thread::sleep(attempt.pause()),
+                Look::Held { holder, left, .. } => {
+                    waiting.tell(&holder, false, left, IfLocked::Fail);
+                    std::thread::sleep(attempt.pause());
+                }
             }
         });
     }
@@ -184,21 +236,24 @@ pub(crate) fn take_all(blobs: &Arc<dyn Blobs>, times: LeaseTimes) -> Result<Vec<
 /// Repeated looks at a lock.
 enum Attempt {
     File(file::FileAttempt),
-    Lease(lease::LeaseAttempt),
+    Lease(Box<lease::LeaseAttempt>),
 }
 
 impl Attempt {
     fn new(blobs: &Arc<dyn Blobs>, job: &str, times: LeaseTimes) -> Self {
         match blobs.directory() {
             Some(root) => Self::File(file::FileAttempt::new(root, job)),
-            None => Self::Lease(lease::LeaseAttempt::new(Arc::clone(blobs), job, times)),
+            None => Self::Lease(Box::new(lease::LeaseAttempt::new(Arc::clone(blobs), job, times))),
         }
     }
 
     /// The same for a run, whose name a lease tells from the beginning.
     fn of(self, run: &str) -> Self {
         match self {
-            Self::Lease(lease) => Self::Lease(lease.of(Holder { run: run.to_owned(), ..holder_here(machine()) })),
+            Self::Lease(lease) => {
+                let holder = Holder { run: run.to_owned(), ..holder_here(machine()) };
+                Self::Lease(Box::new(lease.of(holder)))
+            }
             file @ Self::File(_) => file,
         }
     }
@@ -251,6 +306,28 @@ mod tests {
         let second = lock(root.path(), "second", IfLocked::Wait(None)).unwrap();
         assert!(second.is_some());
         assert_eq!(holder(&blobs, "j").unwrap().unwrap().run, "second");
+    }
+
+    #[test]
+    fn a_wait_names_its_holder_and_its_end() {
+        let holder = Holder { run: "01A".to_owned(), process: 7, ..Holder::default() };
+        let seconds = Duration::from_secs;
+        let told = |most, left| wait_text("j", &holder, most, left);
+        assert_eq!(
+            told(Some(Some(seconds(58))), None),
+            "waiting for the end of run 01A of j (process 7), for 58 s at most"
+        );
+        assert_eq!(
+            told(Some(None), Some(seconds(9))),
+            "waiting for the end of run 01A of j (process 7); Ctrl-C gives it up"
+        );
+        let dead = "waiting for run 01A of j (process 7): its lease is taken over in 57 s, unless it is renewed";
+        assert_eq!(told(None, Some(seconds(57))), dead);
+
+        let mut waiting = Waiting::new("j");
+        waiting.tell(&holder, false, None, IfLocked::Fail);
+        assert_eq!(waiting.told, None, "a short wait is not worth a word");
+        assert_eq!(IfLocked::Wait(Some(seconds(60))).left(seconds(2)), Some(seconds(58)));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Notes the lease as it is at `now` by the clock of this process.
     pub(super) fn look(&mut self, lease: &Lease, now: Instant) -> Verdict {
-        let holds = if lease.seconds == 0 { UNKNOWN } else { Duration::from_secs(lease.seconds) };
+        let holds = holds(lease);
         match &self.seen {
             Some((renewal, since)) if *renewal == lease.renewal => {
                 if now.saturating_duration_since(*since) >= holds {
@@ -43,6 +43,16 @@ impl Watch {
         }
         if self.lives { Verdict::Lives } else { Verdict::Unknown }
     }
+
+    /// How long a lease that was [looked at](Self::look) holds from `now`, unless it is renewed.
+    pub(super) fn left(&self, lease: &Lease, now: Instant) -> Option<Duration> {
+        let (_, since) = self.seen.as_ref()?;
+        Some(holds(lease).saturating_sub(now.saturating_duration_since(*since)))
+    }
+}
+
+fn holds(lease: &Lease) -> Duration {
+    if lease.seconds == 0 { UNKNOWN } else { Duration::from_secs(lease.seconds) }
 }
 
 #[cfg(test)]
