@@ -29,6 +29,22 @@ pub struct ExportRecord {
     pub error: Option<String>,
 }
 
+impl ExportRecord {
+    /// A part that could not be published, of which no more is known.
+    pub(crate) fn failed(export: &str, label: &str) -> Self {
+        Self {
+            export: export.to_owned(),
+            label: label.to_owned(),
+            part: String::new(),
+            reason: String::new(),
+            state: PartState::Failed,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        }
+    }
+}
+
 /// The result of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -176,6 +176,10 @@ impl RunRecord {
         self.outcome = unrecorded.outcome;
         self.finished = unrecorded.finished;
         self.error.clone_from(&unrecorded.error);
+        // A record that was written before its end has no parts yet.
+        if self.exports.is_empty() {
+            self.exports.clone_from(&unrecorded.exports);
+        }
     }
 
     /// Writes the record, replacing its former content. Default values are omitted: a run without news

@@ -278,6 +278,58 @@ fn full_disk_loses_no_data() {
     drop(mount);
 }
 
+/// Whatever the run could write at its end, its failed days are told by those who ask later.
+#[test]
+fn days_that_a_full_disk_held_back_are_named_later() {
+    let project = unrun();
+    let Some(mount) = Mount::new(&project, "16m") else { return };
+    project.ok(&["run", "j"]);
+    let mut held_back = 0;
+    for (at, room) in (0..).zip([16, 24, 32, 40, 48, 64, 96]) {
+        let day = format!("2020-02-{:02}", at + 1);
+        project.write(&format!("in/{day}.csv"), project.read("in/3.csv").replace("2020-01-03", &day));
+        let mut filler = fs::File::create(project.path("data/other")).unwrap();
+        assert!(std::io::copy(&mut std::io::repeat(7), &mut filler).is_err(), "the disk is full");
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length.saturating_sub(room << 10)).unwrap();
+
+        let ran = project.run(&["run", "j"]);
+        assert_ne!(ran.code, Some(2), "{}", ran.stderr);
+        let is_told = |line: &str| line.contains("is not published") && line.contains(&day.replace('-', ""));
+        if ran.stderr.lines().any(is_told) {
+            held_back += 1;
+            let status = project.json(&["status", "j"]).remove(0);
+            assert!(status["failed"].to_string().contains(&day), "{room} KiB: {status}{}", ran.stderr);
+            let last = project.json(&["history", "--limit", "1"]).remove(0);
+            assert!(last["failed"].as_u64().unwrap() > 0, "{room} KiB: {last}{}", ran.stderr);
+        }
+        // An open file keeps its space.
+        drop(filler);
+        fs::remove_file(project.path("data/other")).unwrap();
+        project.ok(&["run", "j"]);
+        assert_eq!(project.json(&["status", "j"]).remove(0)["failed"], serde_json::json!([]));
+    }
+    println!("{held_back} runs published less");
+    assert!(held_back > 0, "no size of the disk lets a run load and not publish");
+    drop(mount);
+}
+
+#[test]
+fn a_small_disk_has_a_reserve_for_vacuum_too() {
+    let project = unrun();
+    let Some(mount) = Mount::new(&project, "2m") else { return };
+    project.ok(&["run", "j"]);
+    let reserve = fs::metadata(project.path("data/.reserve")).unwrap().len();
+    assert!((64 << 10..512 << 10).contains(&reserve), "{reserve} bytes of 2 MiB");
+    project.ok(&["run", "j", "--rebuild"]);
+    let mut filler = fs::File::create(project.path("data/other")).unwrap();
+    assert!(std::io::copy(&mut std::io::repeat(7), &mut filler).is_err(), "the disk is full");
+    project.ok(&["vacuum", "--older-than", "0s", "--yes"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
+    drop(filler);
+    drop(mount);
+}
+
 /// A limit of the size of files, which any machine has, stands for a disk that has no room.
 #[test]
 fn file_size_limit_loses_no_data() {

@@ -3,6 +3,7 @@
 //! A run that cannot write its record, as on a full disk, reports its failure there: overwriting the file in place
 //! needs no room. In a bucket the lock is a [`Lease`](crate::Lease).
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use crate::run::{Outcome, RunRecord};
 pub(crate) const LOCKS: &str = "locks";
 /// Length of a lock file: a block of most file systems.
 const LENGTH: usize = 4096;
+/// Bytes of the key of the failed parts.
+const PARTS: usize = r#","parts":{}"#.len();
 /// Longest error stored there, in characters.
 const LONGEST: usize = 800;
 
@@ -46,6 +49,9 @@ pub struct FailedRun {
     pub interrupted: bool,
     /// The error.
     pub error: String,
+    /// Labels of the parts that it could not publish, by export, as far as they fit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Vec<String>>,
 }
 
 impl Holder {
@@ -71,8 +77,28 @@ impl Holder {
             finished: record.finished.unwrap_or(record.started),
             interrupted: record.outcome == Outcome::Interrupted,
             error: record.error.as_deref().unwrap_or_default().chars().take(LONGEST).collect(),
+            parts: BTreeMap::new(),
         };
-        Self { failed: Some(failed), ..self }
+        let mut told = Self { failed: Some(failed), ..self };
+        told.add_parts(record);
+        told
+    }
+
+    /// Adds the failed parts of `record` while there is room: on a full disk the file cannot grow.
+    fn add_parts(&mut self, record: &RunRecord) {
+        let mut length = serde_json::to_vec(self).map_or(LENGTH, |bytes| bytes.len()) + PARTS;
+        let Some(failed) = &mut self.failed else { return };
+        for part in record.exports.iter().filter(|part| part.state.is_failure()) {
+            // Quotes, commas and brackets; names of exports and labels need no escapes.
+            length += part.label.len() + 3;
+            if !failed.parts.contains_key(&part.export) {
+                length += part.export.len() + 6;
+            }
+            if length >= LENGTH {
+                return;
+            }
+            failed.parts.entry(part.export.clone()).or_default().push(part.label.clone());
+        }
     }
 
     /// Its process, and its machine where several share the root: for messages.

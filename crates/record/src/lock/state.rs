@@ -9,6 +9,7 @@ use tidetable_store::StoreError;
 
 use crate::lock::holder::{Holder, LOCKS, lock_name, lock_path, read_holder};
 use crate::lock::lease::Lease;
+use crate::part::ExportRecord;
 use crate::run::{FORMAT, Outcome, RunRecord};
 
 /// The record of the last run of `job`, if it failed and the record could not be written.
@@ -18,6 +19,11 @@ pub fn unrecorded(blobs: &dyn Blobs, job: &str) -> Option<RunRecord> {
         None => Lease::load(blobs, job).ok()??.0.holder,
     };
     let failed = held.failed?;
+    let of_export = |(export, labels): (&String, &Vec<String>)| {
+        let part = |label: &String| ExportRecord::failed(export, label);
+        labels.iter().map(part).collect::<Vec<_>>()
+    };
+    let exports = failed.parts.iter().flat_map(of_export).collect();
     Some(RunRecord {
         format: FORMAT,
         run: held.run,
@@ -27,6 +33,7 @@ pub fn unrecorded(blobs: &dyn Blobs, job: &str) -> Option<RunRecord> {
         finished: Some(failed.finished),
         outcome: if failed.interrupted { Outcome::Interrupted } else { Outcome::Failed },
         error: Some(failed.error),
+        exports,
         ..RunRecord::default()
     })
 }
@@ -142,12 +149,15 @@ mod tests {
         let length = file.metadata().unwrap().len();
         assert_eq!(unrecorded(&blobs, "j"), None);
         let error = Some("no space \u{1f4be} ".repeat(1_000));
+        let parts = (0..1_000).map(|day| ExportRecord::failed("E", &format!("day-{day:03}")));
+        let exports: Vec<ExportRecord> = parts.collect();
         let record = RunRecord {
             now: 1,
             started: 2,
             finished: Some(3),
             outcome: Outcome::Failed,
             error,
+            exports: exports.clone(),
             ..RunRecord::default()
         };
         holder.clone().failing(&record).write(&mut file).unwrap();
@@ -155,11 +165,14 @@ mod tests {
         let told = unrecorded(&blobs, "j").unwrap();
         assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
         assert!(told.error.as_ref().unwrap().starts_with("no space"));
+        let kept = told.exports.len();
+        assert!(kept > 100 && told.exports[..] == exports[..kept], "{kept} parts");
         assert_eq!(all_unrecorded(&blobs), std::slice::from_ref(&told));
         // Its record may already have some results.
         let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
         begun.end_as(&told);
         assert_eq!((begun.outcome, begun.finished, begun.rows_rejected), (Outcome::Failed, Some(3), 7));
+        assert_eq!(begun.exports.len(), kept);
         holder.write(&mut file).unwrap();
         assert_eq!(unrecorded(&blobs, "j"), None);
     }

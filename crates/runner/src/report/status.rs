@@ -303,6 +303,10 @@ impl JobFacts {
         let here = |exports: &Option<Vec<(String, Per)>>, export: &String| {
             exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
         };
+        // Where the disk was full, the run could not note them for the next one.
+        for part in self.last.iter().flat_map(|last| &last.exports).filter(|part| part.state.is_failure()) {
+            self.failed.entry(part.export.clone()).or_default().insert(part.label.clone());
+        }
         self.lists.retain(|list| here(&self.exports, &list.name));
         let is_table = |of: &String| self.tables.iter().any(|(table, _)| table == of);
         self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
