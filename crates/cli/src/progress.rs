@@ -19,6 +19,8 @@ use crate::terminal::printable::printable;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Poll interval for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Parts that were not published for one cause and have a line each.
+const EACH: u64 = 3;
 /// Steps of the bar, finer than its columns.
 const PARTS: u64 = 1000;
 /// Columns for the name of a stage.
@@ -31,6 +33,7 @@ const SPINNER: &str = "{prefix} {spinner} {elapsed} {wide_msg}";
 pub struct Watcher {
     shown: Arc<Shown>,
     stage: Mutex<Stage>,
+    missed: Mutex<Missed>,
     verbose: bool,
     /// Reports a request to stop at once, as stopping may take a while. Ends when the sender is dropped.
     stopping: Option<(Sender<()>, JoinHandle<()>)>,
@@ -69,7 +72,8 @@ impl Watcher {
         let (watched, stop) = (Arc::clone(&shown), stop.clone());
         let stopping = std::thread::Builder::new().spawn(move || watched.tell_stop(&stop, &when)).ok();
         let stage = Mutex::new(Stage::new(String::new(), Unit::None, 0));
-        Self { shown, stage, verbose: global.verbose, stopping: stopping.map(|thread| (ended, thread)) }
+        let missed = Mutex::default();
+        Self { shown, stage, missed, verbose: global.verbose, stopping: stopping.map(|thread| (ended, thread)) }
     }
 
     /// Removes the bar.
@@ -82,12 +86,20 @@ impl Watcher {
             drop(ended);
             let _ = thread.join();
         }
+        self.tell_missed();
         if let Some(bar) = &self.shown.bar {
             bar.finish_and_clear();
         }
     }
 
+    /// Tells how many parts were not published besides those that have a line each.
+    fn tell_missed(&self) {
+        let missed = std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner));
+        missed.more().iter().for_each(|text| self.shown.line(text));
+    }
+
     fn begin(&self, name: String, unit: Unit, total: u64) {
+        self.tell_missed();
         let known = unit != Unit::None && total > 0;
         if let Some(bar) = &self.shown.bar {
             bar.set_style(style(if known { BAR } else { SPINNER }));
@@ -143,6 +155,34 @@ impl Shown {
     }
 }
 
+/// Parts that were not published, by cause: a full disk or a lost lease stops many of them.
+#[derive(Debug, Default)]
+struct Missed {
+    causes: Vec<(String, u64)>,
+}
+
+impl Missed {
+    /// Adds a part; whether it is one of the first with this cause, which have a line each.
+    fn add(&mut self, name: &str, reason: &str) -> bool {
+        let cause = reason.replace(name, "..");
+        let at = self.causes.iter().position(|(known, _)| *known == cause).unwrap_or_else(|| {
+            self.causes.push((cause, 0));
+            self.causes.len() - 1
+        });
+        let number = &mut self.causes[at].1;
+        *number += 1;
+        *number <= EACH
+    }
+
+    /// A line for each cause with more parts.
+    fn more(&self) -> Vec<String> {
+        let more = self.causes.iter().filter_map(|(cause, number)| Some((cause, number.checked_sub(EACH)?)));
+        let line =
+            |(cause, more): (&String, u64)| format!("{} not published either: {cause}", count(more, "more part"));
+        more.filter(|(_, more)| *more > 0).map(line).collect()
+    }
+}
+
 impl Stage {
     fn new(name: String, unit: Unit, total: u64) -> Self {
         let now = Instant::now();
@@ -194,7 +234,10 @@ impl Observer for Watcher {
             Event::Plan(plan) => plan.lines().iter().for_each(|text| line(&format!("plan: {text}"))),
             Event::Published { .. } => self.advance(|stage| stage.done += 1),
             Event::Missed { name, reason } => {
-                line(&format!("{name} is not published: {reason}"));
+                let is_new = self.missed.lock().unwrap_or_else(PoisonError::into_inner).add(&name, &reason);
+                if is_new || self.verbose {
+                    line(&format!("{name} is not published: {reason}"));
+                }
                 self.advance(|stage| stage.done += 1);
             }
             Event::ReadTogether { export, parts, reads } if self.verbose => {
@@ -247,6 +290,16 @@ mod tests {
         assert!((stage.fraction() - 0.6).abs() < 1e-9);
         (stage.done, stage.laid, stage.written) = (1200, 10_000, 10_000);
         assert_eq!(stage.fraction(), 1.0);
+    }
+
+    #[test]
+    fn many_parts_with_one_cause_have_one_line() {
+        let mut missed = Missed::default();
+        let full = |day: u32| (format!("E_{day}"), format!("cannot write exports/E_{day}/part-0: no space"));
+        let told: Vec<bool> = (1..=25).map(|day| full(day)).map(|(name, why)| missed.add(&name, &why)).collect();
+        assert_eq!(told.iter().filter(|told| **told).count(), 3);
+        assert!(missed.add("E_26", "its checks failed"));
+        assert_eq!(missed.more(), ["22 more parts not published either: cannot write exports/../part-0: no space"]);
     }
 
     #[test]

@@ -359,7 +359,7 @@ fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
         }
     }
     let failed = record.exports.iter().filter(|part| part.state == PartState::Failed);
-    for parts in grouped(failed, |a, b| (&a.export, &a.error) == (&b.export, &b.error)) {
+    for parts in grouped(failed, |a, b| a.export == b.export && cause(a) == cause(b)) {
         if let (Some(ExportRecord { export, error, .. }), true) = (parts.first(), parts.len() > EACH) {
             let labels: Vec<&str> = parts.iter().map(|part| part.label.as_str()).collect();
             let (number, error) = (labels.len(), error.as_deref().unwrap_or_default());
@@ -371,6 +371,11 @@ fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// The error of a part without its name, which is that of many parts on a full disk.
+fn cause(part: &ExportRecord) -> String {
+    part.error.as_deref().unwrap_or_default().replace(&part.part, "..")
 }
 
 /// Most failures of one kind that get a line each.
