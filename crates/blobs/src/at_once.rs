@@ -5,19 +5,25 @@ use crate::blobs::Blobs;
 /// Requests that are sent at a time.
 const AT_ONCE: usize = 16;
 
-/// The answers of `ask` about each name, in their order: in a bucket several at a time, elsewhere one after the other.
+/// The answers of `ask` about each name, in their order: several at a time where a request is a round trip, elsewhere one
+/// after the other. A panic of `ask` goes on in the caller.
 pub fn each<T: Send>(blobs: &dyn Blobs, names: &[String], ask: impl Fn(&String) -> T + Sync) -> Vec<T> {
-    if blobs.bucket().is_none() || names.len() < 2 {
+    if !blobs.capabilities().round_trips || names.len() < 2 {
         return names.iter().map(ask).collect();
     }
-    let share = names.len().div_ceil(AT_ONCE);
+
+    let ask = &ask;
     std::thread::scope(|scope| {
-        let shares = names.chunks(share);
-        let ask = &ask;
-        let asked: Vec<_> =
-            shares.map(|names| scope.spawn(move || names.iter().map(ask).collect::<Vec<T>>())).collect();
-        let joined = asked.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect()
+        let mut asked = Vec::with_capacity(AT_ONCE);
+        for share in names.chunks(names.len().div_ceil(AT_ONCE)) {
+            asked.push(scope.spawn(move || share.iter().map(ask).collect::<Vec<T>>()));
+        }
+
+        let mut answers = Vec::with_capacity(names.len());
+        for share in asked {
+            answers.extend(share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        answers
     })
 }
 

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use tidetable_sstable::{FileSource, ReadAt};
 
-use crate::blobs::{Stamp, Stat};
+use crate::file::{Stamp, Stat};
 
 /// Files and directories, by path. Errors are those of the operating system.
 #[expect(clippy::missing_errors_doc, reason = "each is one call, and its errors are the system's")]
@@ -33,7 +33,7 @@ pub trait Disk: Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Removes a file.
+    /// Removes a file; `NotFound` if it does not exist.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Resolves links of a directory path.
@@ -47,7 +47,7 @@ pub trait Disk: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Removes an empty directory.
+    /// Removes an empty directory; another error than `NotFound` if it is not empty.
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
@@ -65,7 +65,7 @@ pub trait Disk: Debug + Send + Sync {
     /// The names in a directory, in any order, without those that are not UTF-8.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
 
-    /// Reads a whole file.
+    /// Reads a whole file into memory: for manifests and lists, not for SSTs.
     fn read(&self, path: &Path) -> io::Result<Bytes>;
 
     /// Opens a file for positioned reads.
@@ -162,21 +162,29 @@ impl Disk for OsDisk {
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
         let found = fs::metadata(path)?;
-        let since = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = since.and_then(|since| i64::try_from(since.as_micros()).ok());
+        let since_epoch = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = since_epoch.and_then(|since| i64::try_from(since.as_micros()).ok());
+
         Ok(Stat { bytes: found.len(), modified, stamp: stamp(&found) })
     }
 }
 
+/// What tells a file from another, or from what it was before.
 #[cfg(unix)]
 fn stamp(found: &fs::Metadata) -> Option<Stamp> {
     use std::os::unix::fs::MetadataExt;
-    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+
     Some(Stamp {
         inode: found.ino(),
-        modified: nanos(found.mtime(), found.mtime_nsec()),
-        changed: nanos(found.ctime(), found.ctime_nsec()),
+        modified: nanoseconds(found.mtime(), found.mtime_nsec()),
+        changed: nanoseconds(found.ctime(), found.ctime_nsec()),
     })
+}
+
+/// Nanoseconds since the epoch, of whole seconds and the nanoseconds beyond them.
+#[cfg(unix)]
+fn nanoseconds(seconds: i64, beyond: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(beyond)
 }
 
 #[cfg(not(unix))]

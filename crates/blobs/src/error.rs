@@ -10,15 +10,14 @@ pub(crate) const ROOT: &str = "the root";
 /// An error of storage on a disk or in a bucket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum BlobError {
     /// Reading or writing a file of the store failed.
     #[error("cannot {action} {}: {source}", full_path(path, source))]
     Io {
         /// The action, as a verb.
         action: &'static str,
-        /// Path inside the store.
         path: String,
-        /// The cause.
         source: io::Error,
     },
     /// A file is where a directory is needed.
@@ -29,19 +28,13 @@ pub enum BlobError {
     },
     /// A file to create exists already.
     #[error("{path} exists already; nothing was overwritten")]
-    Exists {
-        /// Path inside the store.
-        path: String,
-    },
+    Exists { path: String },
     /// The lease on a job was lost: another run may have taken it.
     #[error(
         "the lease on job {job} was lost: it could not be renewed in time, and another run may have taken it; nothing more was \
          written, and the next run continues"
     )]
-    LeaseLost {
-        /// The job.
-        job: String,
-    },
+    LeaseLost { job: String },
     /// The bucket cannot be opened: its URL, its settings or its credentials are invalid.
     #[error(transparent)]
     Open(#[from] SourceError),
@@ -54,7 +47,7 @@ impl BlobError {
     }
 }
 
-/// Result of storage.
+/// Result of an operation of a storage, whose error names the action and the path.
 pub type Result<T, E = BlobError> = std::result::Result<T, E>;
 
 /// The path of a file, with the URL of the bucket that did not serve it: a command may use several.

@@ -13,19 +13,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 
-use crate::blobs::{BlobWriter, Blobs, StagingDirectory, Stat};
+use crate::blobs::{Blobs, OpenMode};
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::durability::{TEMPORARY, sync_directory_of};
 use crate::error::{BlobError, Result};
+use crate::file::{Listed, Listing, Stat, Tag};
+use crate::place::Place;
 use crate::staging::LocalStaging;
+use crate::writer::{BlobWriter, StagingDirectory, WriteMode};
 
+/// Bytes of a file that are buffered before they are written.
 const WRITE_BUFFER: usize = 1 << 20;
+/// What failed, in errors, if a directory cannot be made.
+const MAKE_DIRECTORY: &str = "create the directory of";
 
 /// A directory of the local disk.
 #[derive(Debug)]
 pub struct LocalBlobs {
     disk: Arc<dyn Disk>,
     root: PathBuf,
+    /// Serial number of the next temporary name.
     next: AtomicU64,
     /// Directories whose names are known to be durable.
     durable: Mutex<HashSet<PathBuf>>,
@@ -42,10 +49,12 @@ impl LocalBlobs {
         Self { disk, root, next: AtomicU64::new(0), durable: Mutex::default() }
     }
 
+    /// Path of a file on the disk.
     fn full(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
+    /// Begins a file that `publish` names once it is finished.
     fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
         let (temporary, file) = match self.temporary(path) {
             // The root was removed while this process ran, such as by a person between two runs on executors.
@@ -55,39 +64,87 @@ impl LocalBlobs {
             }
             made => made?,
         };
-        let out = BufWriter::with_capacity(WRITE_BUFFER, file);
+
+        Ok(LocalWriter {
+            out: Some(BufWriter::with_capacity(WRITE_BUFFER, file)),
+            is_synced: false,
+            disk: Arc::clone(&self.disk),
+            root: self.root.clone(),
+            temporary,
+            target: self.full(path),
+            path: path.to_owned(),
+            publish,
+        })
+    }
+
+    /// Takes over the file that another process parked at `parked`, to be finished as `path`.
+    fn parked_writer(&self, path: &str, parked: &str) -> LocalWriter {
+        LocalWriter {
+            out: None,
+            is_synced: true,
+            disk: Arc::clone(&self.disk),
+            root: self.root.clone(),
+            temporary: self.full(parked),
+            target: self.full(path),
+            path: path.to_owned(),
+            publish: replace,
+        }
+    }
+
+    /// The staging directory at `path`, to be swapped with `directory`, whose links are resolved.
+    fn staging_at(&self, path: String, directory: PathBuf) -> LocalStaging {
         let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
-        let (target, path) = (self.full(path), path.to_owned());
-        Ok(LocalWriter { out: Some(out), is_synced: false, disk, root, temporary, target, path, publish })
+        LocalStaging { disk, root, path, directory, is_parked: false }
+    }
+
+    /// Makes a staging directory under a new name, to be swapped with `directory`.
+    fn make_staging(&self, directory: PathBuf) -> Result<LocalStaging> {
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
+            match self.disk.make_directory(&self.full(&path)) {
+                Ok(()) => return Ok(self.staging_at(path, directory)),
+                // Of another process with the same process id, such as in a container.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error("create", &path)(error)),
+            }
+        }
     }
 
     /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
-    /// from a process that ended before it synced, so each is synced once.
+    /// from a process that ended before it synced, so each is synced once. Errors name `path`.
     fn make_directory(&self, directory: &Path, path: &str) -> Result<()> {
-        let failed = || io_error("create the directory of", path);
-        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(directory);
-        if is_durable() || self.disk.is_directory(directory) && tidetable_sstable::failpoint!(TrustDirectory) {
+        let is_durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(directory);
+        if is_durable || self.disk.is_directory(directory) && tidetable_sstable::failpoint!(TrustDirectory) {
             return Ok(());
         }
+
         if directory == self.root || !directory.starts_with(&self.root) {
-            make_outer_directory(&*self.disk, directory).map_err(failed())?;
+            make_outer_directory(&*self.disk, directory).map_err(io_error(MAKE_DIRECTORY, path))?;
         } else {
-            if let Some(parent) = directory.parent() {
-                self.make_directory(parent, path)?;
-            }
-            match self.disk.make_directory(directory) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if !self.disk.is_directory(directory) {
-                        let file = directory.strip_prefix(&self.root).unwrap_or(directory);
-                        return Err(BlobError::NotADirectory { path: file.display().to_string() });
-                    }
-                }
-                made => made.map_err(failed())?,
-            }
-            sync_directory_of(&*self.disk, directory).map_err(failed())?;
+            self.make_inner_directory(directory, path)?;
         }
+
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned());
         Ok(())
+    }
+
+    /// As [`Self::make_directory`], of a directory inside the root.
+    fn make_inner_directory(&self, directory: &Path, path: &str) -> Result<()> {
+        if let Some(parent) = directory.parent() {
+            self.make_directory(parent, path)?;
+        }
+
+        match self.disk.make_directory(directory) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if !self.disk.is_directory(directory) {
+                    let file = directory.strip_prefix(&self.root).unwrap_or(directory);
+                    return Err(BlobError::NotADirectory { path: file.display().to_string() });
+                }
+            }
+            made => made.map_err(io_error(MAKE_DIRECTORY, path))?,
+        }
+        sync_directory_of(&*self.disk, directory).map_err(io_error(MAKE_DIRECTORY, path))
     }
 
     /// The error for a path where it, or an ancestor, is a file.
@@ -103,6 +160,7 @@ impl LocalBlobs {
         let target = self.full(path);
         let directory = target.parent().unwrap_or(&self.root);
         self.make_directory(directory, path)?;
+
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = directory.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -114,6 +172,46 @@ impl LocalBlobs {
             }
         }
     }
+
+    /// The names in a directory that are not hidden, ascending; empty if it does not exist.
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(directory)) {
+            Ok(names) => names,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(directory)),
+            Err(error) => return Err(io_error("list", directory)(error)),
+        };
+
+        names.retain(|name| !name.starts_with('.'));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Metadata of a file; `None` if it does not exist.
+    fn stat_one(&self, path: &str) -> Result<Option<Stat>> {
+        match self.disk.stat(&self.full(path)) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(io_error("read metadata of", path)(error)),
+        }
+    }
+
+    /// Removes a file, or a staging directory if it is empty.
+    fn delete_one(&self, path: &str) -> Result<()> {
+        let whole = self.full(path);
+        let is_temporary = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if is_temporary && self.disk.is_directory(&whole) {
+            // It stays if it is not empty.
+            let _ = self.disk.remove_directory(&whole);
+            return Ok(());
+        }
+
+        match self.disk.remove(&whole) {
+            Ok(()) => Ok(()),
+            Err(error) if is_missing(&error) => Ok(()),
+            Err(error) => Err(io_error("delete", path)(error)),
+        }
+    }
 }
 
 impl Blobs for LocalBlobs {
@@ -123,12 +221,14 @@ impl Blobs for LocalBlobs {
             let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
             return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
         }
+
         let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
         let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
         if made.is_err() {
             // If this fails, vacuum removes the temporary file.
             let _ = self.disk.remove(&temporary);
         }
+
         match made {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -138,23 +238,30 @@ impl Blobs for LocalBlobs {
 
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let (temporary, mut file) = self.temporary(path)?;
-        let target = self.full(path);
         let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
-        written.and_then(|()| replace(&*self.disk, &temporary, &target)).map_err(|error| {
+        let made = written.and_then(|()| replace(&*self.disk, &temporary, &self.full(path)));
+        if made.is_err() {
             let _ = self.disk.remove(&temporary);
-            io_error("write", path)(error)
-        })
+        }
+
+        made.map_err(io_error("write", path))
     }
 
-    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(self.local_writer(path, publish)?))
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> Result<Box<dyn BlobWriter>> {
+        let writer = match mode {
+            WriteMode::New => self.local_writer(path, publish)?,
+            WriteMode::Replace => self.local_writer(path, replace)?,
+            WriteMode::Parked(parked) => self.parked_writer(path, parked),
+        };
+        Ok(Box::new(writer))
     }
 
-    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(self.local_writer(path, replace)?))
-    }
+    fn open_staging(&self, directory: &str, parked: Option<&str>) -> Result<Option<Box<dyn StagingDirectory>>> {
+        if let Some(parked) = parked {
+            let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("open", directory))?;
+            return Ok(Some(Box::new(self.staging_at(parked.to_owned(), directory))));
+        }
 
-    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
         self.make_directory(&self.full(directory), directory)?;
         let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("create", directory))?;
         // A nested directory would have to be moved, which cannot be atomic.
@@ -162,70 +269,45 @@ impl Blobs for LocalBlobs {
         if names.iter().any(|name| self.disk.is_directory(&directory.join(name))) {
             return Ok(None);
         }
-        loop {
-            let serial = self.next.fetch_add(1, Ordering::Relaxed);
-            let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
-            match self.disk.make_directory(&self.full(&path)) {
-                Ok(()) => {}
-                // Of another process with the same process id, such as in a container.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(io_error("create", &path)(error)),
-            }
-            let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
-            let staging = LocalStaging { disk, root, path, directory, is_parked: false };
-            if !staging.shares_disk().map_err(io_error("create", &staging.path))? {
-                return Ok(None);
-            }
-            // Before files are created: they may inherit the group of their directory.
-            let copied = self.disk.copy_mode(&staging.directory, &self.full(&staging.path));
-            return copied
-                .map(|()| Some(Box::new(staging) as Box<dyn StagingDirectory>))
-                .map_err(io_error("create", &self.display()));
+
+        let staging = self.make_staging(directory)?;
+        if !staging.shares_disk().map_err(io_error("create", &staging.path))? {
+            return Ok(None);
         }
+        // Before files are created: they may inherit the group of their directory.
+        let copied = self.disk.copy_mode(&staging.directory, &self.full(&staging.path));
+        copied.map_err(io_error("create", &self.root.display().to_string()))?;
+        Ok(Some(Box::new(staging)))
     }
 
-    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
-        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
-        let (temporary, target, path) = (self.full(path), self.full(target), target.to_owned());
-        Ok(Box::new(LocalWriter { out: None, is_synced: true, disk, root, temporary, target, path, publish: replace }))
-    }
-
-    fn parked_staging(&self, path: &str, directory: &str) -> Result<Box<dyn StagingDirectory>> {
-        let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("open", directory))?;
-        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
-        Ok(Box::new(LocalStaging { disk, root, path: path.to_owned(), directory, is_parked: false }))
-    }
-
-    fn read(&self, path: &str) -> Result<Option<Bytes>> {
+    fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
         match self.disk.read(&self.full(path)) {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => Ok(Some((bytes, None))),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(io_error("read", path)(error)),
         }
     }
 
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+    fn open_file(&self, path: &str, _: OpenMode) -> Result<Arc<dyn ReadAt>> {
         self.disk.open(&self.full(path)).map_err(io_error("open", path))
     }
 
-    fn list(&self, directory: &str) -> Result<Vec<String>> {
-        let mut names = match self.disk.list(&self.full(directory)) {
-            Ok(names) => names,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(directory)),
-            Err(error) => return Err(io_error("list", directory)(error)),
-        };
-        names.retain(|name| !name.starts_with('.'));
-        names.sort_unstable();
-        Ok(names)
+    fn list_files(&self, directory: &str, listing: Listing<'_>) -> Result<Vec<Listed>> {
+        let mut files: Vec<Listed> = self.names(directory)?.into_iter().map(Listed::named).collect();
+        match listing {
+            Listing::Names => {}
+            Listing::After(after) => files.retain(|file| file.name.as_str() > after),
+            Listing::Stats => {
+                for file in &mut files {
+                    file.stat = self.stat_one(&format!("{directory}/{}", file.name))?;
+                }
+            }
+        }
+        Ok(files)
     }
 
-    fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        match self.disk.stat(&self.full(path)) {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(io_error("read metadata of", path)(error)),
-        }
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        paths.iter().map(|path| self.stat_one(path)).collect()
     }
 
     fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
@@ -236,35 +318,24 @@ impl Blobs for LocalBlobs {
         };
         names.retain(|name| name.starts_with(TEMPORARY));
         names.sort_unstable();
-        let inside = |name: String| if directory.is_empty() { name } else { format!("{directory}/{name}") };
-        Ok(names.into_iter().map(inside).collect())
-    }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        let whole = self.full(path);
-        let is_staging = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
-        if is_staging && self.disk.is_directory(&whole) {
-            // It stays if it is not empty.
-            let _ = self.disk.remove_directory(&whole);
-            return Ok(());
+        if directory.is_empty() {
+            return Ok(names);
         }
-        match self.disk.remove(&whole) {
-            Ok(()) => Ok(()),
-            Err(error) if is_missing(&error) => Ok(()),
-            Err(error) => Err(io_error("delete", path)(error)),
+        Ok(names.into_iter().map(|name| format!("{directory}/{name}")).collect())
+    }
+
+    fn delete_all(&self, paths: &[String]) -> Result<()> {
+        let mut done = Ok(());
+        for path in paths {
+            let deleted = self.delete_one(path);
+            done = done.and(deleted);
         }
+        done
     }
 
-    fn display(&self) -> String {
-        self.root.display().to_string()
-    }
-
-    fn can_be_full(&self) -> bool {
-        true
-    }
-
-    fn directory(&self) -> Option<&Path> {
-        Some(&self.root)
+    fn place(&self) -> Place<'_> {
+        Place::Directory(&self.root)
     }
 }
 
@@ -274,10 +345,13 @@ struct LocalWriter {
     out: Option<BufWriter<Box<dyn DiskFile>>>,
     is_synced: bool,
     disk: Arc<dyn Disk>,
-    /// Of the store.
+    /// Root of the store.
     root: PathBuf,
+    /// Where the file is while it is written; empty once it is parked.
     temporary: PathBuf,
+    /// Where the file will be.
     target: PathBuf,
+    /// Path of the target inside the store, for messages.
     path: String,
     publish: Publish,
 }
@@ -315,6 +389,7 @@ impl BlobWriter for LocalWriter {
     fn park(mut self: Box<Self>) -> Result<String> {
         let synced = self.sync_all().and_then(|()| sync_directory_of(&*self.disk, &self.temporary));
         synced.map_err(io_error("write", &self.path))?;
+
         // The other process has it now.
         let temporary = std::mem::take(&mut self.temporary);
         let path = temporary.strip_prefix(&self.root).unwrap_or(&temporary);
@@ -360,23 +435,29 @@ fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
     if tidetable_sstable::failpoint!(SkipFsync) { Ok(()) } else { file.sync() }
 }
 
+/// Writes all bytes of a file.
 fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     if tidetable_sstable::failpoint!(IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
 /// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
 fn make_outer_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+
     if disk.is_directory(directory) {
-        use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
-        return match sync_directory_of(disk, directory).map_err(|error| (error.kind(), error)) {
-            // The parent belongs to another user.
-            Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
-            synced => synced.map_err(|(_, error)| error),
+        return match sync_directory_of(disk, directory) {
+            Err(error)
+                if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput) =>
+            {
+                // The parent belongs to another user.
+                Ok(())
+            }
+            synced => synced,
         };
     }
-    if let Some(parent) =
-        directory.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent))
-    {
+
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !disk.is_directory(parent)) {
         make_outer_directory(disk, parent)?;
     }
     match disk.make_directory(directory) {
@@ -386,11 +467,12 @@ fn make_outer_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
     sync_directory_of(disk, directory)
 }
 
-/// Whether the path does not exist, or an ancestor is a file.
+/// Whether an error says that the path does not exist, or that an ancestor is a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+/// Makes the error of an `action`, a verb, upon a path inside the store.
 fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> BlobError {
     let path = path.to_owned();
     move |source| BlobError::Io { action, path: path.clone(), source }
@@ -402,10 +484,10 @@ mod tests {
 
     use super::*;
 
-    fn blobs() -> (tempfile::TempDir, LocalBlobs) {
+    fn blobs() -> (tempfile::TempDir, Box<dyn Blobs>) {
         let directory = tempfile::tempdir().unwrap();
         let blobs = LocalBlobs::new(directory.path().join("root"));
-        (directory, blobs)
+        (directory, Box::new(blobs))
     }
 
     #[test]

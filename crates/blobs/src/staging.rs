@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::blobs::StagingDirectory;
 use crate::disk::Disk;
 use crate::durability::{TEMPORARY, sync_directory_of};
 use crate::error::{BlobError, Result};
+use crate::writer::StagingDirectory;
 
 /// Prefix of the files of parts.
 pub const PART: &str = "part-";
@@ -20,9 +20,9 @@ pub const PART: &str = "part-";
 #[derive(Debug)]
 pub(crate) struct LocalStaging {
     pub(crate) disk: Arc<dyn Disk>,
-    /// Of the store.
+    /// Root of the store.
     pub(crate) root: PathBuf,
-    /// Path inside it.
+    /// Path of the staging directory inside the root.
     pub(crate) path: String,
     /// The directory to replace, with links resolved.
     pub(crate) directory: PathBuf,
@@ -68,13 +68,15 @@ impl Drop for LocalStaging {
         if self.is_parked {
             return;
         }
+
         // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
         let staging = self.root.join(&self.path);
-        let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
-        let _ = remove_files(&*self.disk, &staging, &ours).and_then(|()| self.disk.remove_directory(&staging));
+        let _ = remove_files(&*self.disk, &staging, &|name| name.starts_with(PART) || name.starts_with(TEMPORARY))
+            .and_then(|()| self.disk.remove_directory(&staging));
     }
 }
 
+/// Swaps the staging directory with `directory`. Files of the latter for which `goes` is false are in place before and after.
 fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
     for name in disk.list(directory)?.iter().filter(|name| !goes(name)) {
@@ -83,6 +85,7 @@ fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -
         let _ = disk.link(&directory.join(name), &staging.join(name));
     }
     disk.sync_directory(staging)?;
+
     match disk.exchange(staging, directory) {
         // Not atomic: the directory is briefly absent.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
@@ -93,6 +96,7 @@ fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -
         }
         exchanged => exchanged?,
     }
+
     // The new files are in place.
     remove_files(disk, staging, &goes)?;
     let known = disk.list(directory)?;
@@ -103,6 +107,7 @@ fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -
             disk.rename(&staging.join(&name), &directory.join(&name))?;
         }
     }
+
     disk.sync_directory(directory)?;
     sync_directory_of(disk, directory)?;
     // Files with names that are not UTF-8 remain.

@@ -319,54 +319,54 @@ mod tests {
     fn a_replaced_file_is_removed_from_a_log_that_a_checkpoint_holds() {
         for parts in [1, 2] {
             let root = tempfile::tempdir().unwrap();
-            let blobs = LocalBlobs::new(root.path().to_owned());
+            let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
             let before = list(&[("2018-01-01", "a.parquet"), ("2018-01-02", "b.parquet")]);
-            assert_eq!(write_log(&blobs, &before, "E", 0).unwrap(), Some(0));
-            let schema = LogState::read(&blobs, LOG).unwrap().schema.unwrap();
+            assert_eq!(write_log(blobs, &before, "E", 0).unwrap(), Some(0));
+            let schema = LogState::read(blobs, LOG).unwrap().schema.unwrap();
             let paths = ["dt=2018-01-01/a.parquet", "dt=2018-01-02/b.parquet"];
             if parts == 1 {
-                write_checkpoint(&blobs, "00000000000000000000.checkpoint.parquet", &paths, Some(&schema));
+                write_checkpoint(blobs, "00000000000000000000.checkpoint.parquet", &paths, Some(&schema));
             } else {
                 let name = |at| format!("00000000000000000000.checkpoint.000000000{at}.0000000002.parquet");
-                write_checkpoint(&blobs, &name(1), &paths[..1], Some(&schema));
-                write_checkpoint(&blobs, &name(2), &paths[1..], None);
+                write_checkpoint(blobs, &name(1), &paths[..1], Some(&schema));
+                write_checkpoint(blobs, &name(2), &paths[1..], None);
             }
             blobs.delete(&entry(LOG, 0)).unwrap();
-            assert_eq!(log_findings(&blobs, &before).unwrap(), []);
+            assert_eq!(log_findings(blobs, &before).unwrap(), []);
 
             let after = list(&[("2018-01-01", "c.parquet"), ("2018-01-02", "b.parquet")]);
-            let found = log_findings(&blobs, &after).unwrap();
+            let found = log_findings(blobs, &after).unwrap();
             assert!(found[0].is_behind && found[0].damage.contains("dt=2018-01-01/a.parquet"), "{found:?}");
-            assert_eq!(write_log(&blobs, &after, "E", 0).unwrap(), Some(1));
-            let (added, removed) = actions(&blobs, 1);
+            assert_eq!(write_log(blobs, &after, "E", 0).unwrap(), Some(1));
+            let (added, removed) = actions(blobs, 1);
             assert_eq!(added, ["dt%3D2018-01-01/c.parquet"]);
             // As the checkpoint has it.
             assert_eq!(removed, ["dt=2018-01-01/a.parquet"]);
-            assert_eq!(log_findings(&blobs, &after).unwrap(), []);
-            assert_eq!(write_log(&blobs, &after, "E", 0).unwrap(), None);
+            assert_eq!(log_findings(blobs, &after).unwrap(), []);
+            assert_eq!(write_log(blobs, &after, "E", 0).unwrap(), None);
         }
     }
 
     #[test]
     fn a_log_with_a_gap_is_refused() {
         let root = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(root.path().to_owned());
+        let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
         let lists = ["a.parquet", "b.parquet", "c.parquet"].map(|file| list(&[("2018-01-01", file)]));
         for list in &lists {
-            write_log(&blobs, list, "E", 0).unwrap();
+            write_log(blobs, list, "E", 0).unwrap();
         }
-        check_log(&blobs, "E").unwrap();
+        check_log(blobs, "E").unwrap();
         blobs.delete(&entry(LOG, 1)).unwrap();
-        let refused = check_log(&blobs, "E").unwrap_err().to_string();
+        let refused = check_log(blobs, "E").unwrap_err().to_string();
         assert!(refused.contains("entry 1 is missing") && refused.contains("move the folder away"), "{refused}");
-        assert!(write_log(&blobs, &lists[0], "E", 0).is_err());
-        let found = log_findings(&blobs, &lists[2]).unwrap();
+        assert!(write_log(blobs, &lists[0], "E", 0).is_err());
+        let found = log_findings(blobs, &lists[2]).unwrap();
         assert!(!found[0].is_behind && found[0].path == LOG, "{found:?}");
         // Of the second version of the format.
         blobs
             .replace(&format!("{LOG}/00000000000000000001.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"), b"{}")
             .unwrap();
-        assert!(check_log(&blobs, "E").unwrap_err().to_string().contains("a form that is not read"));
+        assert!(check_log(blobs, "E").unwrap_err().to_string().contains("a form that is not read"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
-use tidetable_blobs::{Blobs, ETag, Listed};
+use tidetable_blobs::{Blobs, ETag, Listed, Listing};
 use tidetable_store::published::Published;
 use tidetable_store::{Snapshot, Store, StoreError, Version, ulid_text};
 
@@ -90,10 +90,7 @@ impl NewestVersions {
         let (exports, pushes) = blobs.list_both("exports", &pushes_in)?;
         let pushes = match pushes {
             Some(pushes) => pushes,
-            None => {
-                let names = blobs.list(&pushes_in)?.into_iter();
-                names.map(|name| Listed { name, e_tag: None }).collect()
-            }
+            None => blobs.list_files(&pushes_in, Listing::Names)?,
         };
         let exports = if self.lists.get().is_none() { exports } else { Vec::new() };
 

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn rows_of_sources_and_of_queries_are_read() {
         let root = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(root.path().to_owned());
+        let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
         let row =
             |file: &str| format!("{{\"file\":\"{file}\",\"line\":2,\"column\":null,\"reason\":\"r\",\"raw\":\"x\"}}\n");
         blobs.replace("rejected/R.jsonl", [row("b"), row("a")].concat().as_bytes()).unwrap();
@@ -92,10 +92,10 @@ mod tests {
         let gone = LoadRecord { rejected: Some(rejects_path("R", Some("gone"))), ..LoadRecord::default() };
         let rejected = Some(rejects_path("R", None));
         let record = RunRecord { rejected, loads: vec![load, gone], ..RunRecord::default() };
-        let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
+        let files: Vec<String> = rejected_rows(blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
         assert_eq!(files, ["a", "b", "T@d"]);
         blobs.replace("rejected/R.jsonl", format!("{}half", row("a")).as_bytes()).unwrap();
-        let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
+        let files: Vec<String> = rejected_rows(blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
         assert_eq!(files, ["a", "T@d"], "what can be read is read");
         let bytes = blobs.read("rejected/R.jsonl").unwrap().unwrap();
         let said = rejected_lines("rejected/R.jsonl", &bytes).find_map(Result::err).unwrap().to_string();

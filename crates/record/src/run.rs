@@ -297,10 +297,10 @@ mod tests {
 
     fn saved(record: &RunRecord) -> (RunRecord, usize) {
         let root = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(root.path().to_owned());
-        record.save(&blobs).unwrap();
+        let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
+        record.save(blobs).unwrap();
         let bytes = blobs.read(&record.path()).unwrap().unwrap().len();
-        (Runs::of(&blobs).load(&record.run).unwrap().unwrap(), bytes)
+        (Runs::of(blobs).load(&record.run).unwrap().unwrap(), bytes)
     }
 
     #[test]
@@ -356,14 +356,14 @@ mod tests {
     #[test]
     fn records_of_format_2_are_read() {
         let root = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(root.path().to_owned());
+        let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
         let input = |path: &str, state: &str| json!({ "path": path, "state": state });
         let inputs = [input("a", "unchanged"), input("b", "new"), input("c", "unchanged"), input("d", "gone")];
         let old = json!({ "format": 2, "run": "R", "job": "j", "outcome": "partial", "finished": null, "rows_rejected": 0,
             "loads": [{ "table": "T", "inputs": inputs, "rows_read": 3, "read": 0.5 }],
             "exports": [{ "export": "E", "label": "l", "part": "p", "reason": "r", "state": "failed", "rows": 0, "bytes": 0 }] });
         blobs.replace("runs/R.json", serde_json::to_string_pretty(&old).unwrap().as_bytes()).unwrap();
-        let record = Runs::of(&blobs).load("R").unwrap().unwrap();
+        let record = Runs::of(blobs).load("R").unwrap().unwrap();
         let load = record.loads.first().unwrap();
         let paths: Vec<&str> = load.inputs.iter().map(|input| input.path.as_str()).collect();
         assert_eq!((paths, load.count(InputState::Unchanged), load.stats.rows_read), (vec!["b", "d"], 2, 3));

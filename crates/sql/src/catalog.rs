@@ -88,7 +88,7 @@ impl Tables {
         let files = files.then(FileTables::default);
         let (store, snapshots, newest) = (store.clone(), Mutex::default(), NewestVersions::default());
         let tables = Self { store, names: OnceLock::new(), versions, external, snapshots, newest, published, files };
-        if tables.store.blobs().bucket().is_none() {
+        if !tables.store.blobs().capabilities().round_trips {
             tables.names()?;
         }
         Ok(tables)

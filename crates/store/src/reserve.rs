@@ -26,7 +26,7 @@ impl Store {
     /// # Errors
     /// If it cannot be written.
     pub fn keep_reserve(&self) -> Result<()> {
-        if !self.blobs().can_be_full() || self.blobs().stat(PATH)?.is_some() {
+        if !self.blobs().capabilities().fills || self.blobs().stat(PATH)?.is_some() {
             return Ok(());
         }
         let share = self.free_bytes().and_then(|free| usize::try_from(free / SHARE).ok());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tidetable_blobs::{BlobError, Blobs};
+use tidetable_blobs::{BlobError, Blobs, OpenMode};
 use tidetable_sstable::{ReadAt, Reader};
 
 use crate::error::{Result, StoreError};
@@ -66,7 +66,7 @@ impl SstStore {
         }
         for sst in ssts {
             // Opening it again reports an error.
-            if let Ok(file) = self.blobs.open_sized(&self.path(&sst.id), sst.bytes) {
+            if let Ok(file) = self.blobs.open_file(&self.path(&sst.id), OpenMode::Sized(sst.bytes)) {
                 file.will_read(opening_range(sst));
             }
         }
@@ -78,7 +78,7 @@ impl SstStore {
     /// If it is missing, damaged, or another file.
     pub fn open(&self, sst: &Sst) -> Result<Reader> {
         let path = self.path(&sst.id);
-        let file = self.blobs.open_sized(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        let file = self.blobs.open_file(&path, OpenMode::Sized(sst.bytes)).map_err(|error| or_missing(error, &path))?;
         self.checked(sst, file)
     }
 
@@ -88,7 +88,7 @@ impl SstStore {
     /// As [`Self::open`].
     pub fn open_fresh(&self, sst: &Sst) -> Result<Reader> {
         let path = self.path(&sst.id);
-        let file = self.blobs.open_fresh(&path, sst.bytes).map_err(|error| or_missing(error, &path))?;
+        let file = self.blobs.open_file(&path, OpenMode::Fresh(sst.bytes)).map_err(|error| or_missing(error, &path))?;
         self.checked(sst, file)
     }
 

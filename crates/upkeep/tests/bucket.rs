@@ -23,7 +23,7 @@ use object_store::{
 };
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_blobs::{BucketBlobs, DiskCache};
+use tidetable_blobs::{BucketBlobs, DiskCache, OpenMode};
 use tidetable_layout::Projection;
 use tidetable_store::{Store, StoreError, VersionEdit};
 use tokio::runtime::{Builder, Runtime};
@@ -383,7 +383,7 @@ fn a_large_file_is_sent_in_parts_and_put_under_its_last_name() {
     let mut writer = blobs.writer("exports/E/part-0.parquet").unwrap();
     write(&mut writer);
     assert!(matches!(writer.finish(), Err(BlobError::Exists { .. })));
-    let opened = blobs.open_sized("exports/E/part-0.parquet", bytes.len() as u64).unwrap();
+    let opened = blobs.open_file("exports/E/part-0.parquet", OpenMode::Sized(bytes.len() as u64)).unwrap();
     for (at, len) in [(0, 1), (5, 300_000), (7_999_999, 9_000_001), (19_999_990, 10)] {
         assert_eq!(opened.read_at(at, len).unwrap(), bytes[at as usize..at as usize + len], "{at}");
     }

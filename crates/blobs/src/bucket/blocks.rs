@@ -107,6 +107,7 @@ impl Blocks {
         let blocks = file.blocks(range);
         let mut again = ATTEMPTS;
         let mut parts: Vec<Bytes> = Vec::with_capacity((blocks.end - blocks.start) as usize);
+
         while (parts.len() as u64) < blocks.end - blocks.start {
             let rest = blocks.start + parts.len() as u64..blocks.end;
             let missing = self.state().missing(file, &rest, false);
@@ -118,6 +119,7 @@ impl Blocks {
                 Err(error) => return Err(error),
             }
         }
+
         let from = (range.start - blocks.start * BLOCK) as usize;
         let len = (range.end - range.start) as usize;
         if let [one] = parts.as_slice() {
@@ -148,6 +150,7 @@ impl Blocks {
         if let Some(found) = self.state().take(&place) {
             return found.map_err(|error| client.io(error));
         }
+
         blocking(|| {
             let mut state = self.state();
             loop {
@@ -170,6 +173,7 @@ impl Blocks {
     fn fetch(self: &Arc<Self>, client: &Arc<Client>, file: &BlockFile, runs: Vec<Range<u64>>) {
         for run in runs {
             let (blocks, file, from) = (Arc::clone(self), file.clone(), Arc::clone(client));
+
             client.spawn(async move {
                 let guard = Unfetched { blocks: &blocks, file: &file, run: run.clone() };
                 for missing in blocks.take_cached(&from, &file, &run).await {
@@ -190,9 +194,10 @@ impl Blocks {
     async fn take_cached(&self, client: &Client, file: &BlockFile, run: &Range<u64>) -> Vec<Range<u64>> {
         let Some(cache) = client.cache.clone().filter(|_| !file.is_fresh) else { return vec![run.clone()] };
         let names: Vec<String> = run.clone().map(|number| file.cached(client.url(), number)).collect();
-        let read = move || names.iter().map(|name| cache.get(name)).collect::<Vec<_>>();
+        let read = tokio::task::spawn_blocking(move || names.iter().map(|name| cache.get(name)).collect::<Vec<_>>());
         // It fails only if it panics, or the process ends.
-        let found = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        let found = read.await.unwrap_or_default();
+
         let mut missing: Vec<Range<u64>> = Vec::new();
         let mut state = self.state();
         for (at, number) in run.clone().enumerate() {
@@ -225,11 +230,10 @@ impl Blocks {
                 }
             }
             got => {
-                let short = || {
+                let mut error = Some(got.err().unwrap_or_else(|| {
                     let source = io::Error::from(io::ErrorKind::UnexpectedEof);
                     Error::Generic { store: "bucket", source: Box::new(source) }
-                };
-                let mut error = Some(got.err().unwrap_or_else(short));
+                }));
                 for number in run.clone() {
                     let place = (Arc::clone(&file.name), number);
                     // A reader fetches an announced block again, and has its own error.
@@ -343,6 +347,7 @@ fn to_disk(client: &Client, file: &BlockFile, run: &Range<u64>, bytes: &Bytes) {
     });
 }
 
+/// A slice of `bytes`, if it lies within.
 fn slice(bytes: &Bytes, from: usize, len: usize) -> io::Result<Bytes> {
     let end = from.checked_add(len).filter(|end| *end <= bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
     Ok(bytes.slice(from..end))

@@ -16,8 +16,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
 use super::disk_cache::DiskCache;
-use crate::blobs::Tag;
 use crate::error::{BlobError, ROOT};
+use crate::file::Tag;
 
 /// Conditional PUTs with unknown outcome before giving up; the client retries each several times.
 const ATTEMPTS: usize = 5;

@@ -37,9 +37,9 @@ pub struct DiskCache {
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// Files.
+    /// Number of files, one a block.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the files together, with their checksums.
     pub bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl DiskCache {
         Self { directory, limit, used: Mutex::default(), next: AtomicU64::new(0) }
     }
 
-    /// What it holds.
+    /// Counts what it holds, by listing it.
     ///
     /// # Errors
     /// If it cannot be listed.
@@ -102,16 +102,12 @@ impl DiskCache {
         }
     }
 
+    /// Writes a block under its name.
     fn write(&self, name: &str, block: &[u8]) -> io::Result<()> {
         let path = self.path(name);
         let parent = path.parent().unwrap_or(&self.directory);
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = match *used {
-            Some(used) => used,
-            None => usage_of(&self.held()?).bytes,
-        } + (CHECKSUM + block.len()) as u64;
-        *used = Some(if now > self.limit { self.make_room()? } else { now });
-        drop(used);
+        self.count((CHECKSUM + block.len()) as u64)?;
+
         fs::create_dir_all(parent)?;
         let serial = self.next.fetch_add(1, Ordering::Relaxed);
         let temporary = parent.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -120,10 +116,23 @@ impl DiskCache {
             file.write_all(block)?;
             fs::rename(&temporary, &path)
         });
+
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
         written
+    }
+
+    /// Counts bytes that are about to be written; makes room if they exceed the limit.
+    fn count(&self, bytes: u64) -> io::Result<()> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match *used {
+            Some(used) => used,
+            None => usage_of(&self.held()?).bytes,
+        };
+        let now = before + bytes;
+        *used = Some(if now > self.limit { self.make_room()? } else { now });
+        Ok(())
     }
 
     /// Removes the blocks that were not used for longest, down to nine tenths of the limit; returns the bytes that stay.
@@ -161,6 +170,7 @@ impl DiskCache {
         Ok(held)
     }
 
+    /// Path of the file of a block.
     fn path(&self, name: &str) -> PathBuf {
         let hash = format!("{:032x}", xxh3_128(name.as_bytes()));
         self.directory.join(hash.get(..2).unwrap_or_default()).join(hash)
@@ -171,6 +181,7 @@ fn usage_of(held: &[Held]) -> CacheUsage {
     CacheUsage { files: held.len() as u64, bytes: held.iter().map(|file| file.bytes).sum() }
 }
 
+/// The checksum that precedes a block in its file.
 fn checksum(name: &str, block: &[u8]) -> [u8; CHECKSUM] {
     let mut hash = Xxh3::new();
     hash.update(name.as_bytes());
@@ -178,11 +189,19 @@ fn checksum(name: &str, block: &[u8]) -> [u8; CHECKSUM] {
     hash.digest128().to_le_bytes()
 }
 
+/// The directories of a cache that hold blocks.
 fn subdirectories(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    // Others, such as a README, are not ours.
-    let is_ours = |name: &str| name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let ours = entries(directory)?.into_iter().filter(|entry| is_ours(&entry.file_name().to_string_lossy()));
-    Ok(ours.map(|entry| entry.path()).collect())
+    let mut found = Vec::new();
+    for entry in entries(directory)? {
+        // Others, such as a README, are not ours.
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            found.push(entry.path());
+        }
+    }
+
+    Ok(found)
 }
 
 fn entries(directory: &Path) -> io::Result<Vec<fs::DirEntry>> {

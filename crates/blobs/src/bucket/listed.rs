@@ -12,16 +12,18 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tidetable_source::is_missing_object;
 
 use super::client::{Client, READS, io_error};
-use crate::blobs::{ETag, Listed, ReadBytes};
+use super::object::{last_part, stat_of};
 use crate::error::Result;
+use crate::file::{ETag, Listed, ReadBytes};
 
 /// The files of a list, ascending, without hidden ones.
 pub(super) fn files_of(objects: Vec<ObjectMeta>) -> Vec<Listed> {
-    let file = |object: ObjectMeta| {
-        let name = object.location.parts().next_back()?.as_ref().to_owned();
-        (!name.starts_with('.')).then_some(Listed { name, e_tag: object.e_tag })
-    };
-    let mut files: Vec<Listed> = objects.into_iter().filter_map(file).collect();
+    let mut files: Vec<Listed> = Vec::with_capacity(objects.len());
+    for object in objects {
+        let Some(name) = last_part(&object.location).filter(|name| !name.starts_with('.')) else { continue };
+        files.push(Listed { name, stat: Some(stat_of(&object)), e_tag: object.e_tag });
+    }
+
     files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     files
 }
@@ -35,9 +37,10 @@ pub(super) fn children_of(objects: Vec<ObjectMeta>, depth: usize) -> Vec<Listed>
         let Some(name) = below.next().map(|part| part.as_ref().to_owned()) else { continue };
         let e_tag = if below.next().is_none() { object.e_tag } else { None };
         if !name.starts_with('.') {
-            children.push(Listed { name, e_tag });
+            children.push(Listed { e_tag, ..Listed::named(name) });
         }
     }
+
     children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     children.dedup_by(|a, b| a.name == b.name);
     children
@@ -58,27 +61,38 @@ impl Client {
     /// fetched several at a time.
     pub(super) fn read_listed(self: &Arc<Self>, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
         let wanted: Vec<Wanted> = files.iter().map(|(path, tag)| self.wanted(path, tag.as_ref())).collect();
-        let from_disk = |wanted: &Wanted| self.cache.as_ref()?.get(wanted.cached.as_ref()?);
-        let held: Vec<Option<Bytes>> = wanted.iter().map(from_disk).collect();
+        let held: Vec<Option<Bytes>> = wanted.iter().map(|wanted| self.cached(wanted)).collect();
         let missing = wanted.into_iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(wanted, _)| wanted);
         let missing: Vec<Wanted> = missing.collect();
-        let mut fetched = Vec::new();
-        if !missing.is_empty() {
-            let asked = missing.clone();
-            let read = self.wait(|store| async move {
-                let get = |wanted: Wanted| fetch(Arc::clone(&store), wanted);
-                stream::iter(asked).map(get).buffered(READS).try_collect::<Vec<_>>().await
-            });
-            let read = read.map_err(io_error("read", missing.first().map_or("", |wanted| wanted.path.as_str())))?;
-            fetched = read.map_err(|(path, error)| io_error("read", &path)(self.io(error)))?;
-            self.keep(&missing, &fetched);
-        }
+        let fetched = self.fetch_all(&missing)?;
+        self.keep(&missing, &fetched);
+
         let mut fetched = fetched.into_iter();
-        let read = |held: Option<Bytes>| match held {
-            Some(bytes) => Some(ReadBytes { bytes, is_listed: true }),
-            None => fetched.next().flatten(),
-        };
-        Ok(held.into_iter().map(read).collect())
+        let mut read = Vec::with_capacity(held.len());
+        for held in held {
+            read.push(match held {
+                Some(bytes) => Some(ReadBytes { bytes, is_listed: true }),
+                None => fetched.next().flatten(),
+            });
+        }
+        Ok(read)
+    }
+
+    /// The bytes of objects, several requests at a time; `None` for those that are gone.
+    fn fetch_all(&self, wanted: &[Wanted]) -> Result<Vec<Option<ReadBytes>>> {
+        let Some(first) = wanted.first() else { return Ok(Vec::new()) };
+        let asked = wanted.to_vec();
+        let read = self.wait(|store| async move {
+            let fetched = stream::iter(asked).map(|wanted| fetch(Arc::clone(&store), wanted));
+            fetched.buffered(READS).try_collect::<Vec<_>>().await
+        });
+        let read = read.map_err(io_error("read", &first.path))?;
+        read.map_err(|(path, error)| io_error("read", &path)(self.io(error)))
+    }
+
+    /// The bytes of an object on the local disk, if it has them.
+    fn cached(&self, wanted: &Wanted) -> Option<Bytes> {
+        self.cache.as_ref()?.get(wanted.cached.as_ref()?)
     }
 
     fn wanted(&self, path: &str, tag: Option<&ETag>) -> Wanted {

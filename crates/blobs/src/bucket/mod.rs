@@ -13,24 +13,27 @@ mod object;
 mod upload;
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
-use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode};
+use object_store::{Error, ListResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode};
 use tidetable_source::{BucketAddress, OpenedBucket, Secret, is_missing_object, open_object_store};
 use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
-use xxhash_rust::xxh3::xxh3_64;
 
-use crate::blobs::{BlobWriter, Blobs, Bucket, ETag, Listed, ReadBytes, Stamp, Stat, Tag};
+use crate::blobs::{Blobs, OpenMode};
 use crate::durability::TEMPORARY;
 use crate::error::Result;
+use crate::file::{ETag, Listed, Listing, ReadBytes, Stat, Tag};
+use crate::place::Place;
+use crate::writer::{BlobWriter, WriteMode};
 use blocks::{BlockFile, Blocks};
 use client::{Client, READS, io_error};
 pub use disk_cache::{CacheUsage, DiskCache};
-use object::{ImmutableObject, Object};
+use object::{ImmutableObject, Object, last_part, stat_of};
 use upload::{ParkedObject, Upload};
 
 /// Names in a reply to a list.
@@ -60,9 +63,9 @@ impl BucketBlobs {
         let OpenedBucket { store, prefix, address } = open_object_store(url, &settings, &handle)?;
         let secrets = settings.into_iter().filter(|(name, _)| SECRETS.contains(&name.as_str()));
         let secrets = secrets.map(|(_, value)| value).filter(|value| !value.expose().is_empty()).collect();
+
         let client = Client::new(store, prefix, handle, address, secrets, cache.map(Arc::new));
-        let client = Arc::new(client);
-        Ok(Self { client, blocks: Arc::default() })
+        Ok(Self { client: Arc::new(client), blocks: Arc::default() })
     }
 
     /// The objects of `store` under `prefix`; `name` is for messages.
@@ -84,52 +87,79 @@ impl BucketBlobs {
         Self { client: Arc::new(client), blocks: Arc::default() }
     }
 
-    fn immutable(&self, path: &str, len: u64, is_fresh: bool) -> Arc<dyn ReadAt> {
-        let (client, blocks) = (Arc::clone(&self.client), Arc::clone(&self.blocks));
-        Arc::new(ImmutableObject { client, blocks, file: BlockFile::new(path, self.client.key(path), len, is_fresh) })
-    }
-
-    /// The names directly below `directory`.
+    /// The names directly below `directory`, ascending, also hidden ones.
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        let key = self.client.key(directory);
-        let listed = self.client.ask_again(move |store| {
-            let key = key.clone();
-            async move {
-                let found = store.list_with_delimiter(Some(&key)).await?;
-                let objects = found.objects.into_iter().map(|object| object.location);
-                Ok(objects.chain(found.common_prefixes).collect::<Vec<_>>())
-            }
-        });
-        let found = listed.map_err(io_error("list", directory))?;
-        let last = |key: &Key| key.parts().next_back().map(|part| part.as_ref().to_owned());
-        let mut names: Vec<String> = found.iter().filter_map(last).collect();
+        let found = self.children(directory)?;
+        let objects = found.objects.iter().map(|object| &object.location);
+        let keys = objects.chain(&found.common_prefixes);
+        let mut names: Vec<String> = keys.filter_map(last_part).collect();
         names.sort_unstable();
         names.dedup();
         Ok(names)
+    }
+
+    /// The objects and prefixes directly below `directory`.
+    fn children(&self, directory: &str) -> Result<ListResult> {
+        let key = self.client.key(directory);
+        let listed = self.client.ask_again(move |store| {
+            let key = key.clone();
+            async move { store.list_with_delimiter(Some(&key)).await }
+        });
+        listed.map_err(io_error("list", directory))
+    }
+
+    /// The files and directories of `directory` that sort after `after`, ascending, without hidden ones.
+    fn children_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
+        let key = self.client.key(directory);
+        let depth = key.parts().count();
+        let after = key.clone().join(after);
+        let listed = self.client.ask_again(move |store| {
+            let (key, after) = (key.clone(), after.clone());
+            async move { store.list_with_offset(Some(&key), &after).try_collect::<Vec<_>>().await }
+        });
+        Ok(listed::children_of(listed.map_err(io_error("list", directory))?, depth))
+    }
+
+    /// Metadata of all objects below `key`, at any depth.
+    fn stats_below(&self, key: Key) -> io::Result<HashMap<Key, Stat>> {
+        let listed = self.client.ask_again(move |store| {
+            let key = key.clone();
+            async move { store.list(Some(&key)).try_collect::<Vec<ObjectMeta>>().await }
+        })?;
+        Ok(listed.into_iter().map(|object| (object.location.clone(), stat_of(&object))).collect())
+    }
+
+    /// Metadata of a few objects, by a request each, all at a time.
+    fn heads(&self, keys: Vec<Key>) -> io::Result<Vec<Option<Stat>>> {
+        self.client.ask(|store| async move {
+            let heads = stream::iter(keys).map(|key| head(Arc::clone(&store), key));
+            heads.buffered(READS).try_collect().await
+        })
     }
 }
 
 /// The directory that has temporary objects: files of exports whose name is not known yet.
 const TEMPORARY_IN: &str = "exports";
 
+/// Metadata of an object; `None` if it does not exist.
+async fn head(store: Arc<dyn ObjectStore>, key: Key) -> std::result::Result<Option<Stat>, Error> {
+    match store.head(&key).await {
+        Ok(head) => Ok(Some(stat_of(&head))),
+        Err(error) if is_missing_object(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The longest directory that holds all `keys`; `None` if there are none.
 fn common_directory(keys: &[Key]) -> Option<Key> {
     let (first, rest) = keys.split_first()?;
     let parts: Vec<_> = first.parts().collect();
-    let shared = |other: &Key| other.parts().zip(&parts).take_while(|(a, b)| a == *b).count();
-    let depth = rest.iter().map(shared).min().unwrap_or(parts.len()).min(parts.len().saturating_sub(1));
-    Some(parts.into_iter().take(depth).collect())
-}
+    let mut depth = parts.len().saturating_sub(1);
+    for key in rest {
+        depth = depth.min(key.parts().zip(&parts).take_while(|(a, b)| a == *b).count());
+    }
 
-/// An object has no inode. Its entity tag and version take that place in the stamp: another content has others.
-fn stat_of(object: &ObjectMeta) -> Stat {
-    let modified = object.last_modified.timestamp_micros();
-    let stamp = object.e_tag.as_ref().map(|e_tag| {
-        let version = object.version.as_deref().unwrap_or_default();
-        let inode = xxh3_64(format!("{e_tag}\0{version}").as_bytes());
-        Stamp { inode, modified: modified.saturating_mul(1000), changed: 0 }
-    });
-    Stat { bytes: object.size, modified: Some(modified), stamp }
+    Some(parts.into_iter().take(depth).collect())
 }
 
 impl Blobs for BucketBlobs {
@@ -140,8 +170,8 @@ impl Blobs for BucketBlobs {
 
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let put = self.client.put(self.client.key(path), Bytes::copy_from_slice(bytes), PutMode::Overwrite);
-        let put = put.and_then(|put| put.map(|_| ()).map_err(|error| self.client.io(error)));
-        put.map_err(io_error("write", path))
+        let done = put.and_then(|put| put.map(drop).map_err(|error| self.client.io(error)));
+        done.map_err(io_error("write", path))
     }
 
     fn replace_if(&self, path: &str, bytes: &[u8], tag: &Tag) -> Result<Option<Tag>> {
@@ -149,21 +179,12 @@ impl Blobs for BucketBlobs {
         self.client.replace_if(&key, &Bytes::copy_from_slice(bytes), tag).map_err(io_error("write", path))
     }
 
-    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(Upload::new(&self.client, path, false)))
-    }
-
-    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(Upload::new(&self.client, path, true)))
-    }
-
-    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(ParkedObject::new(&self.client, path, target)))
-    }
-
-    fn read(&self, path: &str) -> Result<Option<Bytes>> {
-        let found = self.client.get(self.client.key(path)).map_err(io_error("read", path))?;
-        Ok(found.map(|(bytes, _)| bytes))
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> Result<Box<dyn BlobWriter>> {
+        Ok(match mode {
+            WriteMode::New => Box::new(Upload::new(&self.client, path, false)),
+            WriteMode::Replace => Box::new(Upload::new(&self.client, path, true)),
+            WriteMode::Parked(parked) => Box::new(ParkedObject::new(&self.client, parked, path)),
+        })
     }
 
     fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
@@ -171,89 +192,50 @@ impl Blobs for BucketBlobs {
         Ok(found.map(|(bytes, tag)| (bytes, Some(tag))))
     }
 
-    fn read_all(&self, paths: &[String]) -> Result<Vec<Option<Bytes>>> {
-        let asked: Vec<_> = paths.iter().map(|path| (path.clone(), self.client.key(path))).collect();
-        let read = self.client.wait(|store| async move {
-            let get = |(path, key): (String, Key)| {
-                let store = Arc::clone(&store);
-                async move {
-                    match store.get(&key).await {
-                        Ok(got) => got.bytes().await.map(Some).map_err(|error| (path, error)),
-                        Err(error) if is_missing_object(&error) => Ok(None),
-                        Err(error) => Err((path, error)),
-                    }
-                }
-            };
-            stream::iter(asked).map(get).buffered(READS).try_collect::<Vec<_>>().await
-        });
-        let read = read.map_err(io_error("read", paths.first().map_or("", String::as_str)))?;
-        read.map_err(|(path, error)| io_error("read", &path)(self.client.io(error)))
-    }
-
     fn read_listed(&self, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
         self.client.read_listed(files)
     }
 
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+    fn open_file(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn ReadAt>> {
         let key = self.client.key(path);
-        let head = self.client.ask(|store| async move { store.head(&key).await });
-        let len = head.map_err(io_error("open", path))?.size;
-        Ok(Arc::new(Object { client: Arc::clone(&self.client), key: self.client.key(path), len }))
+        let (len, is_fresh) = match mode {
+            OpenMode::Sized(len) => (len, false),
+            OpenMode::Fresh(len) => (len, true),
+            OpenMode::Now => {
+                let asked = key.clone();
+                let head = self.client.ask(|store| async move { store.head(&asked).await });
+                let len = head.map_err(io_error("open", path))?.size;
+                return Ok(Arc::new(Object { client: Arc::clone(&self.client), key, len }));
+            }
+        };
+
+        let (client, blocks) = (Arc::clone(&self.client), Arc::clone(&self.blocks));
+        Ok(Arc::new(ImmutableObject { client, blocks, file: BlockFile::new(path, key, len, is_fresh) }))
     }
 
-    fn open_sized(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
-        Ok(self.immutable(path, len, false))
-    }
-
-    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
-        Ok(self.immutable(path, len, true))
-    }
-
-    fn list(&self, directory: &str) -> Result<Vec<String>> {
-        let mut names = self.names(directory)?;
-        names.retain(|name| !name.starts_with('.'));
-        Ok(names)
-    }
-
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
-        let key = self.client.key(directory);
-        let after = key.clone().join(after);
-        let listed = self.client.ask_again(move |store| {
-            let (key, after) = (key.clone(), after.clone());
-            async move { store.list_with_offset(Some(&key), &after).try_collect::<Vec<_>>().await }
-        });
-        let depth = self.client.key(directory).parts().count();
-        Ok(listed::children_of(listed.map_err(io_error("list", directory))?, depth))
+    fn list_files(&self, directory: &str, listing: Listing<'_>) -> Result<Vec<Listed>> {
+        match listing {
+            Listing::Names => {
+                let names = self.names(directory)?.into_iter().filter(|name| !name.starts_with('.'));
+                Ok(names.map(Listed::named).collect())
+            }
+            Listing::After(after) => self.children_after(directory, after),
+            Listing::Stats => Ok(listed::files_of(self.children(directory)?.objects)),
+        }
     }
 
     fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
-        let keys = (self.client.key(first), self.client.key(second));
+        let (first_key, second_key) = (self.client.key(first), self.client.key(second));
         let listed = self.client.ask_again(move |store| {
-            let keys = keys.clone();
+            let (first_key, second_key) = (first_key.clone(), second_key.clone());
             async move {
-                let of_second = store.list(Some(&keys.1)).take(REPLY).try_collect::<Vec<_>>();
-                let (first, second) = futures::try_join!(store.list_with_delimiter(Some(&keys.0)), of_second)?;
+                let of_second = store.list(Some(&second_key)).take(REPLY).try_collect::<Vec<_>>();
+                let (first, second) = futures::try_join!(store.list_with_delimiter(Some(&first_key)), of_second)?;
                 let all = second.len() < REPLY;
                 Ok((listed::files_of(first.objects), all.then(|| listed::files_of(second))))
             }
         });
         listed.map_err(io_error("list", first))
-    }
-
-    fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
-        let key = self.client.key(directory);
-        let listed = self.client.ask_again(move |store| {
-            let key = key.clone();
-            async move { store.list_with_delimiter(Some(&key)).await }
-        });
-        let found = listed.map_err(io_error("list", directory))?.objects;
-        let with_stat = |object: &ObjectMeta| {
-            let name = object.location.parts().next_back()?.as_ref().to_owned();
-            (!name.starts_with('.')).then(|| (name, stat_of(object)))
-        };
-        let mut files: Vec<(String, Stat)> = found.iter().filter_map(with_stat).collect();
-        files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Ok(files)
     }
 
     fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
@@ -264,50 +246,18 @@ impl Blobs for BucketBlobs {
         Ok(names.map(|name| format!("{directory}/{name}")).collect())
     }
 
-    fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        let key = self.client.key(path);
-        let head = self.client.wait(|store| async move { store.head(&key).await });
-        let found = head.and_then(|head| match head {
-            Ok(head) => Ok(Some(stat_of(&head))),
-            Err(error) if is_missing_object(&error) => Ok(None),
-            Err(error) => Err(self.client.io(error)),
-        });
-        found.map_err(io_error("read metadata of", path))
-    }
-
     /// A few by a request each, all at a time; many by listing the directory that holds them all.
     fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        let Some(first) = paths.first() else { return Ok(Vec::new()) };
         let keys: Vec<Key> = paths.iter().map(|path| self.client.key(path)).collect();
-        let Some(common) = common_directory(&keys).filter(|_| keys.len() > READS) else {
-            let asked = self.client.ask(|store| async move {
-                let head = |key: Key| {
-                    let store = Arc::clone(&store);
-                    async move {
-                        match store.head(&key).await {
-                            Ok(head) => Ok(Some(stat_of(&head))),
-                            Err(error) if is_missing_object(&error) => Ok(None),
-                            Err(error) => Err(error),
-                        }
-                    }
-                };
-                stream::iter(keys).map(head).buffered(READS).try_collect::<Vec<_>>().await
-            });
-            return asked.map_err(io_error("read metadata of", paths.first().map_or("", String::as_str)));
-        };
-        let listed = self.client.ask_again(move |store| {
-            let common = common.clone();
-            async move {
-                let with_stat = |object: ObjectMeta| (stat_of(&object), object.location);
-                store.list(Some(&common)).map_ok(with_stat).try_collect::<Vec<_>>().await
-            }
-        });
-        let listed = listed.map_err(io_error("list", paths.first().map_or("", String::as_str)))?;
-        let found: HashMap<Key, Stat> = listed.into_iter().map(|(stat, key)| (key, stat)).collect();
-        Ok(keys.iter().map(|key| found.get(key).copied()).collect())
-    }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.delete_all(&[path.to_owned()])
+        match common_directory(&keys).filter(|_| keys.len() > READS) {
+            Some(common) => {
+                let found = self.stats_below(common).map_err(io_error("list", first))?;
+                Ok(keys.iter().map(|key| found.get(key).copied()).collect())
+            }
+            None => self.heads(keys).map_err(io_error("read metadata of", first)),
+        }
     }
 
     fn delete_all(&self, paths: &[String]) -> Result<()> {
@@ -327,11 +277,7 @@ impl Blobs for BucketBlobs {
         done.map_err(io_error("delete", first))
     }
 
-    fn bucket(&self) -> Option<Bucket> {
-        Some(Bucket { client: Arc::clone(&self.client.store), prefix: self.client.prefix.clone() })
-    }
-
-    fn display(&self) -> String {
-        self.client.url().to_owned()
+    fn place(&self) -> Place<'_> {
+        Place::Bucket { url: self.client.url(), client: &self.client.store, prefix: &self.client.prefix }
     }
 }

@@ -1,16 +1,18 @@
-//! Objects read by byte ranges.
+//! Objects: their metadata, and reading them by byte ranges.
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object_store::ObjectStoreExt;
 use object_store::path::Path as Key;
+use object_store::{ObjectMeta, ObjectStoreExt};
 use tidetable_sstable::ReadAt;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{BlockFile, Blocks};
 use super::client::Client;
+use crate::file::{Stamp, Stat};
 
 /// An object of known length.
 #[derive(Debug)]
@@ -65,4 +67,21 @@ impl ReadAt for ImmutableObject {
     fn will_read(&self, range: Range<u64>) {
         self.blocks.announce(&self.client, &self.file, &range);
     }
+}
+
+/// The last part of a key, which is the name of its file or directory.
+pub(super) fn last_part(key: &Key) -> Option<String> {
+    key.parts().next_back().map(|part| part.as_ref().to_owned())
+}
+
+/// Metadata of an object. It has no inode: its entity tag and version take that place in the stamp: another content has others.
+pub(super) fn stat_of(object: &ObjectMeta) -> Stat {
+    let modified = object.last_modified.timestamp_micros();
+    let stamp = object.e_tag.as_ref().map(|e_tag| {
+        let version = object.version.as_deref().unwrap_or_default();
+        let inode = xxh3_64(format!("{e_tag}\0{version}").as_bytes());
+        Stamp { inode, modified: modified.saturating_mul(1000), changed: 0 }
+    });
+
+    Stat { bytes: object.size, modified: Some(modified), stamp }
 }

@@ -10,8 +10,8 @@ use tidetable_source::is_missing_object;
 use tokio::task::JoinHandle;
 
 use super::client::{Client, io_error};
-use crate::blobs::BlobWriter;
 use crate::error::{BlobError, Result};
+use crate::writer::BlobWriter;
 
 /// Larger files are uploaded in parts of this size, bytes; S3 needs 5 MiB or more, and takes 10,000 parts.
 const PART: usize = 8 << 20;
@@ -52,6 +52,7 @@ impl Upload {
             self.client.note_write();
             self.parts = Some(self.client.ask(|store| async move { store.put_multipart(&key).await })?);
         }
+
         let Some(parts) = &mut self.parts else { return Ok(()) };
         self.sent += self.waiting.len() as u64;
         let part = parts.put_part(PutPayload::from(std::mem::take(&mut self.waiting)));
@@ -62,6 +63,7 @@ impl Upload {
             drop(permit);
             sent
         }));
+
         // A part that failed stops the file at once.
         while let Some(at) = self.sending.iter().position(JoinHandle::is_finished) {
             let done = self.sending.remove(at);

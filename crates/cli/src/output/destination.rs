@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::BlobWriter;
-use tidetable_blobs::{Blobs, LocalBlobs};
+use tidetable_blobs::{Blobs, LocalBlobs, WriteMode};
 use tidetable_source::Location;
 
 use crate::error::CliError;
@@ -128,7 +128,7 @@ impl Destination {
                 else {
                     return Err(CliError::NoFileName { path: self.shown.clone() });
                 };
-                LocalBlobs::new(folder.to_owned()).overwrite_writer(name)?
+                LocalBlobs::new(folder.to_owned()).open_writer(name, WriteMode::Replace)?
             }
             ResultPlace::Object(name) => match &self.bucket {
                 Some(bucket) => bucket.overwrite_writer(name)?,

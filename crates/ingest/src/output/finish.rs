@@ -18,9 +18,9 @@ const FILE_BYTES: u64 = 16 << 20;
 
 /// Files of a load with a budget of `memory` bytes that are finished at the same time.
 pub(crate) fn files_at_once(blobs: &dyn Blobs, memory: u64) -> usize {
-    match blobs.bucket() {
-        Some(_) => ((memory / 4 / FILE_BYTES) as usize).clamp(FILES, MOST_FILES),
-        None => FILES,
+    match blobs.capabilities().round_trips {
+        true => ((memory / 4 / FILE_BYTES) as usize).clamp(FILES, MOST_FILES),
+        false => FILES,
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use tidetable_blobs::{BlobError, BlobWriter, Blobs, Stat};
+use tidetable_blobs::{BlobError, BlobWriter, Blobs, Listed, Listing, OpenMode, Place, Stat, Tag, WriteMode};
 use tidetable_sstable::ReadAt;
 
 use super::shelf::Shelf;
@@ -67,35 +67,31 @@ impl Blobs for Flaky {
         self.shelf.replace(path, bytes)
     }
 
-    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        self.shelf.writer(path)
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> Result<Box<dyn BlobWriter>> {
+        self.shelf.open_writer(path, mode)
     }
 
-    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        self.shelf.overwrite_writer(path)
+    fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
+        self.shelf.read_tagged(path)
     }
 
-    fn read(&self, path: &str) -> Result<Option<Bytes>> {
-        self.shelf.read(path)
+    fn open_file(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn ReadAt>> {
+        self.shelf.open_file(path, mode)
     }
 
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        self.shelf.open(path)
+    fn list_files(&self, folder: &str, listing: Listing<'_>) -> Result<Vec<Listed>> {
+        self.shelf.list_files(folder, listing)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
-        self.shelf.list(folder)
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
+        self.shelf.stat_all(paths)
     }
 
-    fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        self.shelf.stat(path)
+    fn delete_all(&self, paths: &[String]) -> Result<()> {
+        self.shelf.delete_all(paths)
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.shelf.delete(path)
-    }
-
-    fn display(&self) -> String {
-        self.shelf.display()
+    fn place(&self) -> Place<'_> {
+        self.shelf.place()
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tidetable_blobs::{BlobError, BlobWriter, Blobs, Stat};
+use tidetable_blobs::{BlobError, BlobWriter, Blobs, Listed, Listing, OpenMode, Place, Stat, Tag, WriteMode};
 use tidetable_sstable::ReadAt;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -33,6 +33,11 @@ impl Files {
 
     fn get(&self, path: &str) -> Option<&Bytes> {
         self.by_path.get(path).map(|(_, bytes)| bytes)
+    }
+
+    fn stat(&self, path: &str) -> Option<Stat> {
+        let (time, bytes) = self.by_path.get(path)?;
+        Some(Stat { bytes: bytes.len() as u64, modified: Some(*time), stamp: None })
     }
 }
 
@@ -89,19 +94,23 @@ impl Blobs for Shelf {
         Ok(())
     }
 
-    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: false }))
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> Result<Box<dyn BlobWriter>> {
+        let replaces = match mode {
+            WriteMode::New => false,
+            WriteMode::Replace => true,
+            WriteMode::Parked(parked) => {
+                let (path, source) = (parked.to_owned(), io::ErrorKind::Unsupported.into());
+                return Err(BlobError::Io { action: "take over", path, source });
+            }
+        };
+        Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces }))
     }
 
-    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: true }))
+    fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
+        Ok(self.files().get(path).map(|bytes| (bytes.clone(), None)))
     }
 
-    fn read(&self, path: &str) -> Result<Option<Bytes>> {
-        Ok(self.files().get(path).cloned())
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+    fn open_file(&self, path: &str, _: OpenMode) -> Result<Arc<dyn ReadAt>> {
         match self.files().get(path) {
             Some(bytes) => Ok(Arc::new(bytes.clone())),
             None => {
@@ -110,32 +119,40 @@ impl Blobs for Shelf {
         }
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
+    fn list_files(&self, folder: &str, listing: Listing<'_>) -> Result<Vec<Listed>> {
         let inside = format!("{folder}/");
         let files = self.files();
-        let mut names: Vec<String> = files
+        let mut names: Vec<&str> = files
             .by_path
             .range(inside.clone()..)
             .map_while(|(path, _)| path.strip_prefix(&inside))
-            .map(|rest| rest.split('/').next().unwrap_or_default().to_owned())
+            .map(|rest| rest.split('/').next().unwrap_or_default())
             .collect();
         names.dedup();
-        Ok(names)
+        if let Listing::After(after) = listing {
+            names.retain(|name| *name > after);
+        }
+
+        let listed =
+            |name: &str| Listed { name: name.to_owned(), e_tag: None, stat: files.stat(&format!("{inside}{name}")) };
+        Ok(names.into_iter().map(listed).collect())
     }
 
-    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+    fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
         let files = self.files();
-        let found = files.by_path.get(path);
-        Ok(found.map(|(time, bytes)| Stat { bytes: bytes.len() as u64, modified: Some(*time), stamp: None }))
+        Ok(paths.iter().map(|path| files.stat(path)).collect())
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.files().by_path.remove(path);
+    fn delete_all(&self, paths: &[String]) -> Result<()> {
+        let mut files = self.files();
+        for path in paths {
+            files.by_path.remove(path);
+        }
         Ok(())
     }
 
-    fn display(&self) -> String {
-        "memory".to_owned()
+    fn place(&self) -> Place<'_> {
+        Place::Elsewhere("memory")
     }
 }
 

@@ -1,12 +1,12 @@
 //! Storage that is changed only while a lease holds.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tidetable_blobs::{
-    BlobError, BlobWriter, Blobs, Bucket, ETag, Listed, ReadAt, ReadBytes, StagingDirectory, Stat, Tag,
+    BlobError, BlobWriter, Blobs, ETag, Listed, Listing, OpenMode, Place, ReadAt, ReadBytes, StagingDirectory, Stat,
+    Tag, WriteMode,
 };
 
 use super::lease::HeldLease;
@@ -23,10 +23,6 @@ pub(crate) struct LeasedBlobs {
 impl LeasedBlobs {
     pub(crate) fn new(inner: Arc<dyn Blobs>, lease: Arc<HeldLease>) -> Self {
         Self { inner, lease }
-    }
-
-    fn leased(&self, writer: Box<dyn BlobWriter>) -> Box<dyn BlobWriter> {
-        Box::new(LeasedWriter { inner: writer, lease: Arc::clone(&self.lease) })
     }
 }
 
@@ -46,76 +42,38 @@ impl Blobs for LeasedBlobs {
         self.inner.replace_if(path, bytes, tag)
     }
 
-    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> Result<Box<dyn BlobWriter>> {
+        // A parked file is taken over without a look at the lease, and finished only with one.
+        if !matches!(mode, WriteMode::Parked(_)) {
+            self.lease.check()?;
+        }
+        let inner = self.inner.open_writer(path, mode)?;
+        Ok(Box::new(LeasedWriter { inner, lease: Arc::clone(&self.lease) }))
+    }
+
+    fn open_staging(&self, directory: &str, parked: Option<&str>) -> Result<Option<Box<dyn StagingDirectory>>> {
         self.lease.check()?;
-        Ok(self.leased(self.inner.writer(path)?))
-    }
-
-    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        self.lease.check()?;
-        Ok(self.leased(self.inner.overwrite_writer(path)?))
-    }
-
-    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
-        self.lease.check()?;
-        self.inner.staging(directory)
-    }
-
-    fn parked(&self, path: &str, target: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(self.leased(self.inner.parked(path, target)?))
-    }
-
-    fn parked_staging(&self, path: &str, directory: &str) -> Result<Box<dyn StagingDirectory>> {
-        self.lease.check()?;
-        self.inner.parked_staging(path, directory)
-    }
-
-    fn read(&self, path: &str) -> Result<Option<Bytes>> {
-        self.inner.read(path)
+        self.inner.open_staging(directory, parked)
     }
 
     fn read_tagged(&self, path: &str) -> Result<Option<(Bytes, Option<Tag>)>> {
         self.inner.read_tagged(path)
     }
 
-    fn read_all(&self, paths: &[String]) -> Result<Vec<Option<Bytes>>> {
-        self.inner.read_all(paths)
-    }
-
     fn read_listed(&self, files: &[(String, Option<ETag>)]) -> Result<Vec<Option<ReadBytes>>> {
         self.inner.read_listed(files)
     }
 
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        self.inner.open(path)
+    fn open_file(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn ReadAt>> {
+        self.inner.open_file(path, mode)
     }
 
-    fn open_sized(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
-        self.inner.open_sized(path, len)
-    }
-
-    fn open_fresh(&self, path: &str, len: u64) -> Result<Arc<dyn ReadAt>> {
-        self.inner.open_fresh(path, len)
-    }
-
-    fn list(&self, directory: &str) -> Result<Vec<String>> {
-        self.inner.list(directory)
-    }
-
-    fn list_after(&self, directory: &str, after: &str) -> Result<Vec<Listed>> {
-        self.inner.list_after(directory, after)
+    fn list_files(&self, directory: &str, listing: Listing<'_>) -> Result<Vec<Listed>> {
+        self.inner.list_files(directory, listing)
     }
 
     fn list_both(&self, first: &str, second: &str) -> Result<(Vec<Listed>, Option<Vec<Listed>>)> {
         self.inner.list_both(first, second)
-    }
-
-    fn list_stats(&self, directory: &str) -> Result<Vec<(String, Stat)>> {
-        self.inner.list_stats(directory)
-    }
-
-    fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        self.inner.stat(path)
     }
 
     fn stat_all(&self, paths: &[String]) -> Result<Vec<Option<Stat>>> {
@@ -126,30 +84,13 @@ impl Blobs for LeasedBlobs {
         self.inner.leftovers(directory)
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.lease.check()?;
-        self.inner.delete(path)
-    }
-
     fn delete_all(&self, paths: &[String]) -> Result<()> {
         self.lease.check()?;
         self.inner.delete_all(paths)
     }
 
-    fn directory(&self) -> Option<&Path> {
-        self.inner.directory()
-    }
-
-    fn bucket(&self) -> Option<Bucket> {
-        self.inner.bucket()
-    }
-
-    fn can_be_full(&self) -> bool {
-        self.inner.can_be_full()
-    }
-
-    fn display(&self) -> String {
-        self.inner.display()
+    fn place(&self) -> Place<'_> {
+        self.inner.place()
     }
 }
 
@@ -206,7 +147,7 @@ mod tests {
         let times = LeaseTimes { holds: Duration::from_secs(3600) };
         let attempt = || LeaseAttempt::new(Arc::clone(&bucket), "j", times);
         let Look::Taken(lease) = attempt().look().unwrap() else { panic!("it is not free") };
-        let leased = LeasedBlobs::new(Arc::clone(&bucket), Arc::clone(&lease));
+        let leased: &dyn Blobs = &LeasedBlobs::new(Arc::clone(&bucket), Arc::clone(&lease));
         assert!(leased.create_new("a", b"1").unwrap());
         let mut begun = leased.writer("b").unwrap();
         begun.write_all(b"2").unwrap();

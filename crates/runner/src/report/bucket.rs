@@ -88,8 +88,7 @@ mod tests {
     use std::sync::Arc;
 
     use object_store::memory::InMemory;
-    use tidetable_blobs::BucketBlobs;
-    use tidetable_blobs::{Blobs, LocalBlobs};
+    use tidetable_blobs::{BucketBlobs, LocalBlobs};
 
     use super::*;
 
@@ -98,15 +97,16 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let store = Arc::new(InMemory::new());
         let bucket = BucketBlobs::new(store, "root".into(), runtime.handle().clone(), "memory".to_owned());
+        let bucket: &dyn Blobs = &bucket;
         let now = || chrono::Utc::now().timestamp_micros();
-        assert_eq!(check_bucket(&bucket, "1", now).unwrap(), BucketCheck { ahead: Some(0) });
-        let late = check_bucket(&bucket, "2", || 0).unwrap().ahead.unwrap();
+        assert_eq!(check_bucket(bucket, "1", now).unwrap(), BucketCheck { ahead: Some(0) });
+        let late = check_bucket(bucket, "2", || 0).unwrap().ahead.unwrap();
         assert!(late > SKEW, "{late}");
         assert!(bucket.list("").unwrap().is_empty());
         // A directory has no tags.
         let root = tempfile::tempdir().unwrap();
-        let directory = LocalBlobs::new(root.path().to_owned());
-        let refused = check_bucket(&directory, "1", || 0).unwrap_err();
+        let directory: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
+        let refused = check_bucket(directory, "1", || 0).unwrap_err();
         assert!(matches!(refused, RunError::Unconditional { .. }), "{refused}");
         assert!(directory.list("checks").unwrap().is_empty());
     }

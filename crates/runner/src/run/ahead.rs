@@ -28,7 +28,7 @@ impl Ahead {
         fit: impl FnOnce() -> Result<(), RunError> + Send,
     ) -> Result<Self, RunError> {
         let blobs = store.blobs().as_ref();
-        if blobs.bucket().is_none() {
+        if !blobs.capabilities().round_trips {
             fit()?;
             record.save(blobs)?;
             return Ok(Self { seen: Seen::load(blobs, &job.name), failures: None });

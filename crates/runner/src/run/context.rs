@@ -49,7 +49,7 @@ impl Run<'_> {
     /// is asked when its list is read; in a bucket, it alone.
     pub(crate) fn check_versions(&self) -> Result<(), RunError> {
         let blobs = self.store.blobs().as_ref();
-        if blobs.bucket().is_some() {
+        if blobs.capabilities().round_trips {
             return Ok(());
         }
         let tables: Vec<String> = self.job.tables.iter().map(|table| table.spec.name.clone()).collect();

@@ -288,17 +288,17 @@ fn begin(
         take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
     let mut store = lock.over(store);
-    if store.blobs().bucket().is_some() {
+    let can = store.blobs().capabilities();
+    if can.round_trips {
         store = store.following_own_commits();
     }
     // Before reading anything that may be damaged.
     lock.tell(&record.run);
     let runs = Runs::of(store.blobs().as_ref());
-    let since = recent(&record.run).filter(|_| store.blobs().bucket().is_some());
+    let since = recent(&record.run).filter(|_| can.round_trips);
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
     let is_first = newest.is_none();
-    let is_bucket = store.blobs().bucket().is_some();
-    if is_bucket && is_first {
+    if can.round_trips && is_first {
         marks.check(&store, job, options)?;
     }
     if let Some(newest) = newest {
@@ -310,10 +310,10 @@ fn begin(
     let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
     record.continues = last.map(|last| last.run);
     let blobs = store.blobs().as_ref();
-    let fit = || if is_first && is_bucket { fit(project, blobs, record, options) } else { Ok(()) };
+    let fit = || if is_first && can.compares { fit(project, blobs, record, options) } else { Ok(()) };
     let first = Ahead::begin(&store, job, record, fit)?;
     // The newest versions are known by now, without more requests.
-    if is_bucket && !is_first {
+    if can.round_trips && !is_first {
         marks.check(&store, job, options)?;
     }
     Ok(Some(Begun { store, runtime, storage, first, after_killed }))

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use tempfile::TempDir;
-use tidetable_blobs::{BlobWriter, StagingDirectory, Stat};
-use tidetable_blobs::{Blobs, LocalBlobs};
+use tidetable_blobs::{
+    BlobWriter, Blobs, Listed, Listing, LocalBlobs, OpenMode, Place, StagingDirectory, Stat, Tag, WriteMode,
+};
 use tidetable_sstable::ReadAt;
 use tidetable_store::DeletePlan;
 use tidetable_store::version::DeleteTarget;
@@ -297,42 +298,44 @@ impl Blobs for Counted {
         self.blobs.replace(path, bytes)
     }
 
-    fn writer(&self, path: &str) -> tidetable_blobs::Result<Box<dyn BlobWriter>> {
-        self.blobs.writer(path)
+    fn open_writer(&self, path: &str, mode: WriteMode<'_>) -> tidetable_blobs::Result<Box<dyn BlobWriter>> {
+        self.blobs.open_writer(path, mode)
     }
 
-    fn overwrite_writer(&self, path: &str) -> tidetable_blobs::Result<Box<dyn BlobWriter>> {
-        self.blobs.overwrite_writer(path)
+    fn open_staging(
+        &self,
+        folder: &str,
+        parked: Option<&str>,
+    ) -> tidetable_blobs::Result<Option<Box<dyn StagingDirectory>>> {
+        self.blobs.open_staging(folder, parked)
     }
 
-    fn staging(&self, folder: &str) -> tidetable_blobs::Result<Option<Box<dyn StagingDirectory>>> {
-        self.blobs.staging(folder)
-    }
-
-    fn read(&self, path: &str) -> tidetable_blobs::Result<Option<Bytes>> {
+    fn read_tagged(&self, path: &str) -> tidetable_blobs::Result<Option<(Bytes, Option<Tag>)>> {
         *self.reads.lock().unwrap().entry(path.to_owned()).or_default() += 1;
-        self.blobs.read(path)
+        self.blobs.read_tagged(path)
     }
 
-    fn open(&self, path: &str) -> tidetable_blobs::Result<Arc<dyn ReadAt>> {
-        self.blobs.open(path)
+    fn open_file(&self, path: &str, mode: OpenMode) -> tidetable_blobs::Result<Arc<dyn ReadAt>> {
+        self.blobs.open_file(path, mode)
     }
 
-    fn list(&self, folder: &str) -> tidetable_blobs::Result<Vec<String>> {
-        self.blobs.list(folder)
+    fn list_files(&self, folder: &str, listing: Listing<'_>) -> tidetable_blobs::Result<Vec<Listed>> {
+        self.blobs.list_files(folder, listing)
     }
 
-    fn stat(&self, path: &str) -> tidetable_blobs::Result<Option<Stat>> {
-        *self.reads.lock().unwrap().entry(format!("stat {path}")).or_default() += 1;
-        self.blobs.stat(path)
+    fn stat_all(&self, paths: &[String]) -> tidetable_blobs::Result<Vec<Option<Stat>>> {
+        for path in paths {
+            *self.reads.lock().unwrap().entry(format!("stat {path}")).or_default() += 1;
+        }
+        self.blobs.stat_all(paths)
     }
 
-    fn delete(&self, path: &str) -> tidetable_blobs::Result<()> {
-        self.blobs.delete(path)
+    fn delete_all(&self, paths: &[String]) -> tidetable_blobs::Result<()> {
+        self.blobs.delete_all(paths)
     }
 
-    fn display(&self) -> String {
-        self.blobs.display()
+    fn place(&self) -> Place<'_> {
+        self.blobs.place()
     }
 }
 

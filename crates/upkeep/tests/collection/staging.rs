@@ -13,14 +13,15 @@ use tidetable_upkeep::leftovers;
 
 use super::disk::TestDisk;
 
-fn on_both(test: impl Fn(&Arc<LocalBlobs>)) {
+fn on_both(test: impl Fn(&Arc<dyn Blobs>)) {
     for disk in [Arc::new(OsDisk) as Arc<dyn Disk>, Arc::new(TestDisk::default())] {
         let folder = tempfile::tempdir().unwrap();
-        test(&Arc::new(LocalBlobs::on(disk, folder.path().join("root"))));
+        let blobs: Arc<dyn Blobs> = Arc::new(LocalBlobs::on(disk, folder.path().join("root")));
+        test(&blobs);
     }
 }
 
-fn filled(blobs: &LocalBlobs, folder: &str, names: &[&str]) -> Box<dyn StagingDirectory> {
+fn filled(blobs: &dyn Blobs, folder: &str, names: &[&str]) -> Box<dyn StagingDirectory> {
     let aside = blobs.staging(folder).unwrap().unwrap();
     for name in names {
         let mut file = blobs.overwrite_writer(&format!("{folder}/started")).unwrap();
@@ -36,7 +37,7 @@ fn a_folder_takes_the_place_of_one_that_is_there() {
         for name in ["part-0", "part-1", "part-2", "note"] {
             blobs.create_new(&format!("exports/day/{name}"), b"old").unwrap();
         }
-        let aside = filled(blobs, "exports/day", &["part-1", "part-3"]);
+        let aside = filled(blobs.as_ref(), "exports/day", &["part-1", "part-3"]);
         assert_eq!(blobs.list("exports").unwrap(), ["day"]);
         assert_eq!(blobs.list("exports/day").unwrap().len(), 4);
         aside.swap(&|name| name.starts_with("part-")).unwrap();
@@ -55,7 +56,7 @@ fn what_else_is_in_a_folder_stays() {
         }
         let root = PathBuf::from(blobs.display());
         std::fs::set_permissions(root.join("exports/day"), Permissions::from_mode(0o750)).unwrap();
-        let aside = filled(blobs, "exports/day", &["part-1"]);
+        let aside = filled(blobs.as_ref(), "exports/day", &["part-1"]);
         aside.swap(&|name| name.starts_with("part-")).unwrap();
         assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1"]);
         // A directory with a nested directory is not replaced.
@@ -74,7 +75,7 @@ fn a_link_to_a_folder_stays_one() {
         blobs.create_new("exports/other", b"").unwrap();
         let root = PathBuf::from(blobs.display());
         std::os::unix::fs::symlink("../elsewhere/day", root.join("exports/day")).unwrap();
-        filled(blobs, "exports/day", &["part-1"]).swap(&|_| true).unwrap();
+        filled(blobs.as_ref(), "exports/day", &["part-1"]).swap(&|_| true).unwrap();
         assert_eq!(blobs.list("elsewhere/day").unwrap(), ["part-1"]);
         assert!(root.join("exports/day").is_symlink());
     });
@@ -84,7 +85,7 @@ fn a_link_to_a_folder_stays_one() {
 fn two_processes_of_one_number_have_folders_of_their_own() {
     on_both(|blobs| {
         let other = LocalBlobs::new(PathBuf::from(blobs.display()));
-        let (one, two) = (filled(blobs, "exports/a", &["part-0"]), filled(&other, "exports/b", &["part-1"]));
+        let (one, two) = (filled(blobs.as_ref(), "exports/a", &["part-0"]), filled(&other, "exports/b", &["part-1"]));
         assert_ne!(one.path(), two.path());
         one.swap(&|_| true).unwrap();
         two.swap(&|_| true).unwrap();
@@ -96,10 +97,10 @@ fn two_processes_of_one_number_have_folders_of_their_own() {
 #[test]
 fn what_a_killed_process_left_is_found_and_swept() {
     on_both(|blobs| {
-        let aside = filled(blobs, "exports/day", &["part-0", "part-1"]);
+        let aside = filled(blobs.as_ref(), "exports/day", &["part-0", "part-1"]);
         std::mem::forget(aside);
         std::mem::forget(blobs.staging("exports/day").unwrap());
-        let store = Store::new(Arc::clone(blobs) as Arc<dyn Blobs>);
+        let store = Store::new(Arc::clone(blobs));
         assert!(leftovers(&store, 0).unwrap().is_empty(), "they are new");
         // Two files and two directories.
         let left = leftovers(&store, i64::MAX).unwrap();

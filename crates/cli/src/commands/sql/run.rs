@@ -104,7 +104,8 @@ impl StatementRunner<'_> {
             ..SessionOptions::default()
         };
         // In a bucket the session reads what it listed when it was opened: a list less.
-        let following = self.store.blobs().bucket().map(|_| self.store.clone().following_own_commits());
+        let is_far = self.store.blobs().capabilities().round_trips;
+        let following = is_far.then(|| self.store.clone().following_own_commits());
         Ok(Session::open(following.as_ref().unwrap_or(self.store), &options)?)
     }
 

@@ -112,7 +112,7 @@ impl PostRun<'_> {
 
     /// The end of the last successful run: this one, or from the records, or from the former metrics if those
     /// records are gone.
-    fn last_success(&self, record: &RunRecord, files: &LocalBlobs, name: &str) -> Option<i64> {
+    fn last_success(&self, record: &RunRecord, files: &dyn Blobs, name: &str) -> Option<i64> {
         let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
         let recorded = || {
             let mut records = Runs::of(self.blobs).readable(Some(&record.job)).ok()?;
