@@ -23,7 +23,7 @@ pub enum Rows {
     WithSelected,
     /// Rows with a cell of any column within the times of the scan.
     WithinTimes,
-    /// All rows.
+    /// All rows of the keys, also those without selected cells.
     All,
 }
 
@@ -128,7 +128,7 @@ impl CellScan {
             stripes = counts.stripes().1,
             pages = counts.pages(),
             bytes = counts.bytes().1,
-            "scanned cells"
+            "cells_scanned"
         );
         Ok(())
     }
@@ -170,7 +170,7 @@ impl CellScan {
     }
 }
 
-/// A running scan.
+/// A scan in progress: its filter and sink, and how many rows may still come.
 struct Pass<'a, F, S> {
     scan: &'a CellScan,
     filter: &'a F,

@@ -1,6 +1,7 @@
 //! Finds the parts of an export that are out of date. Pure functions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use tidetable_store::published::Published;
 
@@ -13,9 +14,19 @@ pub enum Reason {
     QueryChanged,
     /// A table it was made from has changed, or is another table.
     SourceChanged {
-        /// Table id.
+        /// Name of the table in SQL.
         table: String,
     },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it was never published"),
+            Self::QueryChanged => f.write_str("its query or its settings changed"),
+            Self::SourceChanged { table } => write!(f, "table {table} changed"),
+        }
+    }
 }
 
 /// A part to publish.
@@ -23,29 +34,39 @@ pub enum Reason {
 pub struct Stale {
     /// Label of the part.
     pub label: String,
-    /// Why.
+    /// Why it must be published again.
     pub reason: Reason,
 }
 
 /// The stale ones among `parts` (label, and for every table the last version that changed it), in their
 /// order. `query` is the fingerprint of the query and its settings.
 pub fn stale(published: &Published, parts: &[(String, BTreeMap<String, u64>)], query: &str) -> Vec<Stale> {
-    let reason = |label: &String, sources: &BTreeMap<String, u64>| {
-        let part = published.parts.get(label).map(|part| (&part.query, &part.sources));
-        let empty = || published.empty.get(label).map(|made| (&made.query, &made.sources));
-        let Some((made, known)) = part.or_else(empty) else { return Some(Reason::Missing) };
-        if made != query {
-            return Some(Reason::QueryChanged);
+    let mut stale = Vec::new();
+    for (label, sources) in parts {
+        if let Some(reason) = reason_of(published, label, sources, query) {
+            tracing::debug!(export = published.name, part = label, reason = %reason, "part_stale");
+            stale.push(Stale { label: label.clone(), reason });
         }
-        let changed = sources.iter().find(|(table, version)| known.get(*table) != Some(*version));
-        let gone = known.keys().find(|table| !sources.contains_key(*table));
-        let table = changed.map(|(table, _)| table).or(gone)?;
-        Some(Reason::SourceChanged { table: table.clone() })
+    }
+
+    stale
+}
+
+/// Why the part with this label must be published; `None` if it is as its query and its `sources` would make it now.
+fn reason_of(published: &Published, label: &str, sources: &BTreeMap<String, u64>, query: &str) -> Option<Reason> {
+    let (made_by, made_from) = match (published.parts.get(label), published.empty.get(label)) {
+        (Some(part), _) => (&part.query, &part.sources),
+        (None, Some(empty)) => (&empty.query, &empty.sources),
+        (None, None) => return Some(Reason::Missing),
     };
-    let found = parts
-        .iter()
-        .filter_map(|(label, sources)| reason(label, sources).map(|reason| Stale { label: label.clone(), reason }));
-    found.collect()
+    if made_by != query {
+        return Some(Reason::QueryChanged);
+    }
+
+    let changed = sources.iter().find(|(table, version)| made_from.get(*table) != Some(*version));
+    let gone = made_from.keys().find(|table| !sources.contains_key(*table));
+    let table = changed.map(|(table, _)| table).or(gone)?;
+    Some(Reason::SourceChanged { table: table.clone() })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::limits::check_limits;
+use crate::log::window_names;
 use crate::manifest::put::PutOutcome;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};
@@ -18,8 +19,9 @@ use crate::version::{Version, VersionEdit};
 const MAX_ATTEMPTS: usize = 100;
 
 impl Table {
-    /// Commits `edit` as the version after `base`. The commit point is the creation of the manifest. If another commit
-    /// was first, the edit is rebased onto the newest version, where that is sound.
+    /// Commits `edit` as the version after `base`, at logical time `now` (microseconds since the epoch). The commit point is
+    /// the creation of the manifest. If another commit was first, the edit is rebased onto the newest version, where that
+    /// is sound.
     ///
     /// # Errors
     /// Nothing was committed after these: [`StoreError::Conflict`] if the edit cannot be rebased,
@@ -32,11 +34,13 @@ impl Table {
         let edit_base = (base.number == edit.base).then(|| base.clone());
         let commit = Commit { table: self, edit, edit_base, id, now };
         let done = commit.upon(base);
+
         match &done {
             Ok(committed) => self.manifests().committed(committed),
             // What comes next begins from what is there.
             Err(_) => self.manifests().forget_latest(),
         }
+
         done
     }
 }
@@ -57,12 +61,16 @@ impl Commit<'_> {
     /// Commits after `base`, or after the version that others have made meanwhile.
     fn upon(&self, mut base: Version) -> Result<Version> {
         for _ in 0..MAX_ATTEMPTS {
-            base = match self.attempt(&mut base)? {
-                ControlFlow::Break(committed) => return Ok(committed),
-                ControlFlow::Continue(refused) => self.next_base(&base, refused)?,
-            };
+            match self.attempt(&mut base)? {
+                ControlFlow::Break(committed) => {
+                    self.log_commit(&committed);
+                    return Ok(committed);
+                }
+                ControlFlow::Continue(refused) => base = self.next_base(&base, refused)?,
+            }
         }
-        Err(self.conflict(format!("{MAX_ATTEMPTS} other commits were first")))
+
+        Err(self.conflict(&base, format!("{MAX_ATTEMPTS} other commits were first")))
     }
 
     /// Tries to commit after `base`. Breaks with the committed version; continues with the version that was not
@@ -76,13 +84,15 @@ impl Commit<'_> {
             Err(reason) => {
                 let Some(prior) = manifests.find_prior_commit(self.edit, base)? else {
                     self.discard_unnamed(base);
-                    return Err(self.conflict(reason));
+                    return Err(self.conflict(base, reason));
                 };
                 return Ok(ControlFlow::Break(prior));
             }
         };
+
         let checked = self.fence(base).and_then(|()| check_limits(self.table, base, &next, self.edit));
         checked.inspect_err(|_| self.discard_unnamed(base))?;
+
         match manifests.put(base, &mut next)? {
             PutOutcome::Committed => {
                 manifests.checkpoint_if_due(&mut next);
@@ -107,6 +117,7 @@ impl Commit<'_> {
         if base.number == edit.base || edit.base == 0 || !only_loads {
             return Ok(None);
         }
+
         let loaded = match self.edit_base {
             Some(_) => None,
             None => match self.table.version(edit.base) {
@@ -116,35 +127,42 @@ impl Commit<'_> {
             },
         };
         let edit_base = self.edit_base.as_ref().or(loaded.as_ref());
+
         Ok(edit_base.and_then(|edit_base| base.rebased(edit_base, edit).ok()))
     }
 
     /// Refuses the edit if the latest vacuum, as `base` records it, may have removed one of its SSTs.
     fn fence(&self, base: &Version) -> Result<()> {
         let Some(cutoff) = base.vacuum_watermark else { return Ok(()) };
+
         let paths: Vec<String> = self.edit.written().map(|sst| self.table.sst_path(&sst.id)).collect();
         let stats = self.table.blobs().stat_all(&paths)?;
         for ((sst, path), stat) in self.edit.written().zip(paths).zip(stats) {
             let may_be_gone = stat.is_none_or(|stat| stat.modified.is_some_and(|modified| modified < cutoff));
             // Vacuum removes no file that a version names.
             if may_be_gone && !base.ssts().any(|named| named.id == sst.id) {
+                self.log_fence(base, &sst.id);
                 return Err(StoreError::Fenced { table: self.table.name().to_owned(), path });
             }
         }
+
         Ok(())
     }
 
     /// The base of the next attempt, after `refused` was not committed on top of `base`.
     fn next_base(&self, base: &Version, refused: Version) -> Result<Version> {
         let Some(latest) = self.table.manifests().latest_now()? else { return Ok(Version::empty(refused.table)) };
+
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
             // The cells of the edit were encoded for another layout.
             self.discard_unnamed(&latest);
-            return Err(self.conflict("its layout changed".to_owned()));
+            return Err(self.conflict(&latest, "its layout changed".to_owned()));
         }
         if latest.table.job != base.table.job {
             return Err(StoreError::OwnedByOtherJob { table: self.table.name().to_owned(), owner: latest.table.job });
         }
+
+        self.log_overtaken(&refused, &latest);
         Ok(latest)
     }
 
@@ -152,10 +170,61 @@ impl Commit<'_> {
     fn discard_unnamed(&self, version: &Version) {
         let new: HashSet<&str> = self.edit.written().map(|sst| sst.id.as_str()).collect();
         let named: HashSet<&str> = version.ssts().map(|sst| sst.id.as_str()).filter(|id| new.contains(id)).collect();
+
         self.table.ssts().delete(self.edit.written().filter(|sst| !named.contains(sst.id.as_str())));
     }
 
-    fn conflict(&self, reason: String) -> StoreError {
+    /// The error for an edit that cannot follow `base`; logs it.
+    fn conflict(&self, base: &Version, reason: String) -> StoreError {
+        tracing::debug!(
+            table = self.table.name(),
+            window = self.windows(base),
+            reason,
+            kind = self.edit.kind(),
+            version = base.number,
+            "commit_conflict"
+        );
+
         StoreError::Conflict { table: self.table.name().to_owned(), reason }
+    }
+
+    fn log_commit(&self, committed: &Version) {
+        tracing::debug!(
+            table = self.table.name(),
+            window = self.windows(committed),
+            reason = self.edit.kind(),
+            version = committed.number,
+            base = self.edit.base,
+            inputs = self.edit.inputs.len(),
+            ssts = self.edit.written().count(),
+            "commit"
+        );
+    }
+
+    fn log_fence(&self, base: &Version, sst: &str) {
+        tracing::debug!(
+            table = self.table.name(),
+            window = self.windows(base),
+            reason = "a vacuum may have removed an SST that was written for it",
+            sst,
+            version = base.number,
+            "commit_fenced"
+        );
+    }
+
+    fn log_overtaken(&self, refused: &Version, latest: &Version) {
+        tracing::debug!(
+            table = self.table.name(),
+            window = self.windows(latest),
+            reason = "another commit was first",
+            version = refused.number,
+            newest = latest.number,
+            "commit_overtaken"
+        );
+    }
+
+    /// Names of the windows that the edit changes, as `version` cuts them.
+    fn windows(&self, version: &Version) -> String {
+        window_names(version.table.spec.window, self.edit.windows())
     }
 }

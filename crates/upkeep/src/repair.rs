@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use tidetable_blobs::BlobError;
-use tidetable_store::version::{Input, InputName, OwedWindow, Version, VersionEdit, days_in, mark_lost};
-use tidetable_store::{Ids, Result, Store, StoreError, Table};
+use tidetable_store::version::{Input, OwedWindow, Version, VersionEdit, days_in, mark_lost};
+use tidetable_store::{Ids, Result, Store, StoreError, Table, window_names};
 
 use crate::verify::{SstReport, VerifyOptions, verify};
 
@@ -55,8 +55,8 @@ impl RepairPlan {
         lost.retain(|file| only.is_empty() || only.contains(&file.sst.id));
 
         let windows: BTreeSet<i64> = lost.iter().flat_map(SstReport::windows).collect();
-        let touches = |input: &&Input| input.touches().any(|window| windows.contains(&window));
-        let inputs: Vec<Input> = base.inputs.iter().filter(touches).cloned().collect();
+        let touching = base.inputs.iter().filter(|input| input.touches().any(|window| windows.contains(&window)));
+        let inputs: Vec<Input> = touching.cloned().collect();
         let paths = inputs.iter().map(|input| input.path.as_str());
         let gone = paths.filter(|path| is_gone(path)).map(str::to_owned).collect();
         Ok(Self { table, base, lost, inputs, gone, manifests: report.manifests })
@@ -98,8 +98,9 @@ impl RepairPlan {
         // The next load rebuilds these windows, and no other window of the inputs.
         edit.inputs = self.inputs.iter().map(|input| self.owing(input, &windows)).collect();
 
-        let left_in = |name: &&InputName| name.owed.iter().any(|owed| windows.contains(&owed.start));
-        edit.names = self.base.names.iter().filter(left_in).cloned().collect();
+        let names = self.base.names.iter();
+        let owing = names.filter(|name| name.owed.iter().any(|owed| windows.contains(&owed.start)));
+        edit.names = owing.cloned().collect();
         edit.names.iter_mut().for_each(|name| mark_lost(&mut name.owed, &windows));
         edit
     }
@@ -127,7 +128,9 @@ impl RepairPlan {
         if self.is_empty() {
             return Ok(RepairDone { version: self.base.number, kept: Vec::new() });
         }
+
         let version = self.table.commit(self.base.clone(), &self.edit(), ids, self.base.now)?.number;
+        self.log_lost(version);
         let mut kept = Vec::new();
         for file in &self.lost {
             match self.keep(&file.sst.id) {
@@ -136,6 +139,21 @@ impl RepairPlan {
             }
         }
         Ok(RepairDone { version, kept })
+    }
+
+    /// Logs each SST that `version` no longer names.
+    fn log_lost(&self, version: u64) {
+        let unit = self.base.table.spec.window;
+        for file in &self.lost {
+            tracing::debug!(
+                table = self.table.name(),
+                window = window_names(unit, file.windows()),
+                reason = file.damage.first().map(ToString::to_string),
+                sst = file.sst.id,
+                version,
+                "sst_removed"
+            );
+        }
     }
 
     /// Copies an SST to quarantine; `None` if it is missing.

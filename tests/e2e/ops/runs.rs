@@ -1,12 +1,14 @@
 //! Runs: plans, days, checks, locks, signals, failed days and retries.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::harness::system::{signal, wait_for};
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = readings_job!(
     "in/{day:%Y-%m-%d}*.csv",
@@ -442,4 +444,65 @@ fn signal_stops_a_compaction_in_order() {
         project.ok(&["compact", "T"]);
         assert!(names() < files || project.ok(&["tables"]).contains('T'));
     }
+}
+
+/// What `run` decided, by `--verbose` or `RUST_LOG`, as the events of its log: their names.
+fn events(project: &Project, args: &[&str], rust_log: &str) -> Vec<Value> {
+    let ran = Ran::of(project.command(&[args, &["--log", "json"]].concat()).env("RUST_LOG", rust_log));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    json_lines(&ran.stderr).into_iter().filter(|line| line["target"].is_string()).collect()
+}
+
+#[test]
+fn events_of_the_log_name_table_window_and_reason() {
+    let project = project("");
+    assert_eq!(events(&project, &["run", "j"], ""), Vec::<Value>::new(), "nothing without --verbose");
+    write_day(&project, 2, 5.0);
+    let told = events(&project, &["run", "j", "--verbose"], "");
+    let of =
+        |name: &str| told.iter().find(|event| event["message"] == name).unwrap_or_else(|| panic!("{name}: {told:?}"));
+    let commit = of("commit");
+    assert_eq!((&commit["table"], &commit["window"]), (&json!("T"), &json!("2020-01-02")), "{commit}");
+    assert_eq!((&commit["reason"], &commit["level"]), (&json!("load"), &json!("debug")), "{commit}");
+    assert_eq!(of("part_stale")["part"], "2020-01-02");
+    assert_eq!(of("compaction_not_picked")["window"], "2020-01-01..2020-01-04");
+    let told = events(&project, &["vacuum", "--older-than", "0s", "--yes"], "tidetable_upkeep=debug");
+    assert!(told.iter().any(|event| event["message"] == "vacuum_planned" && event["table"] == "T"), "{told:?}");
+}
+
+#[test]
+fn the_guide_lists_every_event_of_the_log() {
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|above| above.join("docs/guide").is_dir()).unwrap();
+    let guide = fs::read_to_string(root.join("docs/guide/operations.md")).unwrap();
+    let section = guide.split("## Following a run in the log").nth(1).unwrap().split("\n## ").next().unwrap();
+    let listed: BTreeSet<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let mut logged = BTreeSet::new();
+    for file in sources(&root.join("crates")) {
+        let text = fs::read_to_string(file).unwrap();
+        for event in text.split("tracing::debug!(").skip(1) {
+            // The last argument is the message; a sentence is no name.
+            let arguments = event.split(");").next().unwrap();
+            let name = arguments.rsplit('"').nth(1).unwrap_or_default();
+            if !name.contains(' ') {
+                logged.insert(name.to_owned());
+            }
+        }
+    }
+    assert_eq!(listed, logged.iter().map(String::as_str).collect());
+}
+
+/// The Rust files below `folder`, except tests.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
 }

@@ -45,7 +45,7 @@ impl<'a> Repeat<'a> {
         if self.since.elapsed() + wait > options.patience {
             return Err(self.failed(&status));
         }
-        tracing::debug!(method = self.method, attempt = self.attempt, code = ?status.code(), ?wait, "repeats a request");
+        tracing::debug!(method = self.method, attempt = self.attempt, code = ?status.code(), ?wait, "request_repeated");
         tokio::time::sleep(wait).await;
         Ok(())
     }

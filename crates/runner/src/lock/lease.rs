@@ -118,7 +118,11 @@ impl HeldLease {
             written => written,
         };
         match written {
-            Ok(written) => state.lost = !written,
+            Ok(true) => {}
+            Ok(false) => {
+                state.lost = true;
+                self.log_lost("another run has taken it");
+            }
             Err(error) => tracing::warn!(%error, "the lease of a job cannot be renewed; the next renewal tries again"),
         }
     }
@@ -139,10 +143,18 @@ impl HeldLease {
     /// [`BlobError::LeaseLost`].
     pub(super) fn check(&self) -> Result<(), BlobError> {
         let state = self.state();
-        match state.lost || state.renewed.elapsed() >= self.times.trusted() {
-            true => Err(BlobError::LeaseLost { job: self.job.clone() }),
-            false => Ok(()),
+        if state.lost {
+            return Err(BlobError::LeaseLost { job: self.job.clone() });
         }
+        if state.renewed.elapsed() >= self.times.trusted() {
+            self.log_lost("it could not be renewed in time");
+            return Err(BlobError::LeaseLost { job: self.job.clone() });
+        }
+        Ok(())
+    }
+
+    fn log_lost(&self, reason: &str) {
+        tracing::debug!(job = self.job, reason, "lease_lost");
     }
 }
 
@@ -190,10 +202,12 @@ impl LeaseAttempt {
     }
 
     pub(super) fn look_at(&mut self, now: Instant) -> Result<Look<Arc<HeldLease>>, RunError> {
-        let Some((lease, tag)) = Lease::load(self.blobs.as_ref(), &self.job)? else { return self.write(None) };
+        let Some((lease, tag)) = Lease::load(self.blobs.as_ref(), &self.job)? else {
+            return self.write(None, "no run has held it before");
+        };
         match self.watch.look(&lease, now) {
-            _ if lease.free => self.write(tag),
-            Verdict::Expired => self.write(tag),
+            _ if lease.free => self.write(tag, "it was given back"),
+            Verdict::Expired => self.write(tag, "its holder did not renew it in time"),
             verdict => {
                 let left = self.watch.left(&lease, now);
                 Ok(Look::Held { holder: lease.holder, lives: verdict == Verdict::Lives, left })
@@ -201,8 +215,8 @@ impl LeaseAttempt {
         }
     }
 
-    /// Writes a lease of our own in place of the one with this tag, or of none.
-    fn write(&self, before: Option<Tag>) -> Result<Look<Arc<HeldLease>>, RunError> {
+    /// Writes a lease of our own in place of the one with this tag, or of none. `reason` says why it is free.
+    fn write(&self, before: Option<Tag>, reason: &str) -> Result<Look<Arc<HeldLease>>, RunError> {
         let sent = Instant::now();
         let renewal = format!("{}-0", Ulid::generate());
         let holder = self.holder.clone();
@@ -218,6 +232,7 @@ impl LeaseAttempt {
         };
         // Another run was first: it may be the same lease again at the next look.
         let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false, left: None }) };
+        tracing::debug!(job = self.job, run = self.holder.run, reason, "lease_taken");
         let state = State { lease, tag, renewed: sent, number: 0, lost: false };
         let held = HeldLease::begin(Arc::clone(&self.blobs), self.job.clone(), self.times, state);
         Ok(Look::Taken(held))
@@ -307,7 +322,7 @@ mod tests {
         let tags = [(); 2].map(|()| Lease::load(blobs.as_ref(), "j").unwrap().unwrap().1);
         both.iter_mut().for_each(|one| assert!(matches!(one.look_at(now).unwrap(), Look::Held { .. })));
         let taken: Vec<bool> =
-            both.iter().zip(tags).map(|(one, tag)| matches!(one.write(tag).unwrap(), Look::Taken(_))).collect();
+            both.iter().zip(tags).map(|(one, tag)| matches!(one.write(tag, "").unwrap(), Look::Taken(_))).collect();
         assert_eq!(taken, [true, false]);
         drop(first);
     }

@@ -129,12 +129,18 @@ pub(crate) fn take(
     stop: &Stop,
 ) -> Result<Option<Lock>, RunError> {
     let (mut waiting, mut attempt) = (Waiting::new(job), Attempt::new(blobs, job, times).of(run));
+    let mut logged = None;
     loop {
         let (holder, lives, left) = match attempt.look()? {
             Look::Taken(lock) => return Ok(Some(lock)),
             Look::Held { holder, lives, left } => (holder, lives, left),
         };
-        match if_locked.next(lives, waiting.begun.elapsed()) {
+        let next = if_locked.next(lives, waiting.begun.elapsed());
+        if logged != Some(next) {
+            logged = Some(next);
+            tracing::debug!(job, run, reason = holder.place(), holder = holder.run, next = ?next, "lock_held");
+        }
+        match next {
             Next::Wait => waiting.tell(&holder, lives, left, if_locked),
             Next::Skip => return Ok(None),
             Next::Fail => {

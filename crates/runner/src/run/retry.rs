@@ -53,6 +53,7 @@ impl<'a> Retry<'a> {
         self.options.stop.check()?;
         if matches!(&error, RunError::Store(StoreError::Conflict { .. })) && self.overtaken < OVERTAKEN {
             self.overtaken += 1;
+            self.log(name, &error.to_string(), Duration::ZERO);
             self.observer
                 .event(Event::Note(format!("{error}; the {} stage starts again on top of it", self.stage.name())));
             records.push(self.record((name.to_owned(), error.to_string()), Duration::ZERO));
@@ -74,6 +75,9 @@ impl<'a> Retry<'a> {
         records: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         let wait = self.retries.wait_after(self.attempt).unwrap_or_default();
+        for (name, error) in &failed {
+            self.log(name, error, wait);
+        }
         if let Some((name, error)) = failed.first() {
             let others = if failed.len() > 1 { format!(" and {} others", failed.len() - 1) } else { String::new() };
             let (stage, next, all) = (self.stage.name(), self.attempt + 1, self.retries.retries + 1);
@@ -91,6 +95,18 @@ impl<'a> Retry<'a> {
             std::thread::sleep(PAUSE.min(wait.saturating_sub(begun.elapsed())));
         }
         self.options.stop.check()
+    }
+
+    /// Logs that the stage of `name`, a table or an export, is tried again after `error` and a wait.
+    fn log(&self, name: &str, error: &str, wait: Duration) {
+        tracing::debug!(
+            stage = self.stage.name(),
+            table = name,
+            reason = error,
+            attempt = self.attempt,
+            wait = wait.as_secs(),
+            "retry"
+        );
     }
 
     fn record(&self, (name, error): (String, String), wait: Duration) -> AttemptRecord {

@@ -1,4 +1,6 @@
-//! Runs with concurrent commits, and the number of reads.
+//! Runs with concurrent commits, and the number of reads; `night` reads their log.
+
+mod night;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

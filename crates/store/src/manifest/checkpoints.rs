@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use tidetable_blobs::Listed;
+use tidetable_blobs::{ETag, Listed};
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
@@ -35,26 +35,25 @@ impl ManifestStore {
     pub(super) fn kept_and_numbers(&self) -> Result<Listing> {
         let (of_checkpoints, of_manifests) = (self.checkpoint_directory(), self.directory());
         let (checkpoints, manifests) = self.blobs.list_both(&of_checkpoints, &of_manifests)?;
+
         let mut tags = HashMap::new();
-        let mut names = |directory: &str, files: Vec<Listed>| -> Vec<String> {
-            let tag = |file: &Listed| Some((format!("{directory}/{}", file.name), file.e_tag.clone()?));
-            tags.extend(files.iter().filter_map(tag));
-            files.into_iter().map(|file| file.name).collect()
-        };
-        let checkpoints = names(&of_checkpoints, checkpoints);
-        let manifests = manifests.map(|files| numbered(&names(&of_manifests, files), ".json"));
-        Ok((kept_of(&checkpoints, tags), manifests))
+        add_tags(&mut tags, &of_checkpoints, &checkpoints);
+        add_tags(&mut tags, &of_manifests, manifests.as_deref().unwrap_or_default());
+
+        let manifests = manifests.map(|files| numbered(&names_of(files), ".json"));
+        Ok((kept_of(&names_of(checkpoints), tags), manifests))
     }
 
     /// Makes `version` the oldest, so that those before it can be removed.
     pub fn truncate_before(&self, version: &Version) -> Result<()> {
         self.write_checkpoint(version)?;
-        let is_whole = |found: Version| found == *version && found.origin.manifest == version.origin.manifest;
-        if !self.read_checkpoint(version.number).is_ok_and(|found| found.is_some_and(is_whole)) {
+        let found = self.read_checkpoint(version.number).unwrap_or(None);
+        if !found.is_some_and(|found| found == *version && found.origin.manifest == version.origin.manifest) {
             // Replaces a damaged checkpoint, which was harmless while the deltas before it existed.
             let (path, bytes) = self.checkpoint_of(version)?;
             self.blobs.replace(&path, &bytes)?;
         }
+
         self.blobs.replace(&self.oldest_path(version.number), &[])?;
         for older in numbered(&self.blobs.list(&self.checkpoint_directory())?, OLDEST) {
             if older < version.number {
@@ -111,8 +110,8 @@ impl ManifestStore {
 
     fn decode_checkpoint(&self, bytes: &[u8], number: u64) -> Result<Version> {
         let decoded = manifest::decode_checkpoint(bytes, number);
-        let broken = |reason| StoreError::Manifest { path: self.checkpoint_path(number), reason };
-        let (version, checksum) = decoded.map_err(broken)?;
+        let (version, checksum) =
+            decoded.map_err(|reason| StoreError::Manifest { path: self.checkpoint_path(number), reason })?;
         Ok(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version })
     }
 
@@ -122,7 +121,11 @@ impl ManifestStore {
             return;
         }
         match self.write_checkpoint(version) {
-            Ok(()) => version.origin.checkpoint = version.number,
+            Ok(()) => {
+                version.origin.checkpoint = version.number;
+                let reason = "a reader would read many deltas";
+                tracing::debug!(table = self.table, version = version.number, reason, "checkpoint");
+            }
             Err(error) => tracing::warn!(%error, "cannot write a checkpoint; the next commit tries again"),
         }
     }
@@ -140,4 +143,17 @@ impl ManifestStore {
         let (checkpoint, whole) = self.checkpoint_of(version)?;
         Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
     }
+}
+
+/// Adds the entity tags of the files of a directory, by path.
+fn add_tags(tags: &mut HashMap<String, ETag>, directory: &str, files: &[Listed]) {
+    for file in files {
+        if let Some(tag) = &file.e_tag {
+            tags.insert(format!("{directory}/{}", file.name), tag.clone());
+        }
+    }
+}
+
+fn names_of(files: Vec<Listed>) -> Vec<String> {
+    files.into_iter().map(|file| file.name).collect()
 }

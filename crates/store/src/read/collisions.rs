@@ -4,8 +4,6 @@
 //! any of their cells are: without equal cells, the records of a row are those of all its parts together, whichever is read
 //! first. Keys, qualifiers and timestamps decide that; no value is read.
 
-use std::ops::Range;
-
 use tidetable_layout::{Block, KeyRange, Keys, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta};
 
@@ -38,6 +36,26 @@ impl AsRef<[u8]> for SmallRow {
     }
 }
 
+/// What a run has in a key range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RunSize {
+    rows: u64,
+    /// Records of the groups that distinguish records.
+    records: u64,
+}
+
+impl RunSize {
+    fn of(run: &[SstSource], keys: &KeyRange, identity: &Identity) -> Self {
+        let mut size = Self { rows: 0, records: 0 };
+        for (_, stripe) in run.iter().flat_map(|source| source.stripes(keys)) {
+            size.rows += stripe.rows;
+            size.records += identity.groups().iter().filter_map(|group| stripe.records.get(*group)).sum::<u64>();
+        }
+
+        size
+    }
+}
+
 /// The keys in `keys` of the rows that collide; `None` if there are many, or more rows than are worth looking at.
 ///
 /// # Errors
@@ -49,24 +67,23 @@ pub(crate) fn find(
     identity: &Identity,
     known: Option<&KnownCollisions>,
 ) -> Result<Option<RowKeys>> {
-    let records =
-        |stripe: &StripeMeta| -> u64 { identity.groups().iter().filter_map(|group| stripe.records.get(*group)).sum() };
-    let count = |run: &[SstSource]| {
-        let stripes = run.iter().flat_map(|source| source.stripes(keys)).map(|(_, stripe)| stripe);
-        stripes.fold((0, 0), |(rows, all), stripe| (rows + stripe.rows, all + records(stripe)))
-    };
-    let counts: Vec<(u64, u64)> = runs.iter().map(|(_, run)| count(run)).collect();
-    let Some(largest) = (0..runs.len()).max_by_key(|run| counts[*run]) else { return Ok(None) };
-    let smaller = || counts.iter().enumerate().filter(|(run, _)| *run != largest).map(|(_, counts)| counts);
-    let (rows, held) = smaller().fold((0, 0), |(rows, held), counts| (rows + counts.0, held + counts.1));
-    if rows > MAX_ROWS || held > MAX_RECORDS {
+    let sizes: Vec<RunSize> = runs.iter().map(|(_, run)| RunSize::of(run, keys, identity)).collect();
+    let Some(largest) = (0..runs.len()).max_by_key(|run| sizes[*run]) else { return Ok(None) };
+    let (mut rows, mut records) = (0, 0);
+    for (_, size) in sizes.iter().enumerate().filter(|(run, _)| *run != largest) {
+        rows += size.rows;
+        records += size.records;
+    }
+    if rows > MAX_ROWS || records > MAX_RECORDS {
         return Ok(None);
     }
+
     // Of a part of a stripe so little is read that merging takes less than looking.
-    let whole = |(_, stripe): (usize, &StripeMeta)| keys.covers(&stripe.first_key, &stripe.last_key);
-    if !runs[largest].1.iter().any(|source| source.stripes(keys).any(whole)) {
+    let mut stripes = runs[largest].1.iter().flat_map(|source| source.stripes(keys));
+    if !stripes.any(|(_, stripe)| keys.covers(&stripe.first_key, &stripe.last_key)) {
         return Ok(None);
     }
+
     let search = || search(schema, runs, keys, identity, largest);
     match known {
         Some(known) => known.or_search(runs, keys, identity, search),
@@ -83,64 +100,143 @@ fn search(
     largest: usize,
 ) -> Result<Option<RowKeys>> {
     // The smaller runs are read whole, and the first stripes of the largest meanwhile.
-    runs.iter().enumerate().filter(|(run, _)| *run != largest).flat_map(|(_, (_, run))| run).for_each(|source| {
-        source.announce(keys);
-    });
+    let smaller =
+        || runs.iter().enumerate().filter(|(run, _)| *run != largest).map(|(run, (_, sources))| (run, sources));
+    smaller().flat_map(|(_, sources)| sources).for_each(|source| source.announce(keys));
     let mut ahead: Vec<StripesAhead> = runs[largest].1.iter().map(|source| first_ahead(source, keys)).collect();
+
     let projection = identity.projection(schema);
-    let (mut blocks, mut small) = (Vec::new(), Vec::new());
-    for (run, (_, sources)) in runs.iter().enumerate().filter(|(run, _)| *run != largest) {
+    let mut small = SmallRows { identity, blocks: Vec::new(), rows: Vec::new() };
+    for (run, sources) in smaller() {
         for source in sources {
-            for (stripe, _) in source.stripes(keys) {
-                let (start, end) = (&keys.start, keys.end.as_deref());
-                let block = source.reader.read_rows(stripe, start, end, &projection);
-                let block = block.map_err(|error| source.error(error))?;
-                let row = |row| {
-                    let bounds = identity.bounds(&block, row);
-                    SmallRow { key: block.keys.get(row), run, bounds, block: blocks.len(), row }
-                };
-                small.extend((0..block.keys.len()).map(row));
-                blocks.push(block);
-            }
+            small.read(run, source, keys, &projection)?;
         }
     }
-    small.sort_by(|a, b| a.key.cmp(&b.key).then(a.run.cmp(&b.run)));
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    let of_small = |row: &SmallRow| (&blocks[row.block], row.row);
-    let many = |found: &[Vec<u8>]| found.len() * FEW > small.len();
-    for of_key in small.chunk_by(|a, b| a.key == b.key).filter(|of_key| of_key.len() > 1) {
-        let collides = |(at, row): (usize, &SmallRow)| {
-            let mut after = of_key[at + 1..].iter().filter(|other| !apart(row.bounds, other.bounds));
-            after.any(|other| identity.collide(of_small(row), of_small(other)))
-        };
-        if of_key.iter().enumerate().any(collides) {
-            found.push(of_key[0].key.clone());
-        }
-        if many(&found) {
-            return Ok(None);
-        }
-    }
+    small.rows.sort_by(|a, b| a.key.cmp(&b.key).then(a.run.cmp(&b.run)));
+
+    let Some(mut found) = small.colliding_among_themselves() else { return Ok(None) };
     for (source, ahead) in runs[largest].1.iter().zip(&mut ahead) {
-        let mut skipped = vec![true; source.reader.stripes().len()];
-        let near = |(stripe, meta): (usize, &StripeMeta)| (stripe, rows_within(&small, meta));
-        let near: Vec<(usize, Range<usize>)> =
-            source.stripes(keys).map(near).filter(|(_, near)| !near.is_empty()).collect();
-        near.iter().for_each(|(stripe, _)| skipped[*stripe] = false);
-        let end = near.last().map_or(0, |(stripe, _)| stripe + 1);
-        for (stripe, near) in near {
-            ahead.before(stripe, end, &skipped, &source.reader);
-            let own = colliding(source, stripe, &projection, &small[near], |row, (block, at)| {
-                !apart(row.bounds, identity.bounds(block, at)) && identity.collide(of_small(row), (block, at))
-            });
-            found.extend(own.map_err(|error| source.error(error))?);
-        }
-        if many(&found) {
+        let colliding = small.colliding_with(source, keys, &projection, ahead);
+        found.extend(colliding.map_err(|error| source.error(error))?);
+        if small.are_many(&found) {
             return Ok(None);
         }
     }
+
     found.sort_unstable();
     found.dedup();
     Ok(Some(found.into()))
+}
+
+/// The rows of the smaller runs, ascending by key once all are read.
+struct SmallRows<'a> {
+    identity: &'a Identity,
+    blocks: Vec<Block>,
+    rows: Vec<SmallRow>,
+}
+
+impl SmallRows<'_> {
+    /// Reads the rows of `keys` of a source of `run`.
+    fn read(&mut self, run: usize, source: &SstSource, keys: &KeyRange, projection: &Projection) -> Result<()> {
+        for (stripe, _) in source.stripes(keys) {
+            let read = source.reader.read_rows(stripe, &keys.start, keys.end.as_deref(), projection);
+            let block = read.map_err(|error| source.error(error))?;
+            for row in 0..block.keys.len() {
+                let bounds = self.identity.bounds(&block, row);
+                self.rows.push(SmallRow { key: block.keys.get(row), run, bounds, block: self.blocks.len(), row });
+            }
+            self.blocks.push(block);
+        }
+
+        Ok(())
+    }
+
+    /// Whether so many rows collide that all are merged.
+    fn are_many(&self, found: &[Vec<u8>]) -> bool {
+        found.len() * FEW > self.rows.len()
+    }
+
+    fn collide(&self, row: &SmallRow, other: &SmallRow) -> bool {
+        !apart(row.bounds, other.bounds)
+            && self.identity.collide((&self.blocks[row.block], row.row), (&self.blocks[other.block], other.row))
+    }
+
+    /// The keys of the rows of which two smaller runs hold colliding parts; `None` if they are many.
+    fn colliding_among_themselves(&self) -> Option<Vec<Vec<u8>>> {
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for of_key in self.rows.chunk_by(|a, b| a.key == b.key).filter(|of_key| of_key.len() > 1) {
+            let mut parts = of_key.iter().enumerate();
+            if parts.any(|(part, row)| of_key[part + 1..].iter().any(|other| self.collide(row, other))) {
+                found.push(of_key[0].key.clone());
+            }
+            if self.are_many(&found) {
+                return None;
+            }
+        }
+
+        Some(found)
+    }
+
+    /// The keys of the rows that collide with their row of `source`, which is of the largest run.
+    fn colliding_with(
+        &self,
+        source: &SstSource,
+        keys: &KeyRange,
+        projection: &Projection,
+        ahead: &mut StripesAhead,
+    ) -> std::result::Result<Vec<Vec<u8>>, ReadError> {
+        let mut skipped = vec![true; source.reader.stripes().len()];
+        let mut near: Vec<(usize, &[SmallRow])> = Vec::new();
+        for (stripe, meta) in source.stripes(keys) {
+            let rows = self.within(meta);
+            if !rows.is_empty() {
+                skipped[stripe] = false;
+                near.push((stripe, rows));
+            }
+        }
+
+        let end = near.last().map_or(0, |(stripe, _)| stripe + 1);
+        let mut found = Vec::new();
+        for (stripe, rows) in near {
+            ahead.before(stripe, end, &skipped, &source.reader);
+            self.add_colliding(source, stripe, projection, rows, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The rows whose keys are within those of a stripe.
+    fn within(&self, stripe: &StripeMeta) -> &[SmallRow] {
+        let first = self.rows.partition_point(|row| row.key[..] < stripe.first_key[..]);
+        let end = self.rows.partition_point(|row| row.key[..] <= stripe.last_key[..]);
+        &self.rows[first..end]
+    }
+
+    /// Adds the keys of those of `rows` that collide with their row of a stripe.
+    fn add_colliding(
+        &self,
+        source: &SstSource,
+        stripe: usize,
+        projection: &Projection,
+        rows: &[SmallRow],
+        found: &mut Vec<Vec<u8>>,
+    ) -> std::result::Result<(), ReadError> {
+        let stripe = source.reader.stripe(stripe)?;
+        let shared = places(stripe.keys(), rows);
+        let mut places: Vec<usize> = shared.iter().map(|key| key.row).collect();
+        places.dedup();
+        let block = stripe.read_selected(&places, projection)?;
+
+        for FoundKey { wanted, row } in shared {
+            let Ok(place) = places.binary_search(&row) else { continue };
+            let small = &rows[wanted];
+            if !apart(small.bounds, self.identity.bounds(&block, place))
+                && self.identity.collide((&self.blocks[small.block], small.row), (&block, place))
+            {
+                found.push(small.key.clone());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Announces the first stripes of a source that `keys` touches.
@@ -152,49 +248,31 @@ fn first_ahead(source: &SstSource, keys: &KeyRange) -> StripesAhead {
     ahead
 }
 
-/// The rows whose keys are within those of a stripe.
-fn rows_within(small: &[SmallRow], stripe: &StripeMeta) -> Range<usize> {
-    let first = small.partition_point(|row| row.key[..] < stripe.first_key[..]);
-    first..small.partition_point(|row| row.key[..] <= stripe.last_key[..])
+/// A wanted key that a block has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundKey {
+    /// Index of the key among the wanted ones.
+    pub(crate) wanted: usize,
+    /// Its row in the block.
+    pub(crate) row: usize,
 }
 
-/// The keys of those of `rows` that collide with their row of a stripe.
-fn colliding(
-    source: &SstSource,
-    stripe: usize,
-    projection: &Projection,
-    rows: &[SmallRow],
-    collide: impl Fn(&SmallRow, (&Block, usize)) -> bool,
-) -> std::result::Result<Vec<Vec<u8>>, ReadError> {
-    let stripe = source.reader.stripe(stripe)?;
-    let shared = places(stripe.keys(), rows);
-    let mut places: Vec<usize> = shared.iter().map(|(_, place)| *place).collect();
-    places.dedup();
-    let block = stripe.read_selected(&places, projection)?;
-    let mut found = Vec::new();
-    for (row, place) in shared {
-        let Ok(at) = places.binary_search(&place) else { continue };
-        if collide(&rows[row], (&block, at)) {
-            found.push(rows[row].key.clone());
-        }
-    }
-    Ok(found)
-}
-
-/// Of keys that ascend, those that a block has: (index of the key, row).
-pub(crate) fn places<K: AsRef<[u8]>>(keys: &Keys, wanted: &[K]) -> Vec<(usize, usize)> {
+/// Of `wanted` keys, which ascend, those that a block has.
+pub(crate) fn places<K: AsRef<[u8]>>(keys: &Keys, wanted: &[K]) -> Vec<FoundKey> {
     let mut scratch = Vec::new();
     let mut found = Vec::new();
-    for (at, key) in wanted.iter().map(AsRef::as_ref).enumerate() {
+    for (wanted, key) in wanted.iter().map(AsRef::as_ref).enumerate() {
         let row = keys.lower_bound(key);
         if row == keys.len() {
             break;
         }
+
         scratch.clear();
         keys.write(row, &mut scratch);
         if scratch == key {
-            found.push((at, row));
+            found.push(FoundKey { wanted, row });
         }
     }
+
     found
 }

@@ -7,6 +7,7 @@ pub(crate) mod options;
 pub(crate) mod row_identity;
 pub(crate) mod scan;
 pub(crate) mod scan_range;
+pub(crate) mod skipped_stripes;
 pub(crate) mod snapshot;
 pub(crate) mod sst_scan;
 pub(crate) mod sst_source;
@@ -22,4 +23,5 @@ pub use sst_source::SstSource;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta, ValueRange};
 pub use window_mask::WindowMask;
 
+pub use crate::log::SstPlace;
 pub use crate::merge::slice_block;

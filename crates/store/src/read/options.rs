@@ -80,7 +80,7 @@ impl ScanCounts {
         (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
     }
 
-    /// Pages read.
+    /// Number of pages that were decoded.
     pub fn pages(&self) -> u64 {
         self.reads.pages()
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
-use tidetable_layout::{Block, Group, Projection, StoredSchema};
+use tidetable_layout::{Block, Projection, StoredSchema};
 
 /// Rows with at most so many records are compared without a set.
 const SHORT: usize = 8;
@@ -22,10 +22,14 @@ pub(crate) enum Identity {
     Time { groups: Vec<usize> },
 }
 
+/// A block, and the index of a row in it.
+pub(super) type PartOfRow<'a> = (&'a Block, usize);
+
 /// Least and greatest timestamp.
 pub(super) type Bounds = (i64, i64);
 
 impl Identity {
+    /// What distinguishes the records that a scan with this projection reads; `has_gc`: garbage-collection rules apply.
     pub(super) fn new(schema: &StoredSchema, projection: &Projection, has_gc: bool) -> Self {
         let mut groups = Vec::new();
         for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
@@ -37,29 +41,32 @@ impl Identity {
                 _ => groups.push(at),
             }
         }
-        let is_timed = |group: &usize| schema.groups[*group].timestamps == TimestampKind::Stored;
+
+        let are_timed = groups.iter().all(|group| schema.groups[*group].timestamps == TimestampKind::Stored);
         match groups.as_slice() {
             [group] if has_gc && schema.groups[*group].qualifier == QualifierKind::Dynamic => {
                 Self::Versions { group: *group }
             }
             _ if has_gc => Self::Row,
             [group] => Self::Cell { group: *group },
-            [_, ..] if groups.iter().all(is_timed) => Self::Time { groups },
+            [_, ..] if are_timed => Self::Time { groups },
             _ => Self::Row,
         }
     }
 
     /// The projection of qualifiers and timestamps that distinguish records.
     pub(super) fn projection(&self, schema: &StoredSchema) -> Projection {
-        let wanted = |(at, group): (usize, &Group)| {
-            self.groups().contains(&at).then(|| GroupProjection {
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (index, group) in schema.groups.iter().enumerate() {
+            groups.push(self.groups().contains(&index).then(|| GroupProjection {
                 qualifiers: !matches!(self, Self::Time { .. }),
                 timestamps: true,
                 columns: vec![false; group.columns.len()],
                 sums: false,
-            })
-        };
-        Projection { groups: schema.groups.iter().enumerate().map(wanted).collect() }
+            }));
+        }
+
+        Projection { groups }
     }
 
     /// What distinguishes the records of a row; nothing if the row is a record.
@@ -91,34 +98,37 @@ impl Identity {
         if matches!(self, Self::Versions { .. }) {
             return None;
         }
-        let of_group = |group: &usize| {
-            let group = block.groups.get(*group)?.as_ref()?;
-            group.timestamps.as_ref()?.get(group.records(row))
-        };
-        let mut times = self.groups().iter().filter_map(of_group).flatten();
+
+        let groups = self.groups().iter().filter_map(|group| block.groups.get(*group)?.as_ref());
+        let mut times = groups.filter_map(|group| group.timestamps.as_ref()?.get(group.records(row))).flatten();
         let first = *times.next()?;
         Some(times.fold((first, first), |(least, greatest), time| (least.min(*time), greatest.max(*time))))
     }
 
     /// Whether a merge joins records of two parts of a row. It does for a part without: that may stand for an empty row.
-    pub(super) fn collide(&self, (one, row): (&Block, usize), (other, other_row): (&Block, usize)) -> bool {
-        let (cells, others) = (self.cells(one, row), self.cells(other, other_row));
+    pub(super) fn collide(&self, one: PartOfRow<'_>, other: PartOfRow<'_>) -> bool {
+        let (cells, others) = (self.cells(one.0, one.1), self.cells(other.0, other.1));
         cells.is_empty() || others.is_empty() || share(&cells, &others)
     }
 }
 
-/// Qualifier and timestamp.
+/// Qualifier and timestamp of a record, by which a merge joins it.
 type Cell<'a> = (&'a [u8], i64);
 
 /// The qualifiers and timestamps of a row in a group; those that it does not have are empty and 0.
 fn cells(block: &Block, group: usize, row: usize) -> Vec<Cell<'_>> {
     let Some(Some(group)) = block.groups.get(group) else { return Vec::new() };
-    let qualifier = |record: usize| {
-        let qualifiers = group.qualifiers.as_ref()?;
-        qualifiers.dictionary.get(*qualifiers.codes.get(record)? as usize).map(AsRef::as_ref)
-    };
-    let time = |record: usize| group.timestamps.as_ref().and_then(|times| times.get(record).copied());
-    group.records(row).map(|record| (qualifier(record).unwrap_or_default(), time(record).unwrap_or_default())).collect()
+    let mut cells: Vec<Cell<'_>> = Vec::with_capacity(group.records(row).len());
+    for record in group.records(row) {
+        let qualifier = group.qualifiers.as_ref().and_then(|qualifiers| {
+            let code = *qualifiers.codes.get(record)?;
+            qualifiers.dictionary.get(code as usize)
+        });
+        let time = group.timestamps.as_ref().and_then(|times| times.get(record));
+        cells.push((qualifier.map(AsRef::as_ref).unwrap_or_default(), time.copied().unwrap_or_default()));
+    }
+
+    cells
 }
 
 /// Whether two lists have an element in common.

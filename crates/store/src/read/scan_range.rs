@@ -7,7 +7,7 @@ use tidetable_layout::KeyRange;
 /// A unit of scanning for one task: a key range and the SSTs that may hold rows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRange {
-    /// Its row keys.
+    /// Range of the row keys to read.
     pub keys: KeyRange,
     /// Ids of the SSTs to merge.
     pub ssts: Vec<String>,

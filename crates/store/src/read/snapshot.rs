@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use tidetable_layout::time::window_bounds;
 use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
 use tidetable_sstable::Reader;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
+use crate::log::{SstPlace, window_names};
 use crate::read::known_collisions::KnownCollisions;
 use crate::read::next_ranges::NextRanges;
 use crate::read::options::{ScanMode, ScanOptions};
@@ -20,10 +22,9 @@ use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::sst_store::OpenSsts;
 use crate::table::Table;
 use crate::tombstone::TombstoneFilter;
-use crate::version::{Sst, Version, WindowState};
-use crate::version::{Tombstone, overlaps};
+use crate::version::{Sst, Tombstone, Version, WindowState, overlaps};
 
-/// All event times.
+/// The range of all event times, microseconds: nothing is left out by time.
 pub const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
 /// Scan ranges whose first stripes a bucket is asked for while one is read: it may take less time to read than a reply to come.
@@ -86,11 +87,15 @@ impl Snapshot {
         self.seen_through(None, Arc::default())
     }
 
-    /// The GC filter at logical time `now`; `None` if the version has no rules.
+    /// The GC filter at logical time `now` (microseconds since the epoch); `None` if the version has no rules.
+    ///
+    /// # Errors
+    /// If this build cannot read a rule of the version.
     pub fn gc_filter_at(&self, now: i64) -> Result<Option<GcFilter>> {
         gc_filter(self.table(), self.version(), self.layout(), now)
     }
 
+    /// The same version with another GC filter and other tombstones.
     fn seen_through(&self, gc_filter: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
         let Inner { table, version, layout, readers, collisions, next, .. } = self.inner.as_ref();
         let inner = Inner {
@@ -111,12 +116,12 @@ impl Snapshot {
         &self.inner.version
     }
 
-    /// The table's layout.
+    /// The layout of the table, as the version records it.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.inner.layout
     }
 
-    /// The stored schema.
+    /// The schema of the cells as SSTs store them.
     pub fn schema(&self) -> &Arc<StoredSchema> {
         self.inner.layout.stored()
     }
@@ -128,7 +133,7 @@ impl Snapshot {
         self.inner.gc_filter.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
     }
 
-    /// The table.
+    /// The table whose version it reads.
     pub fn table(&self) -> &Table {
         &self.inner.table
     }
@@ -140,8 +145,30 @@ impl Snapshot {
         if !self.inner.layout.rows_lie_in_one_window() {
             return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
         }
+
+        self.log_skipped_windows(time);
         let parts = self.parts(time);
         parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| scan_range(keys, part, time))).collect()
+    }
+
+    /// Logs which windows lie outside `time`, microseconds.
+    fn log_skipped_windows(&self, time: &Range<i64>) {
+        if *time == ALL_TIMES || !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+
+        let unit = self.inner.layout.spec().window;
+        let starts = self.version().windows.iter().map(|window| window.start);
+        let skipped: Vec<i64> = starts.filter(|start| !window_overlaps(unit, *start, time)).collect();
+        if !skipped.is_empty() {
+            tracing::debug!(
+                table = self.table().name(),
+                windows = skipped.len(),
+                window = window_names(unit, skipped),
+                reason = "they lie outside the times of the query",
+                "windows_skipped"
+            );
+        }
     }
 
     /// Bounds of the event times of a scan range's rows, from the windows of its SSTs: microseconds, half-open.
@@ -149,29 +176,35 @@ impl Snapshot {
         if !self.inner.layout.rows_lie_in_one_window() {
             return ALL_TIMES;
         }
+
         let unit = self.inner.layout.spec().window;
-        let held = |sst: &Sst| range.ssts.contains(&sst.id);
-        let windows = self.version().windows.iter().flat_map(|window| {
-            let of_sst = |sst: &Sst| match &sst.multi_window {
-                Some(multi_window) => multi_window.windows.to_vec(),
-                None => vec![window.start],
-            };
-            window.ssts.iter().filter(|sst| held(sst)).flat_map(of_sst).collect::<Vec<_>>()
-        });
-        let bounds = windows.map(|start| tidetable_layout::time::window_bounds(unit, start));
-        bounds.reduce(|all, one| all.start.min(one.start)..all.end.max(one.end)).unwrap_or(ALL_TIMES)
+        let mut times: Option<Range<i64>> = None;
+        for window in &self.version().windows {
+            for sst in window.ssts.iter().filter(|sst| range.ssts.contains(&sst.id)) {
+                let own = std::slice::from_ref(&window.start);
+                for start in sst.multi_window.as_ref().map_or(own, |multi_window| &multi_window.windows) {
+                    let bounds = window_bounds(unit, *start);
+                    times = Some(match times {
+                        Some(times) => times.start.min(bounds.start)..times.end.max(bounds.end),
+                        None => bounds,
+                    });
+                }
+            }
+        }
+
+        times.unwrap_or(ALL_TIMES)
     }
 
     /// The SSTs of each window that overlaps `time`, in order of time; windows that share files are grouped.
     fn parts(&self, time: &Range<i64>) -> Vec<Vec<&Sst>> {
         let unit = self.inner.layout.spec().window;
-        let wanted = |start: &&i64| window_overlaps(unit, **start, time);
+        let is_wanted = |start: i64| window_overlaps(unit, start, time);
         let mut parts: Vec<(i64, Vec<&Sst>)> = Vec::new();
         // Index in `parts` of each window that shares files.
         let mut places: HashMap<i64, usize> = HashMap::new();
         for sst in self.version().ssts() {
             let Some(multi_window) = &sst.multi_window else { continue };
-            let Some(first) = multi_window.windows.iter().find(wanted) else { continue };
+            let Some(first) = multi_window.windows.iter().find(|start| is_wanted(**start)) else { continue };
             let place = *places.entry(*first).or_insert_with(|| {
                 parts.push((*first, Vec::new()));
                 parts.len() - 1
@@ -179,13 +212,15 @@ impl Snapshot {
             parts[place].1.push(sst);
             places.extend(multi_window.windows.iter().map(|start| (*start, place)));
         }
-        for window in self.version().windows.iter().filter(|window| wanted(&&window.start)) {
+
+        for window in self.version().windows.iter().filter(|window| is_wanted(window.start)) {
             let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
             match places.get(&window.start) {
                 Some(place) => parts[*place].1.extend(own),
                 None => parts.push((window.start, own.collect())),
             }
         }
+
         parts.sort_by_key(|(start, _)| *start);
         parts.into_iter().map(|(_, ssts)| ssts).collect()
     }
@@ -193,7 +228,7 @@ impl Snapshot {
     /// The scan ranges of one window for `keys`.
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
         if self.inner.layout.rows_lie_in_one_window() {
-            let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
+            let bounds = window_bounds(self.inner.layout.spec().window, window.start);
             return self.scan_ranges(std::slice::from_ref(keys), &bounds);
         }
         scan_range(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALL_TIMES).into_iter().collect()
@@ -222,7 +257,7 @@ impl Snapshot {
 
     /// In a bucket, begins to fetch what is read first of the SSTs of these ranges, all at a time.
     pub fn announce(&self, ranges: &[ScanRange]) {
-        if self.table().blobs().bucket().is_none() {
+        if !self.table().blobs().capabilities().round_trips {
             return;
         }
         let wanted: HashSet<&str> = ranges.iter().flat_map(|range| &range.ssts).map(String::as_str).collect();
@@ -234,7 +269,7 @@ impl Snapshot {
     /// Begins to fetch the first stripes of the announced ranges that follow `range`, of those of which several files are merged:
     /// then some are read before their first row.
     fn announce_after(&self, range: &ScanRange) {
-        if self.table().blobs().bucket().is_none() {
+        if !self.table().blobs().capabilities().round_trips {
             return;
         }
         for next in self.inner.next.after(range, RANGES_AHEAD).iter().filter(|next| next.ssts.len() > 1) {
@@ -262,23 +297,24 @@ impl Snapshot {
         let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
         let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &range.time)).collect::<Result<_>>()?;
-        let (files, only) = (sources.len(), range.keys.only_key());
-        let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
-        let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
-        // A scan range may cover a part of its files; it counts its share of their stripes.
-        let share = u128::from(range.bytes.min(bytes)) * stripes as u128;
-        let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
+        let considered = Considered::of(&sources, range);
+
         // Point lookup: key filters rule out files without the key.
-        sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
+        if let Some(key) = range.keys.only_key() {
+            sources.retain(|source| source.may_contain(key));
+        }
         if options.stripe_stats.is_none() {
             // A point lookup reads one stripe of each: all at a time.
             sources.iter().for_each(|source| source.announce_few(&range.keys));
         }
         self.announce_after(range);
+
         if let Some(counts) = &options.counts {
-            counts.considered(files, files - sources.len(), stripes, range.bytes.min(bytes));
+            let Considered { files, stripes, bytes } = considered;
+            counts.considered(files, files - sources.len(), stripes, bytes);
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
         }
+
         let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
         let mode = ScanMode { known_collisions: Some(Arc::clone(&self.inner.collisions)), ..mode };
@@ -297,7 +333,23 @@ impl Snapshot {
             tombstones: TombstoneFilter::of_sst(&self.inner.tombstones, sst),
             windows: multi_window.and_then(|multi_window| WindowMask::new(&self.inner.layout, multi_window, time)),
             emptied: sst.emptied,
+            place: tracing::enabled!(tracing::Level::DEBUG).then(|| Arc::new(self.place(sst))),
         })
+    }
+
+    /// Where an SST lies, for the log.
+    fn place(&self, sst: &Sst) -> SstPlace {
+        let unit = self.inner.layout.spec().window;
+        let windows = match &sst.multi_window {
+            Some(multi_window) => multi_window.windows.clone(),
+            None => {
+                let mut windows = self.version().windows.iter();
+                let home = windows.find(|window| window.ssts.iter().any(|listed| listed.id == sst.id));
+                home.map(|window| window.start).into_iter().collect()
+            }
+        };
+
+        SstPlace { table: self.table().name().into(), window: window_names(unit, windows), sst: sst.id.clone() }
     }
 
     /// Point lookup of one row with the cells of `projection`; `None` if it does not exist. Reads SSTs whose key
@@ -309,13 +361,17 @@ impl Snapshot {
         let keys = KeyRange::of_key(key);
         let Some(mut range) = self.whole(&keys) else { return Ok(None) };
         self.announce(std::slice::from_ref(&range));
+
         let mut holding = Vec::with_capacity(range.ssts.len());
         let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
             if self.reader(sst)?.may_contain(key) {
                 holding.push(sst.id.clone());
+            } else if tracing::enabled!(tracing::Level::DEBUG) {
+                self.place(sst).log_ruled_out();
             }
         }
+
         range.ssts = holding;
         self.scan(&range, projection)?.next().transpose()
     }
@@ -326,6 +382,25 @@ impl Snapshot {
     /// If it is missing, damaged, or not the file the manifest names.
     pub fn reader(&self, sst: &Sst) -> Result<Reader> {
         self.inner.readers.get(self.inner.table.ssts(), sst)
+    }
+}
+
+/// What a scan range takes of its files before any is ruled out.
+struct Considered {
+    files: usize,
+    stripes: usize,
+    bytes: u64,
+}
+
+impl Considered {
+    /// A scan range may cover a part of its files; it counts its share of their stripes.
+    fn of(sources: &[SstSource], range: &ScanRange) -> Self {
+        let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
+        let whole: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
+        let bytes = range.bytes.min(whole);
+        let share = u128::from(bytes) * stripes as u128;
+
+        Self { files: sources.len(), stripes: share.checked_div(u128::from(whole)).unwrap_or(0) as usize, bytes }
     }
 }
 

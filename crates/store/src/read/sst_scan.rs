@@ -9,12 +9,12 @@ use tidetable_sstable::{ReadError, RecordFilter, StripeMeta};
 use crate::error::Result;
 use crate::gc::GcFilter;
 use crate::merge::keep_rows;
-use crate::read::collisions::places;
+use crate::read::collisions::{FoundKey, places};
 use crate::read::known_collisions::RowKeys;
 use crate::read::options::StripeStats;
+use crate::read::skipped_stripes::SkippedStripes;
 use crate::read::sst_source::SstSource;
 use crate::read::stripes_ahead::StripesAhead;
-use crate::tombstone::TombstoneFilter;
 
 /// Which rows of its key range a scan reads.
 #[derive(Debug, Clone)]
@@ -57,15 +57,17 @@ pub(crate) struct SstScan {
     pub(super) stripe_stats: Option<Arc<dyn StripeStats>>,
     /// Stripes that are fetched meanwhile.
     pub(super) ahead: StripesAhead,
+    /// Stripes that were not read, for the log.
+    pub(super) log: SkippedStripes,
 }
 
 impl SstScan {
     /// Whether the stats of a fully selected stripe suffice.
     fn is_known(&self, meta: &StripeMeta) -> bool {
-        let keeps_all = |gc_filter: &Arc<GcFilter>| gc_filter.keeps_all_by_stats(&self.schema, meta);
-        let suffices =
-            |stats: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && stats.suffices(meta);
-        self.stripe_stats.as_ref().is_some_and(suffices)
+        let Some(stats) = &self.stripe_stats else { return false };
+        let is_intact =
+            self.gc_filter.as_ref().is_none_or(|gc_filter| gc_filter.keeps_all_by_stats(&self.schema, meta));
+        is_intact && stats.suffices(meta)
     }
 
     /// The rows of a stripe that `listed` names.
@@ -73,13 +75,14 @@ impl SstScan {
         if listed.is_empty() {
             return Ok(None);
         }
-        let read = || {
-            let stripe = self.source.reader.stripe(index)?;
-            let rows: Vec<usize> = places(stripe.keys(), listed).into_iter().map(|(_, row)| row).collect();
-            (!rows.is_empty()).then(|| stripe.read_selected(&rows, &self.narrow)).transpose()
-        };
-        let block = read().map_err(|error| self.source.error(error))?;
-        block.map(|block| self.visible(block)).transpose()
+        let stripe = self.source.reader.stripe(index).map_err(|error| self.source.error(error))?;
+        let rows: Vec<usize> = places(stripe.keys(), listed).into_iter().map(|key| key.row).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+
+        let block = stripe.read_selected(&rows, &self.narrow).map_err(|error| self.source.error(error))?;
+        self.visible(block).map(Some)
     }
 
     /// The selected rows of a stripe but those that `listed` names, after tombstones and GC.
@@ -129,7 +132,7 @@ impl SstScan {
 fn without(schema: &StoredSchema, block: Block, keys: &[Vec<u8>]) -> Result<Block> {
     let mut kept: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
-    for (_, row) in places(&block.keys, keys) {
+    for FoundKey { row, .. } in places(&block.keys, keys) {
         kept.push(start..row);
         start = row + 1;
     }
@@ -148,18 +151,24 @@ impl Iterator for SstScan {
         loop {
             let index = self.stripes.next()?;
             let meta = self.source.reader.stripes().get(index);
-            let hidden = |tombstones: &TombstoneFilter| {
-                meta.is_some_and(|meta| tombstones.hides_all(&meta.first_key, &meta.last_key))
-            };
-            if self.source.tombstones.as_ref().is_some_and(hidden) || self.skipped.get(index) == Some(&true) {
+            if let (Some(tombstones), Some(meta)) = (&self.source.tombstones, meta)
+                && tombstones.hides_all(&meta.first_key, &meta.last_key)
+            {
+                self.log.hidden += 1;
                 continue;
             }
+            if self.skipped.get(index) == Some(&true) {
+                self.log.pruned += 1;
+                continue;
+            }
+
             let listed = meta.map_or(&[][..], |meta| self.rows.listed(meta));
             let block = if let RowSelection::Only(_) = &self.rows {
                 self.read_listed(index, listed)
             } else {
                 let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
                 if whole && listed.is_empty() && meta.is_some_and(|meta| self.is_known(meta)) {
+                    self.log.answered += 1;
                     continue;
                 }
                 self.ahead.before(index, self.stripes.end, &self.skipped, &self.source.reader);

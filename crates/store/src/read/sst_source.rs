@@ -1,9 +1,12 @@
 //! An SST as a source of a scan.
 
+use std::sync::Arc;
+
 use tidetable_layout::KeyRange;
 use tidetable_sstable::{ReadError, Reader, StripeMeta};
 
 use crate::error::StoreError;
+use crate::log::SstPlace;
 use crate::read::window_mask::WindowMask;
 use crate::tombstone::TombstoneFilter;
 
@@ -12,9 +15,9 @@ use crate::tombstone::TombstoneFilter;
 pub struct SstSource {
     /// Sequence number of the SST: among equal cells the greatest wins.
     pub seqno: u64,
-    /// For messages.
+    /// Path of the file inside the store, for messages.
     pub path: String,
-    /// The open file.
+    /// The open file, which all scans of the version share.
     pub reader: Reader,
     /// Tombstones that hide cells of it.
     pub tombstones: Option<TombstoneFilter>,
@@ -22,6 +25,8 @@ pub struct SstSource {
     pub windows: Option<WindowMask>,
     /// Whether it may hold rows that an upsert emptied.
     pub emptied: bool,
+    /// Where it lies, for the log; `None` if the log does not ask.
+    pub place: Option<Arc<SstPlace>>,
 }
 
 impl SstSource {
@@ -39,6 +44,16 @@ impl SstSource {
     pub fn ends_before(&self, other: &Self) -> bool {
         let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
         last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
+    }
+
+    /// Whether its key filter leaves it possible that it holds the row `key`.
+    pub(crate) fn may_contain(&self, key: &[u8]) -> bool {
+        let is_possible = self.reader.may_contain(key);
+        if let Some(place) = self.place.as_ref().filter(|_| !is_possible) {
+            place.log_ruled_out();
+        }
+
+        is_possible
     }
 
     /// The stripes that `keys` touches.

@@ -19,12 +19,14 @@ pub(super) struct StripesAhead {
 impl StripesAhead {
     /// Announces what follows, before stripe `index` of those up to `last` is read. Skipped stripes are not announced.
     pub(super) fn before(&mut self, index: usize, last: usize, skipped: &[bool], reader: &Reader) {
-        let bytes = |stripe: usize| reader.stripes().get(stripe).map_or(0, |stripe| stripe.len);
-        for batch in self.batches(index, last, skipped, bytes) {
+        let stripes = reader.stripes();
+        let batches = self.batches(index, last, skipped, |stripe| stripes.get(stripe).map_or(0, |stripe| stripe.len));
+        for batch in batches {
             reader.will_read(batch);
         }
     }
 
+    /// The batches to announce before stripe `index` is read; `bytes` tells the length of a stripe.
     fn batches(
         &mut self,
         index: usize,
@@ -35,6 +37,7 @@ impl StripesAhead {
         if index < self.trigger {
             return Vec::new();
         }
+
         let mut batches = Vec::new();
         // The batch of `index`, if it was not announced, and the one after it.
         let count = if self.end <= index { 2 } else { 1 };
@@ -45,11 +48,13 @@ impl StripesAhead {
                 sum += bytes(end);
                 end += 1;
             }
+
             (self.trigger, self.end) = (start.max(index + 1), end);
             if start < end {
                 batches.push(start..end);
             }
         }
+
         batches
     }
 }

@@ -33,8 +33,11 @@ impl WindowMask {
 
     /// The selected rows of `block`.
     pub(crate) fn apply(&self, schema: &StoredSchema, block: Block) -> Result<Block> {
-        let unreadable = |error| StoreError::Layout { table: String::new(), reason: format!("{error}") };
-        let Some(windows) = self.layout.row_windows(&block.keys).map_err(unreadable)? else { return Ok(block) };
+        let windows = self.layout.row_windows(&block.keys);
+        let windows =
+            windows.map_err(|error| StoreError::Layout { table: String::new(), reason: error.to_string() })?;
+        let Some(windows) = windows else { return Ok(block) };
+
         let unit = self.layout.spec().window;
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (row, start) in windows.into_iter().enumerate() {
@@ -45,6 +48,7 @@ impl WindowMask {
                 }
             }
         }
+
         keep_rows(schema, &block, &kept)
     }
 }

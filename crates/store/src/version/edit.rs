@@ -13,7 +13,7 @@ use crate::version::state::TableIdentity;
 pub struct VersionEdit {
     /// Empties the table and gives it this identity: all inputs and SSTs are removed.
     pub reset: Option<TableIdentity>,
-    /// New garbage-collection rules.
+    /// New garbage-collection rules by family, in cbt's notation; all days may change.
     pub gc: Option<BTreeMap<String, String>>,
     /// Paths of inputs whose rows the rebuilt windows no longer hold, and of names that others replace.
     pub removed: Vec<String>,
@@ -43,6 +43,37 @@ impl VersionEdit {
     /// Whether committing it would change nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self { base: self.base, ..Self::default() }
+    }
+
+    /// What the commit does to the table, in one word, for the log.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.reset.is_some() {
+            "rebuild"
+        } else if self.compacted.is_some() {
+            "compaction"
+        } else if self.vacuum_watermark.is_some() {
+            "vacuum"
+        } else if !self.removed_ssts.is_empty() {
+            "repair"
+        } else if !self.deletes.is_empty() {
+            "delete"
+        } else if self.is_empty() {
+            "nothing"
+        } else {
+            "load"
+        }
+    }
+
+    /// Starts of the windows whose SSTs or cells it changes, in microseconds since the epoch, ascending.
+    pub(crate) fn windows(&self) -> BTreeSet<i64> {
+        let replaced = self.compacted.iter().flat_map(|compacted| &compacted.replacements);
+        let mut windows: BTreeSet<i64> = replaced.map(|replacement| replacement.window).collect();
+        windows.extend(&self.rebuilt);
+        windows.extend(self.ssts.keys());
+        windows.extend(self.removed_ssts.keys());
+        windows.extend(self.days.keys());
+
+        windows
     }
 
     /// The SSTs that were written for it.

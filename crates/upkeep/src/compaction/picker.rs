@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tidetable_store::version::{Sst, Version, WindowState};
 
-use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::extent::{CompactionExtent, CompactionReason, LeftReason};
 use crate::compaction::join::JoinPick;
 
 /// Maximum number of sorted runs of one merge, which bounds its memory: more are merged in rounds.
@@ -27,40 +27,67 @@ pub(crate) struct Pick {
     pub(crate) ssts: Range<usize>,
 }
 
-/// Selects SSTs worth merging, and SSTs that may hold hidden cells, which only reading decides. Skips windows in
-/// `joins`.
-pub(crate) fn pick(version: &Version, extent: CompactionExtent, joins: &[JoinPick]) -> Vec<Pick> {
-    let joined: HashSet<i64> = joins.iter().flat_map(|join| &join.windows).copied().collect();
-    let others = version.windows.iter().filter(|window| !joined.contains(&window.start));
-    others.flat_map(|window| pick_window(version, window, extent)).collect()
+/// What a picker decided about the windows of a version.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Picks {
+    /// Candidates for merges, by window.
+    pub(crate) picked: Vec<Pick>,
+    /// Starts of the windows without candidates, and why they have none.
+    pub(crate) left: Vec<(i64, LeftReason)>,
 }
 
-fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent) -> Vec<Pick> {
+/// Selects SSTs worth merging, and SSTs that may hold hidden cells, which only reading decides. Skips windows in
+/// `joins`.
+pub(crate) fn pick(version: &Version, extent: CompactionExtent, joins: &[JoinPick]) -> Picks {
+    let joined: HashSet<i64> = joins.iter().flat_map(|join| &join.windows).copied().collect();
+    let mut picks = Picks::default();
+    for window in version.windows.iter().filter(|window| !joined.contains(&window.start)) {
+        match pick_window(version, window, extent) {
+            Ok(picked) => picks.picked.extend(picked),
+            Err(reason) => picks.left.push((window.start, reason)),
+        }
+    }
+
+    picks
+}
+
+/// The candidates of one window, or why it has none.
+fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent) -> Result<Vec<Pick>, LeftReason> {
     let own = window.ssts.partition_point(|sst| sst.multi_window.is_some());
-    let runs: Vec<Range<usize>> =
-        runs(&window.ssts[own..]).into_iter().map(|run| run.start + own..run.end + own).collect();
-    let merges = |runs: &[Range<usize>]| -> Vec<Pick> {
-        let pick = |ssts| Pick { start: window.start, reason: CompactionReason::SeveralSsts, ssts };
-        rounds(runs).into_iter().map(pick).collect()
+    let ssts = &window.ssts[own..];
+    let runs: Vec<Range<usize>> = runs(ssts).into_iter().map(|run| run.start + own..run.end + own).collect();
+    let left = match runs.len() {
+        0 => LeftReason::NoSsts,
+        1 => LeftReason::OneRun,
+        _ => LeftReason::FewRuns,
     };
+
     if extent == CompactionExtent::Due {
         let weights: Vec<u64> = runs.iter().map(|run| weight(&window.ssts[run.clone()])).collect();
-        return tier(&weights).map_or(Vec::new(), |from| merges(&runs[from..]));
+        let from = tier(&weights).ok_or(left)?;
+        return Ok(merges(window, &runs[from..]));
     }
     if runs.len() > 1 {
-        return merges(&runs);
+        return Ok(merges(window, &runs));
     }
-    let whole = |reason| vec![Pick { start: window.start, reason, ssts: own..window.ssts.len() }];
-    let ssts = &window.ssts[own..];
-    if extent == CompactionExtent::Full && ssts.iter().any(|sst| sst.level == 0) {
-        return whole(CompactionReason::Fresh);
-    }
-    let alone = version.shared_files(window.start).next().is_none();
-    if alone && ssts.iter().any(|sst| version.may_hide_cells(sst)) {
-        whole(CompactionReason::HiddenCells)
+
+    let reason = if extent == CompactionExtent::Full && ssts.iter().any(|sst| sst.level == 0) {
+        CompactionReason::Fresh
+    } else if !ssts.iter().any(|sst| version.may_hide_cells(sst)) {
+        return Err(if ssts.is_empty() { LeftReason::NoSsts } else { LeftReason::NothingHidden });
+    } else if version.shared_files(window.start).next().is_some() {
+        return Err(LeftReason::SharesFiles);
     } else {
-        Vec::new()
-    }
+        CompactionReason::HiddenCells
+    };
+
+    Ok(vec![Pick { start: window.start, reason, ssts: own..window.ssts.len() }])
+}
+
+/// The merges of sorted runs of a window, in rounds.
+fn merges(window: &WindowState, runs: &[Range<usize>]) -> Vec<Pick> {
+    let rounds = rounds(runs).into_iter();
+    rounds.map(|ssts| Pick { start: window.start, reason: CompactionReason::SeveralSsts, ssts }).collect()
 }
 
 /// The sorted runs: index ranges of SSTs with one sequence number, which share no key.
@@ -95,7 +122,8 @@ fn tier(weights: &[u64]) -> Option<usize> {
 
 /// Splits `runs` into merges of at most [`MAX_RUNS`], of similar size. Their outputs are merged in another round.
 fn rounds(runs: &[Range<usize>]) -> Vec<Range<usize>> {
-    let each = runs.len().div_ceil(runs.len().div_ceil(MAX_RUNS).max(1)).max(1);
-    let span = |runs: &[Range<usize>]| Some(runs.first()?.start..runs.last()?.end);
-    runs.chunks(each).filter_map(span).collect()
+    let rounds = runs.len().div_ceil(MAX_RUNS).max(1);
+    let runs_of_round = runs.len().div_ceil(rounds).max(1);
+
+    runs.chunks(runs_of_round).filter_map(|round| Some(round.first()?.start..round.last()?.end)).collect()
 }

@@ -1,18 +1,18 @@
 //! Compaction plan: the merges that a compaction will do.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{KeyRange, Projection};
-use tidetable_store::Result;
-use tidetable_store::read::ScanRange;
-use tidetable_store::read::{ALL_TIMES, Snapshot};
+use tidetable_store::read::{ALL_TIMES, ScanRange, Snapshot};
 use tidetable_store::tombstone::cells_of;
-use tidetable_store::version::held_windows;
-use tidetable_store::version::{Replacement, Sst, Version, WindowState};
+use tidetable_store::version::{Replacement, Sst, Version, WindowState, held_windows};
+use tidetable_store::{Result, window_names};
 
-use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::extent::{CompactionExtent, CompactionReason, LeftReason};
 use crate::compaction::join::{JoinPick, joins};
-use crate::compaction::picker::{Pick, pick};
+use crate::compaction::picker::{Pick, Picks, pick};
 
 /// The merges worth doing in a version.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub struct MergePlan {
     pub window: i64,
     /// Starts of the joined windows; empty without a join.
     pub joins: Vec<i64>,
-    /// Its reason.
+    /// Why they are merged.
     pub reason: CompactionReason,
     /// The SSTs to replace, older data first.
     pub ssts: Vec<Sst>,
@@ -65,32 +65,70 @@ impl CompactionPlan {
     pub fn of_extent(snapshot: &Snapshot, now: i64, extent: CompactionExtent) -> Result<Self> {
         let version = snapshot.version();
         let asked = if extent == CompactionExtent::Due { version.now } else { now.max(version.now) };
-        let mut now = asked;
         let joined = if snapshot.layout().rows_lie_in_one_window() { joins(version, extent) } else { Vec::new() };
-        let picked = pick(version, extent, &joined).into_iter().filter_map(|pick| merge_of(version, pick));
-        let mut picked: Vec<MergePlan> =
-            picked.chain(joined.into_iter().filter_map(|join| join_of(version, join))).collect();
-        picked.sort_by_key(|merge| merge.window);
-        if picked.iter().any(|merge| !merge.whole) {
+        let Picks { picked, mut left } = pick(version, extent, &joined);
+
+        let mut merges: Vec<MergePlan> = picked.into_iter().filter_map(|pick| merge_of(version, pick)).collect();
+        merges.extend(joined.into_iter().filter_map(|join| join_of(version, join)));
+        merges.sort_by_key(|merge| merge.window);
+
+        let mut now = asked;
+        if merges.iter().any(|merge| !merge.whole) {
             // Expiry at a later time is decided for whole windows.
-            picked.retain(|merge| merge.reason == CompactionReason::SeveralSsts);
+            let later = merges.extract_if(.., |merge| merge.reason != CompactionReason::SeveralSsts);
+            left.extend(later.map(|merge| (merge.window, LeftReason::LaterRound)));
             now = version.now;
         }
+
         let judged = snapshot.as_of_now(now)?;
-        let worth = |merge: MergePlan| -> Result<Option<MergePlan>> {
-            let is_worth = match merge.reason {
-                CompactionReason::SeveralSsts | CompactionReason::Fresh | CompactionReason::Settled => true,
-                CompactionReason::HiddenCells => count(&judged, &merge)? < count(&snapshot.as_stored(), &merge)?,
-            };
-            Ok(is_worth.then_some(merge))
-        };
-        let merges: Vec<Option<MergePlan>> = picked.into_par_iter().map(worth).collect::<Result<_>>()?;
-        Ok(Self { snapshot: snapshot.clone(), now, asked, merges: merges.into_iter().flatten().collect() })
+        let is_worth: Vec<bool> =
+            merges.par_iter().map(|merge| is_worth(merge, snapshot, &judged)).collect::<Result<_>>()?;
+        let mut is_worth = is_worth.into_iter();
+        let worthless = merges.extract_if(.., |_| is_worth.next() == Some(false));
+        left.extend(worthless.map(|merge| (merge.window, LeftReason::NothingRemoved)));
+
+        let plan = Self { snapshot: snapshot.clone(), now, asked, merges };
+        plan.log(&left);
+        Ok(plan)
     }
 
     /// Some merges of a plan that another process made, of `snapshot` at `now`.
     pub fn of_merges(snapshot: Snapshot, now: i64, merges: Vec<MergePlan>) -> Self {
         Self { snapshot, now, asked: now, merges }
+    }
+
+    /// Logs each merge, and of the windows that are `left` as they are the first and last for each reason.
+    fn log(&self, left: &[(i64, LeftReason)]) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+
+        let table = self.snapshot.table().name();
+        let unit = self.snapshot.version().table.spec.window;
+        for merge in &self.merges {
+            tracing::debug!(
+                table,
+                window = window_names(unit, std::iter::once(merge.window).chain(merge.joins.iter().copied())),
+                reason = merge.reason.words(),
+                ssts = merge.ssts.len(),
+                bytes = merge.bytes(),
+                "compaction_picked"
+            );
+        }
+
+        let mut by_reason: BTreeMap<LeftReason, Vec<i64>> = BTreeMap::new();
+        for (window, reason) in left {
+            by_reason.entry(*reason).or_default().push(*window);
+        }
+        for (reason, windows) in by_reason {
+            tracing::debug!(
+                table,
+                windows = windows.len(),
+                window = window_names(unit, windows),
+                reason = reason.words(),
+                "compaction_not_picked"
+            );
+        }
     }
 
     /// The snapshot to compact.
@@ -141,31 +179,39 @@ fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
     let window: &WindowState = version.windows.iter().find(|window| window.start == pick.start)?;
     let ssts = window.ssts.get(pick.ssts.clone())?.to_vec();
     let newer = window.ssts.get(pick.ssts.end);
-    let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
-    let (in_all, older) = (own.clone().count(), own.take_while(|sst| sst.seqno < ssts[0].seqno));
+
     let shared: Vec<&Sst> = version.shared_files(window.start).collect();
-    let mut older = shared.iter().copied().chain(older);
+    let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
+    let own_count = own.clone().count();
+    let mut older = shared.iter().copied().chain(own.take_while(|sst| sst.seqno < ssts[0].seqno));
+
     Some(MergePlan {
         window: pick.start,
         joins: Vec::new(),
         reason: pick.reason,
         seqno: seqno(version, &ssts, newer)?,
         collects_garbage: !older.any(|older| ssts.iter().any(|sst| older.shares_keys(sst))),
-        whole: ssts.len() == in_all && shared.is_empty(),
+        whole: ssts.len() == own_count && shared.is_empty(),
         ssts,
     })
 }
 
 /// The merge of all SSTs of the joined windows.
 fn join_of(version: &Version, join: JoinPick) -> Option<MergePlan> {
-    let of_join = |home: i64, sst: &Sst| match &sst.multi_window {
-        Some(joined) => join.windows.iter().any(|start| joined.holds(*start)),
-        None => join.windows.binary_search(&home).is_ok(),
-    };
-    let windows = version.windows.iter();
-    let ssts = windows.flat_map(|window| window.ssts.iter().filter(move |sst| of_join(window.start, sst)));
-    let mut ssts: Vec<Sst> = ssts.cloned().collect();
+    let mut ssts: Vec<Sst> = Vec::new();
+    for window in version.windows.iter() {
+        for sst in &window.ssts {
+            let is_joined = match &sst.multi_window {
+                Some(joined) => join.windows.iter().any(|start| joined.holds(*start)),
+                None => join.windows.binary_search(&window.start).is_ok(),
+            };
+            if is_joined {
+                ssts.push(sst.clone());
+            }
+        }
+    }
     ssts.sort_by_key(|sst| sst.seqno);
+
     Some(MergePlan {
         window: *join.windows.first()?,
         reason: join.reason,
@@ -182,6 +228,14 @@ fn seqno(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
     let applied = version.tombstones.iter().map(|tombstone| tombstone.seqno);
     let applied = applied.filter(|seqno| newer.is_none_or(|newer| *seqno < newer.seqno));
     ssts.iter().map(|sst| sst.seqno).chain(applied).max()
+}
+
+/// Whether a merge improves anything. Hidden cells are counted: those that `judged` does not show of what is stored.
+fn is_worth(merge: &MergePlan, snapshot: &Snapshot, judged: &Snapshot) -> Result<bool> {
+    match merge.reason {
+        CompactionReason::SeveralSsts | CompactionReason::Fresh | CompactionReason::Settled => Ok(true),
+        CompactionReason::HiddenCells => Ok(count(judged, merge)? < count(&snapshot.as_stored(), merge)?),
+    }
 }
 
 /// Number of cells that `snapshot` shows of a window.

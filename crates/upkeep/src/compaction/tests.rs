@@ -54,18 +54,18 @@ fn windows_are_picked_from_the_manifest() {
         vec![],
     ]);
     let several = Pick { start: 1, reason: CompactionReason::SeveralSsts, ssts: 0..2 };
-    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), std::slice::from_ref(&several));
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]).picked, std::slice::from_ref(&several));
     // Files of loads could be denser; files of compactions are dense.
     found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
     let fresh = Pick { start: 0, reason: CompactionReason::Fresh, ssts: 0..1 };
-    assert_eq!(pick(&found, CompactionExtent::Full, &[]), [fresh, several.clone()]);
+    assert_eq!(pick(&found, CompactionExtent::Full, &[]).picked, [fresh, several.clone()]);
     // A tombstone applies to older SSTs that may hold its keys.
     found.tombstones = vec![dropped("b", 1), dropped("y", 4)];
     let hidden = |start, count| Pick { start, reason: CompactionReason::HiddenCells, ssts: 0..count };
-    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several.clone(), hidden(2, 2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]).picked, [hidden(0, 1), several.clone(), hidden(2, 2)]);
     found.tombstones.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
-    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several, hidden(2, 2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]).picked, [hidden(0, 1), several, hidden(2, 2)]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ impl Paper {
     /// Compacts until nothing is due, without joins; returns the number of rounds.
     fn compact(&mut self) -> usize {
         for round in 0..9 {
-            let picks = pick(&self.version, CompactionExtent::Due, &[]);
+            let picks = pick(&self.version, CompactionExtent::Due, &[]).picked;
             if picks.is_empty() {
                 return round;
             }
@@ -228,10 +228,10 @@ fn settled_windows_are_left_alone() {
 fn many_runs_are_merged_in_rounds() {
     let mut paper = Paper::new();
     (0..500).for_each(|at| paper.load(&[(0, about(MIB * 4, at))]));
-    let picks = pick(&paper.version, CompactionExtent::Due, &[]);
+    let picks = pick(&paper.version, CompactionExtent::Due, &[]).picked;
     assert_eq!(picks.len(), 16);
     assert!(picks.iter().all(|pick| (2..=32).contains(&pick.ssts.len())));
-    assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed, &[]));
+    assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed, &[]).picked);
     assert_eq!((paper.compact(), paper.most_runs()), (2, 1));
     // Runs of halving sizes stay few.
     let mut halves = Paper::new();
@@ -283,7 +283,7 @@ fn what_is_late_waits_until_it_weighs_something() {
     found.window(DAY).ssts.push(Sst { bytes: MIB, ..sst("b", 2, "a", "z") });
     assert_eq!(picked(&found, CompactionExtent::Due), []);
     assert_eq!(picked(&found, CompactionExtent::Needed), [CompactionReason::SeveralSsts]);
-    assert_eq!(pick(&found, CompactionExtent::Due, &[]), []);
+    assert_eq!(pick(&found, CompactionExtent::Due, &[]).picked, []);
     found.window(DAY).ssts.push(Sst { bytes: 30 * MIB, ..sst("c", 3, "a", "z") });
     assert_eq!(picked(&found, CompactionExtent::Due), [CompactionReason::SeveralSsts]);
     tidetable_store::version::invariants::check(&found).unwrap();

@@ -9,9 +9,9 @@ use crate::vacuum::options::VacuumOptions;
 pub struct Removal {
     /// Path inside the store.
     pub path: String,
-    /// Its size.
+    /// Length of the file, bytes.
     pub bytes: u64,
-    /// Its kind.
+    /// What kind of file it is, and with that why it goes.
     pub kind: RemovalKind,
 }
 
@@ -32,9 +32,19 @@ impl RemovalKind {
     pub(crate) fn is_sst(self) -> bool {
         self == Self::Sst
     }
+
+    /// Why a file of this kind is removed, for the log.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Manifest => "manifests of versions that are no longer kept",
+            Self::Checkpoint => "checkpoints of versions that are no longer kept",
+            Self::Sst => "SSTs that no kept version names",
+            Self::Leftover => "files that a killed process left",
+        }
+    }
 }
 
-/// A listed file.
+/// A file as the storage listed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) path: String,
@@ -42,14 +52,21 @@ pub(crate) struct FoundFile {
     pub(crate) modified: Option<i64>,
 }
 
+impl FoundFile {
+    /// The removal of this file, which is one of `kind`.
+    fn removed_as(self, kind: RemovalKind) -> Removal {
+        Removal { path: self.path, bytes: self.bytes, kind }
+    }
+}
+
 /// The files of a table.
 #[derive(Debug, Default)]
 pub(crate) struct TableFiles {
-    /// By number, ascending.
+    /// Manifests by version number, ascending.
     pub(crate) manifests: Vec<(u64, FoundFile)>,
-    /// By number, ascending.
+    /// Checkpoints by version number, ascending.
     pub(crate) checkpoints: Vec<(u64, FoundFile)>,
-    /// By id.
+    /// SSTs by id.
     pub(crate) ssts: Vec<(String, FoundFile)>,
     pub(crate) leftovers: Vec<FoundFile>,
 }
@@ -67,24 +84,28 @@ pub(crate) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, kept: u64
 /// The files to remove: none of `oldest` and later versions, which name the SSTs `named`; others if they are old
 /// enough. Manifests come first, in ascending order.
 pub(crate) fn decide(found: TableFiles, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
-    let removal = |file: FoundFile, kind| Removal { path: file.path, bytes: file.bytes, kind };
-    let TableFiles { manifests, checkpoints, ssts, leftovers: half } = found;
-    let passed = |files: Vec<(u64, FoundFile)>, kind| {
-        files.into_iter().filter(move |(number, _)| *number < oldest).map(move |(_, file)| removal(file, kind))
-    };
-    let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
-    removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
-    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || tidetable_sstable::failpoint!(VacuumUnderWay);
-    let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
-    removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
-    removals.extend(leftovers(half, options.half_written_before));
+    let TableFiles { manifests, checkpoints, ssts, leftovers: unfinished } = found;
+    let mut removals = Vec::new();
+    for (kind, files) in [(RemovalKind::Manifest, manifests), (RemovalKind::Checkpoint, checkpoints)] {
+        let before = files.into_iter().filter(|(number, _)| *number < oldest);
+        removals.extend(before.map(|(_, file)| file.removed_as(kind)));
+    }
+
+    for (id, file) in ssts {
+        let is_old = is_old(&file, options.before) || tidetable_sstable::failpoint!(VacuumUnderWay);
+        if is_old && !named.contains(&id) {
+            removals.push(file.removed_as(RemovalKind::Sst));
+        }
+    }
+
+    removals.extend(leftovers(unfinished, options.half_written_before));
     removals
 }
 
 /// The unfinished files last written before `before`.
 pub(crate) fn leftovers(files: Vec<FoundFile>, before: i64) -> impl Iterator<Item = Removal> {
     let old = files.into_iter().filter(move |file| is_old(file, before));
-    old.map(|file| Removal { path: file.path, bytes: file.bytes, kind: RemovalKind::Leftover })
+    old.map(|file| file.removed_as(RemovalKind::Leftover))
 }
 
 /// Whether a file is old; always true where the store keeps no times.
