@@ -9,7 +9,7 @@ use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Group, GroupBlock, StoredSchema};
 use tidetable_store::read::{StripeMeta, StripePruner};
 
-/// All timestamps.
+/// The range of all timestamps, microseconds: no cell is filtered by time.
 pub(crate) const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 
 /// Selects columns by family and qualifier; without a qualifier, whether any column of the family may be selected.

@@ -37,55 +37,56 @@ impl DeletePlan {
     /// a row that is replaced whole no file says what it held before: cells hidden when read and cells
     /// hidden when loaded again would leave different rows. Those of reading.
     pub fn new(snapshot: &Snapshot, target: DeleteTarget) -> Result<Self> {
-        let (version, schema) = (snapshot.version(), snapshot.schema());
-        let table = || snapshot.table().name().to_owned();
-        if target.names_no_row() {
-            return Err(StoreError::DeleteNamesNoRow { table: table() });
-        }
-        if let DeleteTarget::Family { family, .. } | DeleteTarget::Column { family, .. } = &target {
-            let families: Vec<&str> = version.table.spec.families.iter().map(|family| family.name.as_str()).collect();
-            if !families.contains(&family.as_str()) {
-                let known = families.join(", ");
-                return Err(StoreError::NoFamily { table: table(), family: family.clone(), known });
-            }
-        }
-        if schema.upsert && !target.takes_rows() {
-            return Err(StoreError::UpsertCells { table: table() });
-        }
-        // Expired cells are still stored, and could show again if newer ones were hidden.
-        let stored = snapshot.including_expired();
-        // Overflowing sums must be deletable.
-        let counted = |slices: Vec<ScanRange>| -> Result<Option<(u64, u64)>> {
-            let mut sum = None;
-            for slice in slices {
-                let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
-                for block in stored.scan_in(&slice, &Projection::all(schema), &ScanOptions::default(), mode)? {
-                    let (rows, cells) = count::hidden(schema, &block?, &target);
-                    let (rows_before, cells_before) = sum.unwrap_or_default();
-                    sum = Some((rows_before + rows, cells_before + cells));
-                }
-            }
-            Ok(sum)
-        };
+        check_target(snapshot, &target)?;
+        let version = snapshot.version();
         let next = version.next_input_seqno();
         let is_known =
             version.tombstones.iter().any(|tombstone| tombstone.target == target && tombstone.input_seqno == next);
-        let days = BTreeMap::new();
-        let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days, is_known, base: version.number };
-        let (keys, keeps) = (target.keys(), snapshot.layout().rows_lie_in_one_window());
+        let keys = target.keys();
+        let base = version.number;
+        let mut plan = Self { target, rows: 0, cells: 0, days: BTreeMap::new(), is_known, base };
+
+        // Expired cells are still stored, and could show again if newer ones were hidden.
+        let stored = snapshot.including_expired();
+        let rows_in_one_window = snapshot.layout().rows_lie_in_one_window();
         for window in &version.windows {
-            let Some((rows, cells)) = counted(snapshot.window(window, &keys))? else { continue };
-            plan.rows += rows;
-            plan.cells += cells;
+            let ranges = snapshot.window(window, &keys);
+            if ranges.is_empty() {
+                continue;
+            }
+            let hidden = plan.count(&stored, &ranges)?;
+            plan.rows += hidden.rows;
+            plan.cells += hidden.cells;
             // Where rows span windows, hiding a cell here may uncover an older one in another window.
-            if cells > 0 || !keeps {
+            if hidden.cells > 0 || hidden.has_rows && !rows_in_one_window {
                 plan.days.insert(window.start, window.days.keys().copied().collect());
             }
         }
-        if !keeps {
-            (plan.rows, plan.cells) = counted(snapshot.whole(&keys).into_iter().collect())?.unwrap_or_default();
+
+        if !rows_in_one_window {
+            let whole: Vec<ScanRange> = snapshot.whole(&keys).into_iter().collect();
+            let hidden = plan.count(&stored, &whole)?;
+            (plan.rows, plan.cells) = (hidden.rows, hidden.cells);
         }
         Ok(plan)
+    }
+
+    /// Counts the rows and cells of `ranges` that the target hides.
+    fn count(&self, stored: &Snapshot, ranges: &[ScanRange]) -> Result<HiddenCells> {
+        let schema = stored.schema();
+        let mut hidden = HiddenCells::default();
+        for range in ranges {
+            // Overflowing sums must be deletable.
+            let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
+            for block in stored.scan_in(range, &Projection::all(schema), &ScanOptions::default(), mode)? {
+                let (rows, cells) = count::hidden(schema, &block?, &self.target);
+                hidden.rows += rows;
+                hidden.cells += cells;
+                hidden.has_rows = true;
+            }
+        }
+
+        Ok(hidden)
     }
 
     /// Whether it hides no stored cell.
@@ -106,4 +107,35 @@ impl DeletePlan {
             ..VersionEdit::default()
         }
     }
+}
+
+/// What a target hides of some scan ranges.
+#[derive(Debug, Default)]
+struct HiddenCells {
+    rows: u64,
+    cells: u64,
+    /// Whether the ranges hold rows that the target names, with hidden cells or without.
+    has_rows: bool,
+}
+
+/// Refuses a target that names no row, an unknown family, or cells of an upsert table.
+fn check_target(snapshot: &Snapshot, target: &DeleteTarget) -> Result<()> {
+    let table = snapshot.table().name();
+    if target.names_no_row() {
+        return Err(StoreError::DeleteNamesNoRow { table: table.to_owned() });
+    }
+
+    if let DeleteTarget::Family { family, .. } | DeleteTarget::Column { family, .. } = target {
+        let spec = &snapshot.version().table.spec;
+        let families: Vec<&str> = spec.families.iter().map(|family| family.name.as_str()).collect();
+        if !families.contains(&family.as_str()) {
+            let known = families.join(", ");
+            return Err(StoreError::NoFamily { table: table.to_owned(), family: family.clone(), known });
+        }
+    }
+
+    if snapshot.schema().upsert && !target.takes_rows() {
+        return Err(StoreError::UpsertCells { table: table.to_owned() });
+    }
+    Ok(())
 }

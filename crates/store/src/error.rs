@@ -9,31 +9,20 @@ use tidetable_sstable::{ReadError, WriteError};
 /// An error of the store. Its message states what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum StoreError {
     /// Files of the store could not be read or written.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// No table of this name.
     #[error("there is no table {name} in {root}; run the job that makes it (tables here: {known})")]
-    NoTable {
-        /// The requested name.
-        name: String,
-        /// The store.
-        root: String,
-        /// The existing tables.
-        known: String,
-    },
+    NoTable { name: String, root: String, known: String },
     /// A manifest that this build cannot read.
     #[error(
         "cannot read manifest {path}: {reason}; older versions are intact: restore the file from a \
          backup, or run `tidetable doctor` to see what is lost without it"
     )]
-    Manifest {
-        /// Path inside the store.
-        path: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Manifest { path: String, reason: String },
     /// Newer versions of a table than the newest with a manifest.
     #[error(
         "the newest manifest of {table} is that of version {newest}, but {named_by} names version {version}: what was loaded or \
@@ -41,7 +30,6 @@ pub enum StoreError {
          --fix` goes on from version {newest}: then a run loads again what is missing, and deletes have to be repeated"
     )]
     VersionLost {
-        /// Table name.
         table: String,
         /// The newest version with a manifest.
         newest: u64,
@@ -55,19 +43,15 @@ pub enum StoreError {
         "{path} is not {what} that this build can read: {reason}; run `tidetable doctor` to see what that costs and what to do"
     )]
     Unreadable {
-        /// Path inside the store.
         path: String,
         /// What it should be, with article.
         what: &'static str,
-        /// What is wrong.
         reason: String,
     },
     /// A file in a format newer than this build.
     #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that build")]
     Newer {
-        /// Path inside the store.
         path: String,
-        /// Its format.
         format: u32,
         /// The newest that this build reads.
         known: u32,
@@ -75,108 +59,54 @@ pub enum StoreError {
     /// An SST is damaged.
     #[error("{path} is damaged: {source}; {}", remedy(path))]
     Sst {
-        /// Path inside the store.
         path: String,
         /// The cause, naming the page.
         source: ReadError,
     },
     /// An SST is missing.
     #[error("{path} is missing; {}", remedy(path))]
-    SstMissing {
-        /// Path inside the store.
-        path: String,
-    },
+    SstMissing { path: String },
     /// An SST is not the file that the manifest names.
     #[error("{path} is not the file that the manifest names: {reason}; {}", remedy(path))]
-    Swapped {
-        /// Path inside the store.
-        path: String,
-        /// What differs.
-        reason: &'static str,
-    },
+    Swapped { path: String, reason: &'static str },
     /// The content of an SST differs from its description in the manifest.
     #[error("{path} does not match its manifest: {reason} differs; {}", remedy(path))]
-    Differs {
-        /// Path inside the store.
-        path: String,
-        /// What differs.
-        reason: &'static str,
-    },
+    Differs { path: String, reason: &'static str },
     /// An SST named for repair is not damaged.
     #[error("{sst} is not a damaged SST of the newest version of {table}; run `tidetable repair {table}` to list them")]
-    NotDamaged {
-        /// Table name.
-        table: String,
-        /// The requested SST.
-        sst: String,
-    },
+    NotDamaged { table: String, sst: String },
     /// Sorted cells could not be written as an SST.
     #[error("cannot encode an SST of {table}: {source}")]
-    Write {
-        /// Table name.
-        table: String,
-        /// The cause.
-        source: WriteError,
-    },
+    Write { table: String, source: WriteError },
     /// The layout of the job differs from the one the table was built with.
     #[error("the layout of {table} changed; run again with --rebuild to rebuild the table from its inputs")]
-    LayoutChanged {
-        /// Table name.
-        table: String,
-    },
+    LayoutChanged { table: String },
     /// The table belongs to another job.
     #[error("table {table} belongs to job {owner}; give the table of this job another name")]
     OwnedByOtherJob {
-        /// Table name.
         table: String,
         /// The job it belongs to.
         owner: String,
     },
     /// This build cannot compile the recorded layout.
     #[error("the layout recorded for {table} cannot be read by this build: {reason}; use the version that wrote it")]
-    Layout {
-        /// Table name.
-        table: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Layout { table: String, reason: String },
     /// Another writer committed a change that this commit cannot follow.
     #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
-    Conflict {
-        /// Table name.
-        table: String,
-        /// The conflicting change.
-        reason: String,
-    },
+    Conflict { table: String, reason: String },
     /// The version was removed by vacuum.
     #[error("version {number} of {table} was removed by vacuum; the oldest version is {oldest}")]
-    Vacuumed {
-        /// Table name.
-        table: String,
-        /// The requested version.
-        number: u64,
-        /// The oldest version.
-        oldest: u64,
-    },
+    Vacuumed { table: String, number: u64, oldest: u64 },
     /// The version does not exist.
     #[error("there is no version {number} of {table}; the newest is {newest}")]
-    NoVersion {
-        /// Table name.
-        table: String,
-        /// The requested version.
-        number: u64,
-        /// The newest version.
-        newest: u64,
-    },
+    NoVersion { table: String, number: u64, newest: u64 },
     /// No version is as old as the requested time.
     #[error(
         "{table} has no version of that time; the oldest is {oldest}, committed at {}",
         Moment(*now)
     )]
     NoVersionAt {
-        /// Table name.
         table: String,
-        /// The oldest version.
         oldest: u64,
         /// Logical time of its commit, microseconds since the epoch.
         now: i64,
@@ -185,84 +115,50 @@ pub enum StoreError {
     #[error(
         "vacuum may have removed {path}, which waited too long for its commit; nothing was committed to {table}, run again"
     )]
-    Fenced {
-        /// Table name.
-        table: String,
-        /// The file.
-        path: String,
-    },
+    Fenced { table: String, path: String },
     /// Vacuum removed a version before its commit was confirmed.
     #[error(
         "cannot tell whether version {number} of {table} was committed: vacuum removed it before this run confirmed it; \
          run again, committed inputs are not loaded twice"
     )]
-    OutcomeUnknown {
-        /// Table name.
-        table: String,
-        /// The version.
-        number: u64,
-    },
+    OutcomeUnknown { table: String, number: u64 },
     /// A delete without a row key or key prefix.
     #[error("a delete from {table} needs a row key or a key prefix; to empty the table, remove its directory")]
-    DeleteNamesNoRow {
-        /// Table name.
-        table: String,
-    },
+    DeleteNamesNoRow { table: String },
     /// A delete from a family that the table does not have.
     #[error("table {table} has no family {family} (it has {known})")]
     NoFamily {
-        /// Table name.
         table: String,
-        /// The requested family.
         family: String,
         /// The families of the table.
         known: String,
     },
     /// A delete of single cells from an upsert table.
     #[error("{table} is an upsert table, where single cells cannot be deleted; delete the row")]
-    UpsertCells {
-        /// Table name.
-        table: String,
-    },
+    UpsertCells { table: String },
     /// Reading rows of an input that is not a file failed.
     #[error("cannot read {input}: {source}")]
-    Feed {
-        /// The input.
-        input: String,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Feed { input: String, source: Box<dyn std::error::Error + Send + Sync> },
     /// An input changed while it was being read.
     #[error("{path} changed while it was being read; nothing was committed, run again when it is complete")]
-    InputChanged {
-        /// The input.
-        path: String,
-    },
+    InputChanged { path: String },
     /// Read rows are not all counted: a bug.
     #[error(
         "{path}: {read} rows were read, but {accepted} accepted, {filtered} filtered, {rejected} rejected and {owed} owed; \
          nothing was committed"
     )]
     Uncounted {
-        /// The input.
         path: String,
-        /// Rows read.
         read: u64,
-        /// Rows accepted.
         accepted: u64,
-        /// Rows filtered out.
         filtered: u64,
-        /// Rows rejected.
         rejected: u64,
         /// Rows of windows that are left as they are.
         owed: u64,
     },
     /// Whoever ran the units of a load left one out: a fault of this program.
     #[error("unit {unit} of the load was not answered; nothing was committed: run it again")]
-    Unanswered {
-        /// Its index.
-        unit: usize,
-    },
+    Unanswered { unit: usize },
     /// Whoever ran units of a load failed.
     #[error(transparent)]
     Runner(Box<dyn std::error::Error + Send + Sync>),
@@ -273,64 +169,31 @@ pub enum StoreError {
          holds them already, `tidetable delete {table} {row}` makes it readable again)"
     )]
     SumOverflow {
-        /// Table name.
         table: String,
-        /// Row key.
         row: String,
-        /// Family and qualifier.
         column: String,
         /// The row key as bytes.
         key: Vec<u8>,
     },
     /// A HyperLogLog sketch cannot be merged.
     #[error("{column} in row {row} of {table} cannot be merged: {source}; load its inputs again with --rebuild")]
-    Sketch {
-        /// Table name.
-        table: String,
-        /// Row key.
-        row: String,
-        /// Family and qualifier.
-        column: String,
-        /// The cause.
-        source: SketchError,
-    },
+    Sketch { table: String, row: String, column: String, source: SketchError },
     /// A row over Bigtable's limit.
     #[error(
         "row {row} of {table} would take {bytes} bytes (family, qualifier, 8 for the timestamp and value of each of its \
          cells), and Bigtable holds at most 268435456 in a row; nothing was committed: put more into the row key, for \
          example the day"
     )]
-    RowTooLarge {
-        /// Table name.
-        table: String,
-        /// Row key.
-        row: String,
-        /// Bytes of its cells.
-        bytes: u64,
-    },
+    RowTooLarge { table: String, row: String, bytes: u64 },
     /// A row that would exceed Bigtable's limit if a delete uncovered its older cells.
     #[error(
         "row {row} of {table} would take {bytes} bytes with older cells that this delete would uncover, and Bigtable holds at most \
          268435456 in a row; nothing was deleted: delete the older cells first, or the whole row"
     )]
-    RowTooLargeAfterDelete {
-        /// Table name.
-        table: String,
-        /// Row key.
-        row: String,
-        /// Bytes of its cells.
-        bytes: u64,
-    },
+    RowTooLargeAfterDelete { table: String, row: String, bytes: u64 },
     /// A version violates an invariant: a bug, or a manifest edited by hand.
     #[error("version {version} of {table} violates an invariant: {rule}; run `tidetable doctor`")]
-    Invariant {
-        /// Table name.
-        table: String,
-        /// Version number.
-        version: u64,
-        /// The violation.
-        rule: String,
-    },
+    Invariant { table: String, version: u64, rule: String },
     /// Reading an input failed.
     #[error(transparent)]
     Source(#[from] SourceError),

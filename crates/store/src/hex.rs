@@ -1,6 +1,6 @@
 //! Hexadecimal text of bytes, for serde.
 
-/// For `#[serde(with)]`.
+/// For `#[serde(with)]`: row keys and other bytes as hexadecimal text in JSON.
 pub mod hex_bytes {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -18,12 +18,14 @@ pub mod hex_bytes {
     /// For other characters, or an odd number of them.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let digits = text.as_bytes().chunks(2);
-        let byte = |pair: &[u8]| {
-            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-            u8::from_str_radix(pair, 16).ok()
-        };
-        digits.map(|pair| byte(pair).ok_or_else(|| de::Error::custom("expected hexadecimal digits"))).collect()
+        let bytes = text.as_bytes().chunks(2).map(byte);
+        bytes.collect::<Option<_>>().ok_or_else(|| de::Error::custom("expected hexadecimal digits"))
+    }
+
+    /// The byte of two hexadecimal digits.
+    fn byte(pair: &[u8]) -> Option<u8> {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
     }
 
     struct Hex<'a>(&'a [u8]);

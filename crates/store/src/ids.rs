@@ -7,7 +7,7 @@ pub const TABLES: &str = "tables";
 
 /// A source of unique 128-bit ids; as ULIDs they sort by creation time.
 pub trait Ids: Debug + Send + Sync {
-    /// The next id.
+    /// The next id, which no file and no commit has.
     fn next(&self) -> u128;
 }
 

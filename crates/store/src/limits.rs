@@ -55,29 +55,45 @@ pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: 
     if !may_add_cells && uncovering.is_empty() {
         return Ok(());
     }
+
     let audit = Audit::new(table, next)?;
-    let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
+    let units = audit.units(touched_ssts(base, next, edit, &uncovering));
+    let checked = match may_add_cells {
+        true => units.iter().try_for_each(|unit| audit.rows_over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+        false => check_uncovered(table, base, &audit, &units),
+    };
+    checked.map_err(|error| error.of_table(table.name()))
+}
+
+/// The SSTs that `edit` changes between `base` and `next`, by window; `uncovering` are the keys of which deletes make older
+/// versions of cells visible.
+fn touched_ssts<'a>(
+    base: &'a Version,
+    next: &'a Version,
+    edit: &VersionEdit,
+    uncovering: &[KeyRange],
+) -> BTreeMap<i64, Vec<&'a Sst>> {
     let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
+    let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
     for window in &next.windows {
-        let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
-        let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
-        let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
-        if !changed.is_empty() {
-            touched.entry(window.start).or_default().extend(changed);
+        for sst in &window.ssts {
+            if edit.gc.is_some()
+                || new.contains(sst.id.as_str())
+                || uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key))
+            {
+                touched.entry(window.start).or_default().push(sst);
+            }
         }
     }
+
     // The SSTs that a rebuild replaces may have lowered a sum, or hidden older versions of cells: without them their
     // rows may grow.
     let replaced = SstsByWindow::new(base);
     for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
         touched.entry(*start).or_default().extend(replaced.of(*start));
     }
-    let units = audit.units(touched);
-    let checked = match may_add_cells {
-        true => units.iter().try_for_each(|unit| audit.rows_over(unit)?.into_iter().next().map_or(Ok(()), Err)),
-        false => check_uncovered(table, base, &audit, &units),
-    };
-    checked.map_err(|error| error.of_table(table.name()))
+
+    touched
 }
 
 /// Checks the rows that deletes on top of `base` change, for the size limit only: deletes never raise a sum. Rows that
@@ -86,22 +102,32 @@ pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: 
 fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditUnit<'_>]) -> Result<()> {
     let base_audit = Audit::new(table, base)?;
     for unit in units {
-        let large = |found: Vec<StoreError>| {
-            found.into_iter().filter_map(|error| match error {
-                StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
-                _ => None,
-            })
-        };
-        let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.rows_over(unit)?).collect();
+        let mut uncovered = too_large_rows(audit.rows_over(unit)?);
         if uncovered.is_empty() {
             continue;
         }
-        large(base_audit.rows_over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
-        if let Some((row, (table, bytes))) = uncovered.pop_first() {
-            return Err(StoreError::RowTooLargeAfterDelete { table, row, bytes });
+
+        for row in too_large_rows(base_audit.rows_over(unit)?).keys() {
+            uncovered.remove(row);
+        }
+        if let Some((row, bytes)) = uncovered.pop_first() {
+            return Err(StoreError::RowTooLargeAfterDelete { table: String::new(), row, bytes });
         }
     }
+
     Ok(())
+}
+
+/// The rows that are too large among the errors of an audit, with their bytes.
+fn too_large_rows(errors: Vec<StoreError>) -> BTreeMap<String, u64> {
+    let mut rows = BTreeMap::new();
+    for error in errors {
+        if let StoreError::RowTooLarge { row, bytes, .. } = error {
+            rows.insert(row, bytes);
+        }
+    }
+
+    rows
 }
 
 /// The rows of `version` that exceed a limit, as older builds without this check left them. They cannot be read or
@@ -110,10 +136,18 @@ pub fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<StoreErr
     let audit = Audit { trusts_manifest: false, ..Audit::new(table, version)? };
     let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
     let units = audit.units(windows.collect());
-    let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.rows_over(unit)).collect::<Result<_>>()?;
-    let mut seen = HashSet::new();
-    let found = found.into_iter().flatten().map(|error| error.of_table(table.name()));
-    Ok(found.filter(|error| seen.insert(error.to_string())).take(MAX_REPORTED).collect())
+
+    let (mut seen, mut found) = (HashSet::new(), Vec::new());
+    for unit in &units {
+        for error in audit.rows_over(unit)? {
+            let error = error.of_table(table.name());
+            if seen.insert(error.to_string()) {
+                found.push(error);
+            }
+        }
+    }
+    found.truncate(MAX_REPORTED);
+    Ok(found)
 }
 
 /// The bounds of an SST, from the manifest, or from the file if an older build wrote it.
@@ -130,14 +164,15 @@ pub fn sst_bounds(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
 /// The bounds of an SST from its file.
 fn bounds_from_file(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
-    let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
     let mut bounds = SstBounds::default();
-    for (at, stripe) in reader.stripes().iter().enumerate() {
+    for (index, stripe) in reader.stripes().iter().enumerate() {
         let row = match row_bound(stripe) {
             Some(bytes) => bytes,
             None => {
-                let stripe = reader.read_stripe(at, &Projection::all(schema)).map_err(damaged)?;
-                measure(schema, &stripe, ROW_LIMIT).most
+                let read = reader.read_stripe(index, &Projection::all(schema));
+                let block =
+                    read.map_err(|source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source })?;
+                measure(schema, &block, ROW_LIMIT).most
             }
         };
         bounds = bounds.max(SstBounds { row, sum: largest_sum(schema, stripe) });
@@ -151,10 +186,10 @@ fn row_bound(stripe: &StripeMeta) -> Option<u64> {
     (stripe.rows > 1).then(|| StripeLimits::default().bytes as u64 + stripe.cells.saturating_mul(CELL_BYTES))
 }
 
-/// SSTs by window.
+/// Finds the SSTs of a version that hold rows of a window.
 struct SstsByWindow<'a> {
     version: &'a Version,
-    /// Multi-window files.
+    /// The multi-window files of the version, which any window may list.
     multi_window: Vec<&'a Sst>,
 }
 
@@ -165,10 +200,12 @@ impl<'a> SstsByWindow<'a> {
 
     /// The SSTs that hold rows of the window at `start`.
     fn of(&self, start: i64) -> impl Iterator<Item = &'a Sst> {
-        let holds = move |sst: &&Sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start));
         let found = self.version.windows.binary_search_by_key(&start, |window| window.start);
         let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.multi_window.is_none()));
-        self.multi_window.iter().copied().filter(holds).chain(own.into_iter().flatten())
+        let shared = self.multi_window.iter().copied();
+        let shared = shared.filter(move |sst| sst.multi_window.as_ref().is_some_and(|files| files.holds(start)));
+
+        shared.chain(own.into_iter().flatten())
     }
 }
 
@@ -199,6 +236,7 @@ impl Audit {
             let touched = touched.values().flatten().copied().collect();
             units.push(AuditUnit { ssts: version.ssts().collect(), touched, time: ALL_TIMES });
         }
+
         let by_window = SstsByWindow::new(version);
         for (start, touched) in touched {
             let time = if rows_in_one_window { window_bounds(layout.spec().window, start) } else { ALL_TIMES };
@@ -209,33 +247,40 @@ impl Audit {
 
     /// The errors of the rows of `unit` that exceed a limit.
     fn rows_over(&self, unit: &AuditUnit<'_>) -> Result<Vec<StoreError>> {
-        let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
-        let overlapping: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
+        let shares_rows = |sst: &&&Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
+        let overlapping: Vec<&Sst> = unit.ssts.iter().filter(shares_rows).copied().collect();
         // The rows of a single SST were checked when it was written.
         if overlapping.len() < 2 {
             return Ok(Vec::new());
         }
+
         let mut bounds = Vec::with_capacity(overlapping.len());
+        let (mut row_bytes, mut sums) = (0, 0);
         for sst in overlapping {
             match self.bounds(sst) {
-                Ok(of_sst) => bounds.push((sst, of_sst)),
+                Ok(of_sst) => {
+                    row_bytes += u128::from(of_sst.row);
+                    sums += u128::from(of_sst.sum);
+                    bounds.push((sst, of_sst));
+                }
                 Err(error) => ignore_damage(error)?,
             }
         }
-        let total = |of: fn(&SstBounds) -> u64| bounds.iter().map(|(_, bounds)| u128::from(of(bounds))).sum::<u128>();
+
         let mut found = Vec::new();
-        if total(|bounds| bounds.row) > u128::from(self.row_limit) {
-            let weigh = |bounds: &SstBounds, stripe: &StripeMeta| {
+        if row_bytes > u128::from(self.row_limit) {
+            let heavy = self.heavy_ranges(unit, &bounds, self.row_limit, |bounds, stripe| {
                 row_bound(stripe).map_or(bounds.row, |bytes| bytes.min(bounds.row))
-            };
-            for keys in self.heavy_ranges(unit, &bounds, self.row_limit, weigh)? {
+            })?;
+            for keys in heavy {
                 self.large_rows(unit, &keys, &mut found).or_else(ignore_damage)?;
             }
         }
+
         let max_sum = i64::MAX.unsigned_abs();
-        if self.sums && total(|bounds| bounds.sum) > u128::from(max_sum) {
-            let weigh = |_: &SstBounds, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
-            for keys in self.heavy_ranges(unit, &bounds, max_sum, weigh)? {
+        if self.sums && sums > u128::from(max_sum) {
+            let schema = self.snapshot.schema();
+            for keys in self.heavy_ranges(unit, &bounds, max_sum, |_, stripe| largest_sum(schema, stripe))? {
                 self.large_sums(unit, keys, &mut found).or_else(ignore_damage)?;
             }
         }
@@ -266,16 +311,18 @@ impl Audit {
                 weight: weigh(bounds, stripe),
             }));
         }
-        let touched: Vec<(&[u8], &[u8])> =
-            unit.touched.iter().map(|sst| (sst.first_key.as_slice(), sst.last_key.as_slice())).collect();
-        let is_touched = |keys: &KeyRange| touched.iter().any(|(first, last)| overlaps(keys, first, last));
-        Ok(heavy_ranges(&spans, limit).into_iter().filter(is_touched).collect())
+
+        let mut ranges = heavy_ranges(&spans, limit);
+        ranges.retain(|keys| unit.touched.iter().any(|sst| overlaps(keys, &sst.first_key, &sst.last_key)));
+        Ok(ranges)
     }
 
+    /// The bounds of an SST, from where this audit trusts them.
     fn bounds(&self, sst: &Sst) -> Result<SstBounds> {
         if self.trusts_manifest { sst_bounds(&self.snapshot, sst) } else { bounds_from_file(&self.snapshot, sst) }
     }
 
+    /// The rows of `keys` in the SSTs of a unit.
     fn scan_range(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
         let overlapping = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
         ScanRange {
@@ -286,6 +333,7 @@ impl Audit {
         }
     }
 
+    /// Adds the errors of the rows of `keys` that take more bytes than the limit.
     fn large_rows(&self, unit: &AuditUnit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let schema = self.snapshot.schema();
         for block in self.snapshot.scan(&Self::scan_range(unit, keys), &Projection::all(schema))? {
@@ -300,6 +348,7 @@ impl Audit {
         Ok(())
     }
 
+    /// Adds the errors of the rows of `keys` with a sum that exceeds 64 bits.
     fn large_sums(&self, unit: &AuditUnit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let projection = sums_of(self.snapshot.schema());
         // A scan fails at the first row whose sum overflows, so the next one starts after that row.
@@ -323,11 +372,10 @@ impl Audit {
 
     /// Whether a touched SST may hold the row `key`.
     fn is_touched(&self, unit: &AuditUnit<'_>, key: &[u8]) -> bool {
-        let holds = |sst: &&Sst| {
+        unit.touched.iter().any(|sst| {
             let in_range = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
             in_range && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
-        };
-        unit.touched.iter().any(holds)
+        })
     }
 }
 
@@ -345,18 +393,20 @@ pub fn ignore_damage(error: StoreError) -> Result<()> {
 
 /// For each column group, which of its columns are sums.
 fn is_sum(schema: &StoredSchema) -> Vec<Vec<bool>> {
-    let columns =
-        |group: &tidetable_layout::Group| group.columns.iter().map(|column| column.merge == Merge::Sum).collect();
-    schema.groups.iter().map(columns).collect()
+    let groups = schema.groups.iter();
+    groups.map(|group| group.columns.iter().map(|column| column.merge == Merge::Sum).collect()).collect()
 }
 
 /// Projection of the sum columns only.
 fn sums_of(schema: &StoredSchema) -> Projection {
-    let group = |columns: Vec<bool>| {
-        let wanted = columns.iter().any(|sum| *sum);
-        wanted.then_some(GroupProjection { qualifiers: true, timestamps: true, columns, sums: false })
-    };
-    Projection { groups: is_sum(schema).into_iter().map(group).collect() }
+    let mut groups = Vec::with_capacity(schema.groups.len());
+    for columns in is_sum(schema) {
+        let has_sums = columns.contains(&true);
+        let wanted = GroupProjection { qualifiers: true, timestamps: true, columns, sums: false };
+        groups.push(has_sums.then_some(wanted));
+    }
+
+    Projection { groups }
 }
 
 /// The key range of a stripe, both ends inclusive. Its weight is an upper bound on the bytes, or a sum, of any of its
@@ -375,10 +425,11 @@ fn heavy_ranges(spans: &[KeySpan], limit: u64) -> Vec<KeyRange> {
     let mut edges: Vec<(&[u8], bool, u64)> =
         starts.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();
     edges.sort_unstable();
+
     let (mut ranges, mut start, mut weight) = (Vec::new(), None, 0u128);
-    for (key, is_end, own) in edges {
-        let own = u128::from(own);
-        weight = if is_end { weight.saturating_sub(own) } else { weight + own };
+    for (key, is_end, span_weight) in edges {
+        let span_weight = u128::from(span_weight);
+        weight = if is_end { weight.saturating_sub(span_weight) } else { weight + span_weight };
         let is_heavy = weight > u128::from(limit);
         match start {
             None if is_heavy => start = Some(key.to_vec()),
@@ -389,6 +440,7 @@ fn heavy_ranges(spans: &[KeySpan], limit: u64) -> Vec<KeyRange> {
             same => start = same,
         }
     }
+
     ranges
 }
 

@@ -10,9 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidetable_blobs::BlobError;
-use tidetable_blobs::each;
-use tidetable_blobs::{Blobs, Stamp, Stat, Tag};
+use tidetable_blobs::{BlobError, Blobs, Stamp, Stat, Tag, each};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Result, StoreError};
@@ -61,7 +59,7 @@ pub struct MadeFrom {
     pub folder: String,
 }
 
-/// A published part.
+/// A published part: where its files are, and what they were made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Name of its directory in `exports/`; also its name in SQL.
@@ -93,11 +91,11 @@ pub struct Part {
 /// A file of a part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartFile {
-    /// Its name.
+    /// Name of the file in the directory of its part.
     pub file: String,
-    /// Bytes.
+    /// Length of the file, bytes.
     pub bytes: u64,
-    /// xxh3-128, hexadecimal.
+    /// xxh3-128 of the file, 32 hexadecimal digits.
     pub checksum: String,
     /// Its file stamp when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,15 +167,16 @@ pub fn file_checksum(blobs: &dyn Blobs, path: &str) -> Result<String> {
     const READ: u64 = 1 << 20;
     let file = blobs.open(path)?;
     let mut hash = Xxh3::new();
-    let mut at = 0;
-    while at < file.len() {
-        let length = READ.min(file.len() - at);
-        let bytes = file
-            .read_at(at, length as usize)
-            .map_err(|source| StoreError::Blob(BlobError::Io { action: "read", path: path.to_owned(), source }))?;
+    let mut offset = 0;
+    while offset < file.len() {
+        let length = READ.min(file.len() - offset);
+        let read = file.read_at(offset, length as usize);
+        let bytes =
+            read.map_err(|source| StoreError::Blob(BlobError::Io { action: "read", path: path.to_owned(), source }))?;
         hash.update(&bytes);
-        at += length;
+        offset += length;
     }
+
     Ok(format!("{:032x}", hash.digest128()))
 }
 
@@ -191,13 +190,15 @@ impl Published {
         let Some((bytes, tag)) = blobs.read_tagged(&path)? else {
             return Ok(Self { format: FORMAT, name: name.to_owned(), ..Self::default() });
         };
-        let what = "the list of what was published";
-        let broken = |reason: String| unreadable(&path, what, SEVERAL_FILES, &bytes, reason);
-        let list: Self = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
-        match list.format {
-            FORMAT | SEVERAL_FILES => Ok(Self { tag, ..list }),
-            other => Err(broken(format!("it has format {other}, which this build does not know"))),
-        }
+
+        let parsed: Result<Self, String> = match serde_json::from_slice(&bytes) {
+            Ok(Self { format, .. }) if ![FORMAT, SEVERAL_FILES].contains(&format) => {
+                Err(format!("it has format {format}, which this build does not know"))
+            }
+            Ok(list) => Ok(Self { tag, ..list }),
+            Err(error) => Err(error.to_string()),
+        };
+        parsed.map_err(|reason| unreadable(&path, "the list of what was published", SEVERAL_FILES, &bytes, reason))
     }
 
     /// Writes the list, replacing the one before.
@@ -207,14 +208,17 @@ impl Published {
     /// longer the one that was read.
     pub fn save(&mut self, blobs: &dyn Blobs) -> Result<()> {
         let path = list_path(&self.name);
-        let broken = |error: serde_json::Error| StoreError::Manifest { path: path.clone(), reason: error.to_string() };
         let several = self.parts.values().any(|part| !part.more.is_empty());
         let list = Self { format: if several { SEVERAL_FILES } else { FORMAT }, ..self.clone() };
-        let mut bytes = serde_json::to_vec_pretty(&list).map_err(broken)?;
+        let encoded = serde_json::to_vec_pretty(&list);
+        let mut bytes =
+            encoded.map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
-        if blobs.bucket().is_none() {
+
+        if !blobs.capabilities().compares {
             return Ok(blobs.replace(&path, &bytes)?);
         }
+
         self.tag = match &self.tag {
             Some(tag) => blobs.replace_if(&path, &bytes, tag)?,
             None if blobs.create_new(&path, &bytes)? => match blobs.read_tagged(&path)? {
@@ -227,6 +231,7 @@ impl Published {
             let reason = "its list was written meanwhile".to_owned();
             return Err(StoreError::Conflict { table: format!("export {}", self.name), reason });
         }
+
         Ok(())
     }
 
@@ -236,8 +241,9 @@ impl Published {
     /// # Errors
     /// If the times cannot be read.
     pub fn is_older_than(&self, blobs: &dyn Blobs, path: &str) -> Result<bool> {
-        let modified = |path: &str| Ok::<_, StoreError>(blobs.stat(path)?.and_then(|found| found.modified));
-        let (list, file) = (modified(&list_path(&self.name))?, modified(path)?);
+        let found = blobs.stat_all(&[list_path(&self.name), path.to_owned()])?;
+        let mut modified = found.into_iter().map(|found| found?.modified);
+        let (list, file) = (modified.next().flatten(), modified.next().flatten());
         Ok(list.zip(file).is_some_and(|(list, file)| list < file))
     }
 
@@ -300,16 +306,21 @@ impl Part {
 
     /// Its files with their paths inside the store.
     pub fn files_at(&self) -> Vec<(String, PartFile)> {
-        let path = |file: &PartFile| format!("{EXPORTS}/{}/{}", self.folder, file.file);
-        self.files().into_iter().map(|file| (path(&file), file)).collect()
+        self.files().into_iter().map(|file| (self.path_of(&file), file)).collect()
     }
 
     /// Paths of its files inside the store.
     pub fn paths(&self) -> Vec<String> {
-        self.files().into_iter().map(|file| format!("{EXPORTS}/{}/{}", self.folder, file.file)).collect()
+        self.files().iter().map(|file| self.path_of(file)).collect()
+    }
+
+    /// Path of one of its files inside the store.
+    fn path_of(&self, file: &PartFile) -> String {
+        format!("{EXPORTS}/{}/{}", self.folder, file.file)
     }
 }
 
+/// Path of the list of an export inside the store.
 fn list_path(name: &str) -> String {
     format!("{EXPORTS}/{name}.json")
 }

@@ -15,7 +15,7 @@ use crate::error::{Result, StoreError};
 /// A row and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LargestRow {
-    /// Its key.
+    /// Row key, as text.
     pub key: String,
     /// Bytes of its cells: family, qualifier, value, and 8 for the timestamp of each.
     pub bytes: u64,
@@ -27,6 +27,7 @@ pub const ROW_LIMIT: u64 = 256 << 20;
 const ROW_ADVISED: u64 = 100_000_000;
 /// Recommended limit on the bytes of a cell. Cells over 100 MiB do not occur: their rows are rejected.
 const CELL_ADVISED: usize = 10_000_000;
+/// Bytes of the timestamp of a cell.
 const TIMESTAMP: u64 = 8;
 
 /// Rows and cells over the recommended limits, and rows over the hard limit.
@@ -40,7 +41,7 @@ pub struct Sizes {
     pub largest: Option<LargestRow>,
     /// Upper bound on the bytes of a row.
     pub most: u64,
-    /// Rows over the limit: (index, bytes).
+    /// Index and bytes of each row over the limit.
     pub over: Vec<(usize, u64)>,
 }
 
@@ -62,18 +63,16 @@ pub fn too_large(key: &[u8], bytes: u64) -> StoreError {
     StoreError::RowTooLarge { table: String::new(), row: String::from_utf8_lossy(key).into_owned(), bytes }
 }
 
-/// Finds rows and cells over the recommended limits, and rows over `limit`.
+/// Finds rows and cells over the recommended limits, and rows over `limit` bytes.
 pub fn measure(schema: &StoredSchema, block: &Block, limit: u64) -> Sizes {
     measure_against(schema, block, ROW_ADVISED.min(limit), limit)
 }
 
 fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u64) -> Sizes {
-    let parts: Vec<GroupSizes<'_>> = schema
-        .groups
-        .iter()
-        .zip(&block.groups)
-        .filter_map(|(group, held)| GroupSizes::new(group, held.as_ref()?))
-        .collect();
+    let groups = schema.groups.iter().zip(&block.groups);
+    let parts: Vec<GroupSizes<'_>> =
+        groups.filter_map(|(group, held)| GroupSizes::new(group, held.as_ref()?)).collect();
+
     let mut sizes = Sizes { cells: parts.iter().map(GroupSizes::large_cells).sum(), ..Sizes::default() };
     for row in 0..block.keys.len() {
         let bound = parts.iter().map(|part| part.bound(row, row)).sum::<u64>();
@@ -81,6 +80,7 @@ fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u6
             sizes.most = sizes.most.max(bound);
             continue;
         }
+
         let bytes = parts.iter().map(|part| part.exact(row)).sum::<u64>();
         sizes.most = sizes.most.max(bytes);
         if bytes > limit {
@@ -94,10 +94,11 @@ fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u6
             }
         }
     }
+
     sizes
 }
 
-/// One column group of a block.
+/// The sizes of the records of one column group of a block.
 struct GroupSizes<'a> {
     group: &'a Group,
     held: &'a GroupBlock,
@@ -122,6 +123,7 @@ impl<'a> GroupSizes<'a> {
         };
         let texts =
             held.columns.iter().flatten().map(AsRef::as_ref).filter(|array| offsets(*array).is_some()).collect();
+
         (!held.is_empty()).then_some(Self { group, held, record: record + values, texts })
     }
 
@@ -132,13 +134,14 @@ impl<'a> GroupSizes<'a> {
         records.len() as u64 * self.record + values.sum::<u64>()
     }
 
+    /// Bytes of a row.
     fn exact(&self, row: usize) -> u64 {
         // The encoding of packed cells is not known here; the bound is close.
         if self.group.packed.is_some() {
             return self.bound(row, row);
         }
-        let mut bytes = 0;
-        let mut value = Vec::new();
+
+        let (mut bytes, mut value) = (0, Vec::new());
         for (column, array) in self.group.columns.iter().zip(&self.held.columns) {
             let Some(array) = array else { continue };
             let mut writer = CellWriter::new(column, array.as_ref());
@@ -158,12 +161,18 @@ impl<'a> GroupSizes<'a> {
         name.map_or(0, |name| name.len() as u64)
     }
 
+    /// Number of cells over the recommended limit.
     fn large_cells(&self) -> u64 {
-        let large = |array: &&&dyn Array| data_bytes(**array, 0..array.len()) > CELL_ADVISED as u64;
-        let count = |array: &&dyn Array| {
-            (0..array.len()).filter(|at| data_bytes(*array, *at..at + 1) > CELL_ADVISED as u64).count() as u64
-        };
-        self.texts.iter().filter(large).map(count).sum()
+        let mut count = 0;
+        for array in &self.texts {
+            // Mostly all values of an array together are smaller.
+            if data_bytes(*array, 0..array.len()) > CELL_ADVISED as u64 {
+                let sizes = (0..array.len()).map(|value| data_bytes(*array, value..value + 1));
+                count += sizes.filter(|bytes| *bytes > CELL_ADVISED as u64).count() as u64;
+            }
+        }
+
+        count
     }
 }
 
@@ -197,6 +206,7 @@ fn data_bytes(array: &dyn Array, range: std::ops::Range<usize>) -> u64 {
         .map_or(0, |(end, start)| u64::from((end - start).cast_unsigned()))
 }
 
+/// Where the values of a text or binary array begin and end; `None` for values of fixed width.
 fn offsets(array: &dyn Array) -> Option<&[i32]> {
     let texts = array.as_string_opt::<i32>().map(|texts| texts.value_offsets());
     texts.or_else(|| Some(array.as_binary_opt::<i32>()?.value_offsets()))

@@ -61,7 +61,7 @@ impl SstStore {
 
     /// In a bucket, begins to fetch what is read when these SSTs are opened, all at a time.
     pub(crate) fn announce<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
-        if self.blobs.bucket().is_none() {
+        if !self.blobs.capabilities().round_trips {
             return;
         }
         for sst in ssts {
@@ -96,16 +96,19 @@ impl SstStore {
         let path = self.path(&sst.id);
         file.will_read(opening_range(sst));
         let length = file.len();
-        let reader = Reader::open(file).map_err(|source| StoreError::Sst { path: path.clone(), source })?;
-        let swapped = |reason| Err(StoreError::Swapped { path: path.clone(), reason });
+        let reader = match Reader::open(file) {
+            Ok(reader) => reader,
+            Err(source) => return Err(StoreError::Sst { path, source }),
+        };
+
         if tidetable_sstable::failpoint!(AcceptAnyFile) {
             return Ok(reader);
         }
         if length != sst.bytes {
-            return swapped("it has another length");
+            return Err(StoreError::Swapped { path, reason: "it has another length" });
         }
         if ulid_text(reader.uid()) != sst.id {
-            return swapped("it has another id");
+            return Err(StoreError::Swapped { path, reason: "it has another id" });
         }
         Ok(reader)
     }
@@ -113,16 +116,8 @@ impl SstStore {
     /// Removes SSTs that no version names. One that cannot be removed is left to vacuum.
     pub(crate) fn delete<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
         let paths: Vec<String> = ssts.map(|sst| self.path(&sst.id)).collect();
-        if self.blobs.bucket().is_some() {
-            if let Err(error) = self.blobs.delete_all(&paths) {
-                tracing::warn!(%error, "cannot remove unused SSTs; vacuum will");
-            }
-            return;
-        }
-        for path in paths {
-            if let Err(error) = self.blobs.delete(&path) {
-                tracing::warn!(%error, "cannot remove an unused SST; vacuum will");
-            }
+        if let Err(error) = self.blobs.delete_all(&paths) {
+            tracing::warn!(%error, "cannot remove unused SSTs; vacuum will");
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use tidetable_blobs::Blobs;
-use tidetable_blobs::each;
+use tidetable_blobs::{Blobs, each};
 
 use crate::error::{Result, StoreError};
 use crate::ids::TABLES;
@@ -47,7 +46,7 @@ impl Store {
         Self { row_limit, ..self }
     }
 
-    /// Its storage.
+    /// The storage in which it keeps its files.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
         &self.blobs
     }
@@ -60,12 +59,16 @@ impl Store {
         if let Some(names) = self.newest.known_names() {
             return Ok(names);
         }
+
         let mut names = self.blobs.list(TABLES)?;
         let known = self.newest.known_tables();
-        // A table that cannot be read is listed all the same.
-        let is_there = |name: &String| known.contains(name) || !matches!(self.table(name).latest_number(), Ok(0));
-        let mut there = each(self.blobs.as_ref(), &names, is_there).into_iter();
-        names.retain(|_| there.next() == Some(true));
+        let is_there = each(self.blobs.as_ref(), &names, |name| {
+            // A table that cannot be read is listed all the same.
+            known.contains(name) || !matches!(self.table(name).latest_number(), Ok(0))
+        });
+        let mut is_there = is_there.into_iter();
+        names.retain(|_| is_there.next() == Some(true));
+
         self.newest.listed(&names);
         Ok(names)
     }

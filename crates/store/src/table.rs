@@ -35,12 +35,12 @@ impl Table {
         self.ssts.blobs()
     }
 
-    /// Its manifests and checkpoints.
+    /// The manifests and checkpoints of its versions.
     pub fn manifests(&self) -> &ManifestStore {
         &self.manifests
     }
 
-    /// Its SSTs.
+    /// The files with its cells.
     pub fn ssts(&self) -> &SstStore {
         &self.ssts
     }

@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tidetable_blobs::BlobError;
-use tidetable_blobs::BlobWriter;
+use tidetable_blobs::{BlobError, BlobWriter};
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::Merge;
 use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOptions, Writer};
@@ -30,7 +29,7 @@ pub struct SstFile<'a> {
 
 /// A stripe to write, with an upper bound on the bytes of its rows.
 pub struct SizedStripe {
-    /// The encoded rows.
+    /// The rows, encoded as a stripe of the file.
     pub stripe: EncodedStripe,
     /// Upper bound on the bytes of its largest row.
     pub largest_row: u64,
@@ -47,7 +46,10 @@ impl<'a> SstFile<'a> {
         Self::begin_with(store, schema, options, None)
     }
 
-    /// Begins a file with `more` (name, text) in its metadata.
+    /// Begins a file with `more`, a name and a text, in its metadata.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
     pub fn begin_with(
         store: &'a SstStore,
         schema: &Arc<StoredSchema>,
@@ -56,11 +58,20 @@ impl<'a> SstFile<'a> {
     ) -> Result<Self> {
         let id = ulid_text(options.uid);
         let out = store.blobs().writer(&store.path(&id))?;
+
         let metadata = [("table".to_owned(), store.table().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
             .map_err(|source| write_error(store.table(), source))?;
-        let (schema, largest) = (Arc::clone(schema), SstBounds::default());
-        Ok(Self { store, schema, id, writer, bytes: 0, largest, emptied: false })
+
+        Ok(Self {
+            store,
+            schema: Arc::clone(schema),
+            id,
+            writer,
+            bytes: 0,
+            largest: SstBounds::default(),
+            emptied: false,
+        })
     }
 
     /// Whether it has reached its target size.
@@ -85,15 +96,21 @@ impl<'a> SstFile<'a> {
         self.writer.push(stripe).map_err(|source| write_error(self.store.table(), source))
     }
 
-    /// `None` if it has no rows; then the file is dropped. The commit sets the sequence number.
+    /// Finishes the file and makes it visible. `None` if it has no rows; then the file is dropped. The commit sets the
+    /// sequence number.
+    ///
+    /// # Errors
+    /// If it cannot be written.
     pub fn end(self) -> Result<Option<Sst>> {
         let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.store.table(), source))?;
         if summary.rows == 0 {
             return Ok(None);
         }
+
         let path = self.store.path(&self.id);
         out.flush().map_err(|source| StoreError::Blob(BlobError::Io { action: "write", path, source }))?;
         out.finish()?;
+
         Ok(Some(Sst {
             id: self.id,
             seqno: 0,
@@ -118,13 +135,18 @@ pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     let groups = schema.groups.iter().zip(&stripe.columns);
     let columns = groups.flat_map(|(group, found)| group.columns.iter().zip(found));
     let ranges = columns.filter(|(column, _)| column.merge == Merge::Sum).filter_map(|(_, found)| found.range);
-    let magnitude = |value: Scalar| match value {
+
+    ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
+}
+
+/// Absolute value of a cell of a sum family.
+fn magnitude(value: Scalar) -> u64 {
+    match value {
         Scalar::Int64(value) => value.unsigned_abs(),
         Scalar::UInt64(value) => value,
         // Sum families have integer values only.
         Scalar::Float64(_) | Scalar::Decimal(_) | Scalar::Timestamp(_) | Scalar::Date(_) => u64::MAX,
-    };
-    ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
+    }
 }
 
 /// Bytes of a stripe with its share of the index and the key filter, at most.

@@ -26,15 +26,13 @@ pub struct GcFilter {
 impl GcFilter {
     /// A filter for the rules `families` of the columns of `schema` at `now`; `None` without rules.
     pub fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
-        let rules: Vec<_> = schema
-            .groups
-            .iter()
-            .map(|group| {
-                let rules: Vec<Option<GcRule>> =
-                    group.columns.iter().map(|column| families.get(&column.family).cloned()).collect();
-                rules.iter().any(Option::is_some).then_some(rules)
-            })
-            .collect();
+        let mut rules = Vec::with_capacity(schema.groups.len());
+        for group in &schema.groups {
+            let of_columns: Vec<Option<GcRule>> =
+                group.columns.iter().map(|column| families.get(&column.family).cloned()).collect();
+            rules.push(of_columns.iter().any(Option::is_some).then_some(of_columns));
+        }
+
         rules.iter().any(Option::is_some).then_some(Self { rules, now })
     }
 
@@ -56,10 +54,11 @@ impl GcFilter {
 
     /// As [`Self::keeps_all`], by stripe stats only.
     pub(crate) fn keeps_all_by_stats(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
-        let by_stats = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
-        self.keeps_all_if(schema, meta, by_stats).unwrap_or(false)
+        let kept = self.keeps_all_if(schema, meta, |group| Ok(meta.one_version_each.get(group) == Some(&true)));
+        kept.unwrap_or(false)
     }
 
+    /// As [`Self::keeps_all`]; `one_version_each` says of a group whether each column of a row has one version.
     fn keeps_all_if(
         &self,
         schema: &StoredSchema,
@@ -102,6 +101,7 @@ impl GcFilter {
         Ok(if changed { block.without_empty_rows() } else { block })
     }
 
+    /// The live cells of a group; `None` if all are.
     fn apply_to_group(
         &self,
         group: &Group,
@@ -112,39 +112,38 @@ impl GcFilter {
         if !group.keeps_duplicates() && !may_drop(rules, records) {
             return Ok(None);
         }
-        let mut any = false;
-        let mut finish = |mut dropped: BooleanBufferBuilder| {
-            any |= dropped.as_slice().iter().any(|byte| *byte != 0);
-            BooleanArray::new(dropped.finish(), None)
-        };
+
         let drops: Vec<Option<BooleanArray>> = if group.packed.is_some() {
             // The columns are fields of one cell of one family, which is kept or removed as a whole.
             let rule = rules.iter().flatten().next();
-            let dropped = rule.map(|rule| finish(self.judge_packed(rule, group, records)));
-            vec![dropped; group.columns.len()]
+            vec![rule.map(|rule| self.judge_packed(rule, group, records)); group.columns.len()]
         } else {
-            let judged = rules.iter().zip(&records.columns);
-            judged
-                .map(|(rule, values)| rule.as_ref().map(|rule| finish(self.judge(rule, records, values.as_ref()))))
-                .collect()
+            let columns = rules.iter().zip(&records.columns);
+            columns.map(|(rule, values)| Some(self.judge(rule.as_ref()?, records, values.as_ref()))).collect()
         };
-        if any { remove(records, &drops, keeps_empty).map(Some) } else { Ok(None) }
+
+        if drops.iter().flatten().any(|dropped| dropped.has_true()) {
+            remove(records, &drops, keeps_empty).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// For each record of a packed group, whether the rule removes its cell: either each record is a cell, or all
     /// records of a row and qualifier are one cell with one version and timestamp 0.
-    fn judge_packed(&self, rule: &GcRule, group: &Group, records: &GroupBlock) -> BooleanBufferBuilder {
+    fn judge_packed(&self, rule: &GcRule, group: &Group, records: &GroupBlock) -> BooleanArray {
         if !group.keeps_duplicates() {
             return self.judge(rule, records, None);
         }
+
         let mut drops = BooleanBufferBuilder::new(records.len());
         drops.append_n(records.len(), rule.drops(0, 0, self.now));
-        drops
+        BooleanArray::new(drops.finish(), None)
     }
 
     /// For each record, whether the rule removes its cell in a column. Without the column's values every record
     /// counts as a cell.
-    fn judge(&self, rule: &GcRule, records: &GroupBlock, values: Option<&ArrayRef>) -> BooleanBufferBuilder {
+    fn judge(&self, rule: &GcRule, records: &GroupBlock, values: Option<&ArrayRef>) -> BooleanArray {
         let mut drops = BooleanBufferBuilder::new(records.len());
         for row in 0..records.row_ends.len() {
             let mut newer = 0;
@@ -155,6 +154,7 @@ impl GcFilter {
                     qualifier = code;
                     newer = 0;
                 }
+
                 if values.is_some_and(|values| values.is_null(record)) {
                     drops.append(false);
                     continue;
@@ -164,7 +164,8 @@ impl GcFilter {
                 newer += 1;
             }
         }
-        drops
+
+        BooleanArray::new(drops.finish(), None)
     }
 }
 
@@ -212,21 +213,24 @@ pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>], keeps
         }
         columns.push(left);
     }
+
     if keeps_empty && records.columns.iter().all(Option::is_some) {
-        let had_none = |at: usize| records.columns.iter().flatten().all(|values| values.is_null(at));
-        lasting.iter_mut().enumerate().filter(|(_, lasts)| !**lasts).for_each(|(at, lasts)| *lasts = had_none(at));
+        for (record, lasts) in lasting.iter_mut().enumerate().filter(|(_, lasts)| !**lasts) {
+            *lasts = records.columns.iter().flatten().all(|values| values.is_null(record));
+        }
     }
+
     let mut kept = 0;
     let mut row_ends = Vec::with_capacity(records.row_ends.len());
     for row in 0..records.row_ends.len() {
         kept += lasting[records.records(row)].iter().filter(|lasts| **lasts).count() as u32;
         row_ends.push(kept);
     }
+
     let mask = BooleanArray::from(lasting.clone());
-    let columns = columns
-        .into_iter()
-        .map(|values| values.map(|values| filter(&values, &mask)).transpose())
-        .collect::<Result<_, _>>()?;
+    let columns = columns.into_iter().map(|values| values.map(|values| filter(&values, &mask)).transpose());
+    let columns = columns.collect::<Result<_, _>>()?;
+
     Ok(GroupBlock {
         row_ends,
         qualifiers: records.qualifiers.as_ref().map(|qualifiers| Qualifiers {
@@ -239,6 +243,7 @@ pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>], keeps
     })
 }
 
+/// The values of the records that last.
 fn lasting_only<T: Copy>(values: &[T], lasting: &[bool]) -> Vec<T> {
     values.iter().zip(lasting).filter(|(_, lasts)| **lasts).map(|(value, _)| *value).collect()
 }

@@ -26,11 +26,23 @@ enum RuleToken {
     Or,
 }
 
+impl RuleToken {
+    /// Whether this part of a rule alone removes a cell with `newer` newer versions; `and` and `or` remove none.
+    #[inline]
+    fn drops(self, newer: usize, timestamp: i64, now: i64) -> bool {
+        match self {
+            Self::MaxVersions(most) => newer >= most as usize,
+            Self::MaxAge(age) => timestamp < now.saturating_sub(age),
+            Self::Never | Self::And | Self::Or => false,
+        }
+    }
+}
+
 /// A syntax error in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {wanted}")]
 pub struct GcError {
-    /// What was expected.
+    /// What was expected there, in words.
     pub wanted: &'static str,
     /// The bytes at fault; empty at the end of the rule.
     pub at: Range<usize>,
@@ -53,6 +65,7 @@ impl GcRule {
         let mut steps = Vec::new();
         // Operator stack: pending operators, and `None` for an open parenthesis.
         let mut waiting: Vec<Option<RuleToken>> = Vec::new();
+
         loop {
             while tokens.next_if(|(_, token)| *token == "(").is_some() {
                 waiting.push(None);
@@ -60,10 +73,12 @@ impl GcRule {
             let Some((at, token)) = tokens.next() else { return Err(GcError { wanted: ITEM, at: end }) };
             steps.push(item(token).map_err(|wanted| GcError { wanted, at })?);
             settle(&mut waiting, &mut steps);
+
             while waiting.last() == Some(&None) && tokens.next_if(|(_, token)| *token == ")").is_some() {
                 waiting.pop();
                 settle(&mut waiting, &mut steps);
             }
+
             match tokens.next() {
                 Some((_, "and")) => waiting.push(Some(RuleToken::And)),
                 Some((_, "or")) => waiting.push(Some(RuleToken::Or)),
@@ -77,20 +92,16 @@ impl GcRule {
     /// Whether the rule removes a cell with `newer` newer versions in its column and timestamp `timestamp`. A cell
     /// exactly as old as `maxage` stays.
     pub fn drops(&self, newer: usize, timestamp: i64, now: i64) -> bool {
-        let judge = |step: &RuleToken| match step {
-            RuleToken::MaxVersions(most) => newer >= *most as usize,
-            RuleToken::MaxAge(age) => timestamp < now.saturating_sub(*age),
-            _ => false,
-        };
         if let [only] = self.steps.as_slice() {
-            return judge(only);
+            return only.drops(newer, timestamp, now);
         }
+
         let mut verdicts: Vec<bool> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let verdict = match step {
                 RuleToken::And => verdicts.pop().unwrap_or(false) & verdicts.pop().unwrap_or(false),
                 RuleToken::Or => verdicts.pop().unwrap_or(false) | verdicts.pop().unwrap_or(false),
-                item => judge(item),
+                item => item.drops(newer, timestamp, now),
             };
             verdicts.push(verdict);
         }
@@ -120,6 +131,7 @@ impl GcRule {
             };
             values.push(value);
         }
+
         values.pop().unwrap_or_default()
     }
 
@@ -155,6 +167,7 @@ fn settle(waiting: &mut Vec<Option<RuleToken>>, steps: &mut Vec<RuleToken>) {
     }
 }
 
+/// Reads a part of a rule that is no operator.
 fn item(token: &str) -> Result<RuleToken, &'static str> {
     if token == "never" {
         return Ok(RuleToken::Never);
@@ -162,6 +175,7 @@ fn item(token: &str) -> Result<RuleToken, &'static str> {
     if let Some(count) = token.strip_prefix("maxversions=") {
         return positive(count).map(RuleToken::MaxVersions).ok_or(VERSIONS);
     }
+
     if let Some(age) = token.strip_prefix("maxage=") {
         let digits = age.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
         let micros = match age.get(digits.len()..) {
@@ -177,28 +191,27 @@ fn item(token: &str) -> Result<RuleToken, &'static str> {
     Err(ITEM)
 }
 
+/// A number of 1 or more, written in digits alone.
 fn positive(digits: &str) -> Option<u32> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|number| plain && *number > 0)
 }
 
+/// The words and parentheses of a rule, with their places in it.
 fn tokens(text: &str) -> Vec<(Range<usize>, &str)> {
-    let mut tokens = Vec::new();
+    let mut cuts = Vec::new();
     let mut start = 0;
-    let mut cut = |from: usize, to: usize| {
-        if let Some(token) = text.get(from..to).filter(|token| !token.is_empty()) {
-            tokens.push((from..to, token));
-        }
-    };
     for (at, c) in text.char_indices() {
         if c.is_whitespace() || matches!(c, '(' | ')') {
-            cut(start, at);
+            cuts.push(start..at);
             start = at + c.len_utf8();
             if !c.is_whitespace() {
-                cut(at, start);
+                cuts.push(at..start);
             }
         }
     }
-    cut(start, text.len());
-    tokens
+    cuts.push(start..text.len());
+
+    let tokens = cuts.into_iter().filter_map(|place| Some((place.clone(), text.get(place)?)));
+    tokens.filter(|(_, token)| !token.is_empty()).collect()
 }

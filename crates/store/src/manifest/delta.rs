@@ -98,6 +98,7 @@ impl ManifestDelta {
         let (names_gone, names) = named_changes(&before.names, names);
         let (windows_gone, windows) = window_changes(&before.windows, windows);
         let tombstones_kept = before.tombstones.iter().zip(tombstones).take_while(|(old, new)| old == new).count();
+
         Self {
             number: *number,
             before: manifest.to_owned(),
@@ -136,6 +137,7 @@ impl ManifestDelta {
         if version.number.checked_add(1) != Some(self.number) {
             return Err(format!("it is version {}, and comes after version {}", self.number, version.number));
         }
+
         version.number = self.number;
         version.commit = self.commit;
         version.table_uuid = self.table_uuid;
@@ -145,6 +147,7 @@ impl ManifestDelta {
         if let Some(table) = self.table {
             version.table = table;
         }
+
         put_named(&mut version.inputs, &self.inputs_gone, self.inputs);
         put_named(&mut version.names, &self.names_gone, self.names);
         version.windows.retain(|window| !self.windows_gone.contains(&window.start));
@@ -152,6 +155,7 @@ impl ManifestDelta {
             let start = delta.start;
             delta.apply(version.window(start))?;
         }
+
         if self.tombstones_kept > version.tombstones.len() {
             return Err(format!("it keeps {} tombstones of {}", self.tombstones_kept, version.tombstones.len()));
         }
@@ -161,6 +165,7 @@ impl ManifestDelta {
     }
 }
 
+/// The paths of the items that `next` no longer has, and the items that are new or changed.
 fn named_changes<T: Named + Clone + PartialEq>(before: &CowList<T>, next: &CowList<T>) -> (Vec<String>, Vec<T>) {
     let start = next.shared_start(before);
     let old: HashMap<&str, &T> = before.iter().skip(start).map(|item| (item.path(), item)).collect();
@@ -170,17 +175,17 @@ fn named_changes<T: Named + Clone + PartialEq>(before: &CowList<T>, next: &CowLi
     (gone.map(|item| item.path().to_owned()).collect(), changed.cloned().collect())
 }
 
+/// The starts of the windows that `next` no longer has, and the changes of the others.
 fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) -> (Vec<i64>, Vec<WindowDelta>) {
     let (mut gone, mut deltas) = (Vec::new(), Vec::new());
     let mut old = 0;
-    for at in 0..next.len() {
-        let window = &next[at];
+    for (index, window) in next.iter().enumerate() {
         while old < before.len() && before[old].start < window.start {
             gone.push(before[old].start);
             old += 1;
         }
         if old < before.len() && before[old].start == window.start {
-            if !next.shares(at, before, old) && before[old] != *window {
+            if !next.shares(index, before, old) && before[old] != *window {
                 deltas.push(WindowDelta::between(&before[old], window));
             }
             old += 1;
@@ -189,6 +194,7 @@ fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) ->
         }
     }
     gone.extend(before.iter().skip(old).map(|window| window.start));
+
     (gone, deltas)
 }
 
@@ -198,10 +204,12 @@ impl WindowDelta {
         let at = before.ssts.iter().zip(ssts).take_while(|(old, new)| old == new).count();
         let (old, new) = (&before.ssts[at..], &ssts[at..]);
         let kept = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-        let changed = |(day, version): &(&i32, &u64)| before.days.get(*day) != Some(*version);
+        let mut changed_days = days.clone();
+        changed_days.retain(|day, version| before.days.get(day) != Some(version));
+
         Self {
             start: *start,
-            days: days.iter().filter(changed).map(|(day, version)| (*day, *version)).collect(),
+            days: changed_days,
             days_gone: before.days.keys().filter(|day| !days.contains_key(day)).copied().collect(),
             at,
             gone: old[..old.len() - kept].iter().map(|sst| sst.id.clone()).collect(),
@@ -212,10 +220,11 @@ impl WindowDelta {
     fn apply(self, window: &mut WindowState) -> Result<(), String> {
         let end = self.at.checked_add(self.gone.len()).filter(|end| *end <= window.ssts.len());
         let replaced = end.and_then(|end| window.ssts.get(self.at..end));
-        let same = |old: &[Sst]| old.iter().map(|sst| &sst.id).eq(&self.gone);
-        let Some(end) = end.filter(|_| replaced.is_some_and(same)) else {
+        let is_same = replaced.is_some_and(|replaced| replaced.iter().map(|sst| &sst.id).eq(&self.gone));
+        let Some(end) = end.filter(|_| is_same) else {
             return Err(format!("the SSTs that it replaces in the window at {} us differ", self.start));
         };
+
         window.ssts.splice(self.at..end, self.ssts);
         window.days.retain(|day, _| !self.days_gone.contains(day));
         window.days.extend(self.days);

@@ -50,9 +50,9 @@ struct Envelope<'a> {
 /// Content of a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Manifest {
-    /// A full manifest.
+    /// A full manifest, which holds the whole version: that of the first.
     Full(Box<Version>),
-    /// A manifest delta.
+    /// What the version changes of the one before.
     Delta(Box<ManifestDelta>),
 }
 

@@ -36,6 +36,7 @@ impl ManifestStore {
         let path = self.path(next.number);
         let (bytes, checksum) =
             self.encode(base, next)?.map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
+
         // A free number is really new only while the manifest before it exists.
         if base.number > 0 && !self.has(base.number)? {
             return Ok(PutOutcome::Stale);
@@ -43,6 +44,7 @@ impl ManifestStore {
         if !self.blobs.create_new(&path, &bytes)? {
             return Ok(PutOutcome::NameTaken);
         }
+
         let outcome = self.resolve_put(base, next, &checksum)?;
         match outcome {
             PutOutcome::Committed => {
@@ -52,6 +54,7 @@ impl ManifestStore {
             PutOutcome::Stale => self.blobs.delete(&path)?,
             PutOutcome::NameTaken | PutOutcome::Unknown => {}
         }
+
         Ok(outcome)
     }
 
@@ -75,6 +78,7 @@ impl ManifestStore {
         if number > 1 && self.checksum(base.number)?.as_ref() == Some(&base.origin.manifest) {
             return Ok(PutOutcome::Committed);
         }
+
         let newest = self.latest_now()?.map(|newest| (newest.number, newest.commit));
         match newest {
             Some((newest, commit)) if newest == number && commit == next.commit => return Ok(PutOutcome::Committed),
@@ -82,6 +86,7 @@ impl ManifestStore {
             // It was removed after the put, or nothing followed it.
             _ => return Ok(PutOutcome::Unknown),
         }
+
         Ok(match self.delta(number + 1)? {
             Some((delta, _)) if delta.before == checksum => PutOutcome::Committed,
             Some(_) => PutOutcome::Stale,
@@ -110,6 +115,7 @@ impl ManifestStore {
         if written.is_empty() || newest.number == 0 || tidetable_sstable::failpoint!(ForgetPriorCommit) {
             return Ok(None);
         }
+
         // Vacuumed versions cannot be searched.
         let oldest = self.version_numbers()?.first().copied().unwrap_or(newest.number);
         let mut found = None;

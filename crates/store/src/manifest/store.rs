@@ -66,20 +66,19 @@ impl ManifestStore {
             numbers.retain(|number| *number >= kept.oldest);
             return Ok(numbers.last().copied().unwrap_or(0));
         };
+
         // In a bucket the names after it are listed in one request, where each test of a name would be one.
-        let listed = match self.blobs.bucket() {
-            _ if numbers.is_some() => numbers,
-            Some(_) => {
-                let files = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
-                let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
-                Some(numbered(&names, ".json"))
-            }
-            None => None,
-        };
+        let mut listed = numbers;
+        if listed.is_none() && self.blobs.capabilities().round_trips {
+            let files = self.blobs.list_after(&self.directory(), &format!("{number:020}.json"))?;
+            let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
+            listed = Some(numbered(&names, ".json"));
+        }
         let has = |number: u64| match &listed {
             Some(numbers) => Ok(numbers.binary_search(&number).is_ok()),
             None => self.has(number),
         };
+
         while has(number + 1)? {
             number += 1;
         }
@@ -142,50 +141,56 @@ impl ManifestStore {
     }
 
     /// The newest version, by a list that was asked for before if there is one.
-    fn read_latest(&self, mut listing: Option<Listing>) -> Result<Option<Version>> {
-        let mut read = || {
-            let (kept, numbers) = listing.take().map_or_else(|| self.kept_and_numbers(), Ok)?;
-            let number = self.newest_number(&kept, numbers)?;
-            if number == 0 { Ok(None) } else { self.newest_version(number, &kept).map(Some) }
-        };
-        let mut latest = read();
+    fn read_latest(&self, listing: Option<Listing>) -> Result<Option<Version>> {
+        let mut latest = self.try_read_latest(listing);
         for _ in 1..ATTEMPTS {
             match latest {
                 // A vacuum may have removed files between listing and reading; damage persists across attempts.
                 Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. } | StoreError::Manifest { .. }) => {
-                    latest = read();
+                    latest = self.try_read_latest(None);
                 }
-                latest => {
-                    if let Ok(latest) = &latest {
-                        self.newest.follow(&self.table, latest.as_ref());
-                    }
-                    return latest;
+                Ok(latest) => {
+                    self.newest.follow(&self.table, latest.as_ref());
+                    return Ok(latest);
                 }
+                error => return error,
             }
         }
+
         latest
+    }
+
+    fn try_read_latest(&self, listing: Option<Listing>) -> Result<Option<Version>> {
+        let (kept, numbers) = listing.map_or_else(|| self.kept_and_numbers(), Ok)?;
+        match self.newest_number(&kept, numbers)? {
+            0 => Ok(None),
+            number => self.newest_version(number, &kept).map(Some),
+        }
     }
 
     /// Version `number`, the newest, from the cache if possible.
     fn newest_version(&self, number: u64, kept: &Kept) -> Result<Version> {
         // In a bucket the metadata would take a request, as does the manifest.
-        let file = match self.blobs.bucket() {
-            Some(_) => None,
-            None => self.blobs.stat(&self.path(number))?.filter(|file| file.modified.is_some()),
+        let file = match self.blobs.capabilities().round_trips {
+            true => None,
+            false => self.blobs.stat(&self.path(number))?.filter(|file| file.modified.is_some()),
         };
         if let Some(version) = file.and_then(|file| self.newest.of_file(&self.table, number, file)) {
             return Ok(version);
         }
+
         let tag = kept.tags.get(&self.path(number));
         if let Some(version) = tag.and_then(|tag| self.newest.of_tag(&self.table, number, tag)) {
             return Ok(version);
         }
+
         if self.newest.has(&self.table, number)
             && let Some(manifest) = self.checksum(number)?
             && let Some(version) = self.newest.get(&self.table, number, &manifest)
         {
             return Ok(version);
         }
+
         let (version, is_listed) = self.version_as_listed(number, kept)?;
         self.newest.put(&self.table, &version, file, tag.filter(|_| is_listed).cloned());
         Ok(version)
@@ -209,18 +214,21 @@ impl ManifestStore {
         if number < kept.oldest {
             return Err(StoreError::Vacuumed { table: self.table.clone(), number, oldest: kept.oldest });
         }
+
         let first = kept.checkpoints.iter().rev().find(|checkpoint| **checkpoint <= number).copied();
-        let files = self.read_ahead((first, first.unwrap_or(kept.oldest)..=number), &kept.tags)?;
+        let files = self.read_ahead(first, first.unwrap_or(kept.oldest)..=number, &kept.tags)?;
         let is_listed = files.get(&self.path(number)).is_some_and(|read| read.is_listed);
         let files = files.into_iter().map(|(path, read)| (path, read.bytes)).collect();
         Ok((self.version_of(&files, number, &kept.checkpoints)?, is_listed))
     }
 
+    /// Version `number`, from `files` as far as they have its manifests and checkpoints.
     fn version_of(&self, files: &HashMap<String, Bytes>, number: u64, checkpoints: &[u64]) -> Result<Version> {
         let (delta, checksum) = match self.read_of(files, number)? {
             (Manifest::Full(version), checksum) => return self.checked(*version, checksum, number),
             (Manifest::Delta(delta), checksum) => (*delta, checksum),
         };
+
         // Reads deltas back to a checkpoint or full manifest.
         let mut deltas = vec![(delta, checksum)];
         let mut at = number;
@@ -238,6 +246,7 @@ impl ManifestStore {
                 (Manifest::Delta(delta), checksum) => deltas.push((*delta, checksum)),
             }
         };
+
         let checkpoint = version.number;
         while let Some((delta, checksum)) = deltas.pop() {
             // The manifest of the checkpointed version.
@@ -250,6 +259,7 @@ impl ManifestStore {
             version = delta.apply(version).map_err(|reason| self.broken(number, reason))?;
             version.origin = Origin { manifest: checksum, checkpoint };
         }
+
         let checksum = version.origin.manifest.clone();
         self.checked(version, checksum, checkpoint)
     }
@@ -261,12 +271,14 @@ impl ManifestStore {
     pub fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
         let mut version = self.version(first)?;
         take(&version)?;
+
         let mut files = HashMap::new();
         for number in first + 1..=last {
-            if self.blobs.bucket().is_some() && !files.contains_key(&self.path(number)) {
-                let read = self.read_ahead((None, number..=last.min(number + WALK_AHEAD)), &HashMap::new())?;
+            if self.blobs.capabilities().round_trips && !files.contains_key(&self.path(number)) {
+                let read = self.read_ahead(None, number..=last.min(number + WALK_AHEAD), &HashMap::new())?;
                 files = read.into_iter().map(|(path, read)| (path, read.bytes)).collect();
             }
+
             version = match self.read_of(&files, number)? {
                 (Manifest::Full(version), checksum) => self.checked(*version, checksum, number)?,
                 (Manifest::Delta(delta), checksum) => {
@@ -317,12 +329,14 @@ impl ManifestStore {
     /// nothing.
     fn read_ahead(
         &self,
-        (checkpoint, manifests): (Option<u64>, RangeInclusive<u64>),
+        checkpoint: Option<u64>,
+        manifests: RangeInclusive<u64>,
         tags: &HashMap<String, ETag>,
     ) -> Result<HashMap<String, ReadBytes>> {
-        if self.blobs.bucket().is_none() {
+        if !self.blobs.capabilities().round_trips {
             return Ok(HashMap::new());
         }
+
         let manifests = manifests.map(|number| self.path(number));
         let paths = manifests.chain(checkpoint.map(|number| self.checkpoint_path(number)));
         let files: Vec<(String, Option<ETag>)> = paths.map(|path| (path.clone(), tags.get(&path).cloned())).collect();
@@ -380,6 +394,7 @@ impl ManifestStore {
         if stated == found { Ok(()) } else { Err(self.broken(number, reason.to_owned())) }
     }
 
+    /// The version with its origin, if it keeps the invariants.
     fn checked(&self, version: Version, manifest: String, checkpoint: u64) -> Result<Version> {
         invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
         Ok(Version { origin: Origin { manifest, checkpoint }, ..version })

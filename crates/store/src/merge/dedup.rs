@@ -5,18 +5,19 @@
 //! hold the records; its order does not if each SST holds records that arrived before those of the next.
 
 use arrow::array::ArrayRef;
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::{Row, RowConverter, Rows, SortField};
 
 use crate::error::Result;
+use crate::merge::place::RecordRef;
 
-/// The records of several sources, converted for comparison.
+/// The records of several sources, converted to arrow's row format for comparison.
 #[derive(Debug)]
 pub struct Contents {
     sources: Vec<Rows>,
 }
 
 impl Contents {
-    /// From all columns of each source.
+    /// Converts all columns of each source.
     ///
     /// # Errors
     /// If a column's type is not comparable.
@@ -27,19 +28,21 @@ impl Contents {
         Ok(Self { sources })
     }
 
-    /// Removes from `records` (source, record) those equal to an earlier one.
-    pub fn keep_first(&self, records: &mut Vec<(usize, usize)>) {
-        let content = |at: usize| {
-            let (source, record) = records[at];
-            self.sources[source].row(record)
-        };
+    /// Removes from `records` those equal to an earlier one.
+    pub fn keep_first<R: Copy + Into<RecordRef>>(&self, records: &mut Vec<R>) {
+        let contents: Vec<Row<'_>> = records.iter().map(|record| self.content((*record).into())).collect();
         let mut order: Vec<usize> = (0..records.len()).collect();
-        order.sort_by(|a, b| content(*a).cmp(&content(*b)).then(a.cmp(b)));
-        let mut first = vec![true; records.len()];
+        order.sort_by(|a, b| contents[*a].cmp(&contents[*b]).then(a.cmp(b)));
+
+        let mut is_first = vec![true; records.len()];
         for pair in order.windows(2) {
-            first[pair[1]] = content(pair[0]) != content(pair[1]);
+            is_first[pair[1]] = contents[pair[0]] != contents[pair[1]];
         }
-        let mut kept = first.into_iter();
-        records.retain(|_| kept.next().unwrap_or(true));
+        let mut is_first = is_first.into_iter();
+        records.retain(|_| is_first.next().unwrap_or(true));
+    }
+
+    fn content(&self, RecordRef { source, record }: RecordRef) -> Row<'_> {
+        self.sources[source].row(record)
     }
 }

@@ -18,12 +18,12 @@ pub fn any(schema: &StoredSchema, block: &Block) -> bool {
     schema.upsert && stored.any(|(_, held)| held.as_ref().is_some_and(has_empty_record))
 }
 
-/// Adds the columns needed to detect them: all values of a group.
+/// Adds the columns needed to detect rows that an upsert emptied: all values of a group.
 pub(crate) fn widen(projection: &mut Projection) {
     projection.groups.iter_mut().flatten().for_each(|group| group.columns.fill(true));
 }
 
-/// Removes them from a block.
+/// Removes the rows that an upsert emptied from a block.
 pub fn take_out(schema: &StoredSchema, mut block: Block) -> Result<Block> {
     let mut changed = false;
     for (group, held) in schema.groups.iter().zip(&mut block.groups) {

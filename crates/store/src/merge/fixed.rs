@@ -14,8 +14,10 @@ pub(crate) fn gather(arrays: &[ArrayRef], ranges: &[(usize, Range<usize>)], len:
     if parts.iter().any(|part| part.data_type() != kind || part.null_count() > 0) {
         return None;
     }
+
     let bytes: Vec<&[u8]> =
         parts.iter().map(|part| part.buffers().first()?.get(part.offset() * width..)).collect::<Option<_>>()?;
+
     let mut out = MutableBuffer::with_capacity(len * width);
     for (source, range) in ranges {
         out.extend_from_slice(bytes.get(*source)?.get(range.start * width..range.end * width)?);

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::merge::dedup::Contents;
 use crate::merge::fixed;
 use crate::merge::operator::{EqualCells, Overflow, merge_cells};
+use crate::merge::place::{RecordRef, RowRef};
 use crate::merge::plan::{BlockPlan, MergeStep};
 
 /// The rows of `block` from `row` on.
@@ -46,16 +47,18 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
 pub(crate) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan, overflow: Overflow) -> Result<Block> {
     let keys = gather_keys(blocks, plan);
     let upserted = schema.upsert.then(|| upsert(schema, blocks, plan));
+
     let mut groups = Vec::with_capacity(schema.groups.len());
-    for (at, group) in schema.groups.iter().enumerate() {
+    for (index, group) in schema.groups.iter().enumerate() {
         let plan = upserted.as_ref().filter(|_| group.timestamps == TimestampKind::Stored).unwrap_or(plan);
         let parts: Option<Vec<&GroupBlock>> =
-            blocks.iter().map(|block| block.groups.get(at).and_then(Option::as_ref)).collect();
+            blocks.iter().map(|block| block.groups.get(index).and_then(Option::as_ref)).collect();
         groups.push(match parts {
             Some(parts) => Some(gather_group(group, &parts, plan, &keys, overflow)?),
             None => None,
         });
     }
+
     Ok(Block { keys, groups })
 }
 
@@ -70,35 +73,46 @@ pub(crate) fn gather_ranges(values: &ArrayRef, ranges: &[Range<usize>]) -> Resul
 /// The plan for timestamped cells of an upsert table: among the sources of a row, the one with the greatest timestamp
 /// wins, the newest if several have it.
 fn upsert(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> BlockPlan {
-    let time = |(source, row): (usize, usize)| {
-        let stored = schema.groups.iter().zip(&blocks[source].groups);
-        let stored = stored.filter(|(group, _)| group.timestamps == TimestampKind::Stored);
-        let times = stored.filter_map(|(_, held)| held.as_ref()?.timestamps.as_ref()?.get(held.as_ref()?.records(row)));
-        times.flatten().copied().max()
-    };
-    let step = |step: &MergeStep| match step {
-        MergeStep::Copy { source, rows } => MergeStep::Copy { source: *source, rows: rows.clone() },
-        // Of equal times the last wins.
-        MergeStep::Combine { rows } => {
-            MergeStep::Combine { rows: rows.iter().copied().max_by_key(|row| time(*row)).into_iter().collect() }
-        }
-    };
-    BlockPlan { steps: plan.steps.iter().map(step).collect() }
+    let mut steps = Vec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        steps.push(match step {
+            MergeStep::Copy { source, rows } => MergeStep::Copy { source: *source, rows: rows.clone() },
+            // Of equal times the last wins.
+            MergeStep::Combine { rows } => {
+                let winner = rows.iter().copied().max_by_key(|row| newest_time(schema, blocks, *row));
+                MergeStep::Combine { rows: winner.into_iter().collect() }
+            }
+        });
+    }
+
+    BlockPlan { steps }
+}
+
+/// The greatest stored timestamp of a row; `None` if it has none.
+fn newest_time(schema: &StoredSchema, blocks: &[&Block], RowRef { source, row }: RowRef) -> Option<i64> {
+    let groups = schema.groups.iter().zip(&blocks[source].groups);
+    let stored = groups.filter(|(group, _)| group.timestamps == TimestampKind::Stored);
+    let times = stored.filter_map(|(_, held)| held.as_ref()?.timestamps.as_ref()?.get(held.as_ref()?.records(row)));
+    times.flatten().copied().max()
 }
 
 fn gather_keys(blocks: &[&Block], plan: &BlockPlan) -> Keys {
     let tail = blocks.first().map(|block| Arc::clone(block.keys.tail_shape())).unwrap_or_default();
     let mut keys = Keys::new(tail);
-    let mut push = |source: usize, row: usize| {
-        let (prefix, tail) = blocks[source].keys.parts(row);
-        keys.push(prefix, tail);
-    };
     for step in &plan.steps {
-        match step {
-            MergeStep::Copy { source, rows } => rows.clone().for_each(|row| push(*source, row)),
-            MergeStep::Combine { rows } => rows.first().into_iter().for_each(|(source, row)| push(*source, *row)),
+        let (source, rows) = match step {
+            MergeStep::Copy { source, rows } => (*source, rows.clone()),
+            MergeStep::Combine { rows } => match rows.first() {
+                Some(RowRef { source, row }) => (*source, *row..row + 1),
+                None => continue,
+            },
+        };
+        for row in rows {
+            let (prefix, tail) = blocks[source].keys.parts(row);
+            keys.push(prefix, tail);
         }
     }
+
     keys
 }
 
@@ -108,11 +122,29 @@ struct Picks {
     row_ends: Vec<u32>,
     /// Runs of records of one source.
     ranges: Vec<(usize, Range<usize>)>,
-    /// Cells from an older source than the rest of their record: (output record, column, source, record), ascending.
-    overrides: Vec<(usize, usize, usize, usize)>,
+    /// Cells from an older source than the rest of their record, ascending by output record.
+    overrides: Vec<ColumnOverride>,
     /// Sets of records whose cells merge.
     folds: EqualCells,
+    /// Output records so far.
     records: usize,
+}
+
+/// A cell of one column that does not come from the record that its output record was copied from.
+#[derive(Debug)]
+struct ColumnOverride {
+    /// Index of the column in its group.
+    column: usize,
+    cell: CellOverride,
+}
+
+/// A cell that replaces one of an output record.
+#[derive(Debug, Clone, Copy)]
+struct CellOverride {
+    /// Index of the output record.
+    output: usize,
+    /// Where the cell comes from.
+    from: RecordRef,
 }
 
 impl Picks {
@@ -147,38 +179,19 @@ fn gather_group(
     overflow: Overflow,
 ) -> Result<GroupBlock> {
     let codes = Codes::merge(parts);
-    let mut picks = Picks::default();
-    let mut contents = None;
-    for step in &plan.steps {
-        match step {
-            MergeStep::Copy { source, rows } => {
-                picks.push_rows(*source, parts[*source], rows.clone());
-            }
-            MergeStep::Combine { rows } => {
-                combine(group, parts, &codes, rows, &mut contents, &mut picks)?;
-                picks.end_row();
-            }
-        }
-    }
-    let timestamps = (group.timestamps == TimestampKind::Stored).then(|| {
-        let all: Option<Vec<&[i64]>> = parts.iter().map(|part| part.timestamps.as_deref()).collect();
-        all.map(|all| {
-            let mut out = Vec::with_capacity(picks.records);
-            picks.ranges.iter().for_each(|(source, range)| out.extend_from_slice(&all[*source][range.clone()]));
-            out
-        })
-    });
-    let qualifiers = codes.dictionary.clone().map(|dictionary| {
-        let mut out = Vec::with_capacity(picks.records);
-        picks.ranges.iter().for_each(|(source, range)| codes.put(parts, *source, range.clone(), &mut out));
-        Qualifiers { dictionary, codes: out }
-    });
+    let picks = pick_records(group, parts, plan, &codes)?;
+    let timestamps = match group.timestamps {
+        TimestampKind::Stored => gather_timestamps(parts, &picks),
+        TimestampKind::Zero => None,
+    };
+    let qualifiers = codes.gather(parts, &picks);
+
     let mut columns = Vec::with_capacity(group.columns.len());
-    for (at, column) in group.columns.iter().enumerate() {
-        let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.columns[at].clone()).collect();
-        let gathered = match arrays {
+    for (index, column) in group.columns.iter().enumerate() {
+        let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.columns[index].clone()).collect();
+        columns.push(match arrays {
             Some(arrays) if column.merge.is_newest() || picks.folds.is_empty() => {
-                Some(gather_column(&arrays, at, &picks)?)
+                Some(gather_column(&arrays, index, &picks)?)
             }
             Some(arrays) => {
                 let folded = merge_cells(column.merge, &arrays, &picks.folds, overflow);
@@ -186,10 +199,38 @@ fn gather_group(
                 Some(gather_folded(arrays, folded, &picks)?)
             }
             None => None,
-        };
-        columns.push(gathered);
+        });
     }
-    Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends, sums: Vec::new() })
+
+    Ok(GroupBlock { columns, timestamps, qualifiers, row_ends: picks.row_ends, sums: Vec::new() })
+}
+
+/// Which records of the parts of a group the output has.
+fn pick_records(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, codes: &Codes) -> Result<Picks> {
+    let mut picks = Picks::default();
+    let mut contents = None;
+    for step in &plan.steps {
+        match step {
+            MergeStep::Copy { source, rows } => picks.push_rows(*source, parts[*source], rows.clone()),
+            MergeStep::Combine { rows } => {
+                combine(group, parts, codes, rows, &mut contents, &mut picks)?;
+                picks.end_row();
+            }
+        }
+    }
+
+    Ok(picks)
+}
+
+/// The timestamps of the picked records; `None` if they were not read.
+fn gather_timestamps(parts: &[&GroupBlock], picks: &Picks) -> Option<Vec<i64>> {
+    let all: Vec<&[i64]> = parts.iter().map(|part| part.timestamps.as_deref()).collect::<Option<_>>()?;
+    let mut timestamps = Vec::with_capacity(picks.records);
+    for (source, range) in &picks.ranges {
+        timestamps.extend_from_slice(&all[*source][range.clone()]);
+    }
+
+    Some(timestamps)
 }
 
 /// Merged qualifier dictionary of several sources.
@@ -210,20 +251,31 @@ impl Codes {
         {
             return Self { dictionary: Some(first.dictionary.clone()), maps: vec![None; all.len()] };
         }
+
         let names: BTreeSet<&[u8]> = all.iter().flat_map(|q| &q.dictionary).map(AsRef::as_ref).collect();
         let dictionary: Vec<Box<[u8]>> = names.into_iter().map(Box::from).collect();
-        let code = |name: &[u8]| dictionary.partition_point(|known| known.as_ref() < name) as u32;
-        let maps = all.iter().map(|q| Some(q.dictionary.iter().map(|name| code(name)).collect())).collect();
+        let mut maps = Vec::with_capacity(all.len());
+        for qualifiers in all {
+            let names = qualifiers.dictionary.iter();
+            maps.push(Some(names.map(|name| dictionary.partition_point(|known| known < name) as u32).collect()));
+        }
+
         Self { dictionary: Some(dictionary), maps }
     }
 
-    /// Appends the merged codes of some records of a source.
-    fn put(&self, parts: &[&GroupBlock], source: usize, records: Range<usize>, out: &mut Vec<u32>) {
-        let codes = parts[source].qualifiers.as_ref().map_or(&[][..], |q| &q.codes[records]);
-        match &self.maps[source] {
-            Some(map) => out.extend(codes.iter().map(|code| map[*code as usize])),
-            None => out.extend_from_slice(codes),
+    /// The qualifiers of the picked records; `None` if they were not read.
+    fn gather(&self, parts: &[&GroupBlock], picks: &Picks) -> Option<Qualifiers> {
+        let dictionary = self.dictionary.clone()?;
+        let mut out = Vec::with_capacity(picks.records);
+        for (source, records) in &picks.ranges {
+            let codes = parts[*source].qualifiers.as_ref().map_or(&[][..], |q| &q.codes[records.clone()]);
+            match &self.maps[*source] {
+                Some(map) => out.extend(codes.iter().map(|code| map[*code as usize])),
+                None => out.extend_from_slice(codes),
+            }
         }
+
+        Some(Qualifiers { dictionary, codes: out })
     }
 
     fn at(&self, parts: &[&GroupBlock], source: usize, record: usize) -> u32 {
@@ -235,87 +287,114 @@ impl Codes {
     }
 }
 
+/// The records of a row that are still to be merged, of one source.
+#[derive(Debug)]
+struct Cursor {
+    source: usize,
+    records: Range<usize>,
+}
+
+impl Cursor {
+    fn first(&self) -> RecordRef {
+        RecordRef { source: self.source, record: self.records.start }
+    }
+}
+
+/// What orders the records of a row: by qualifier, newer ones first.
+type RecordKey = (u32, std::cmp::Reverse<i64>);
+
+fn record_key(parts: &[&GroupBlock], codes: &Codes, RecordRef { source, record }: RecordRef) -> RecordKey {
+    let timestamp = parts[source].timestamps.as_ref().map_or(0, |timestamps| timestamps[record]);
+    (codes.at(parts, source, record), std::cmp::Reverse(timestamp))
+}
+
 /// Merges the records of one row of several sources, older first.
 fn combine(
     group: &Group,
     parts: &[&GroupBlock],
     codes: &Codes,
-    rows: &[(usize, usize)],
+    rows: &[RowRef],
     contents: &mut Option<Contents>,
     picks: &mut Picks,
 ) -> Result<()> {
-    let mut cursors: Vec<(usize, Range<usize>)> =
-        rows.iter().map(|(source, row)| (*source, parts[*source].records(*row))).collect();
-    if let [(source, records)] = cursors.as_slice() {
-        picks.push(*source, records.clone());
+    let records = |row: &RowRef| Cursor { source: row.source, records: parts[row.source].records(row.row) };
+    if let [row] = rows {
+        let Cursor { source, records } = records(row);
+        picks.push(source, records);
         return Ok(());
     }
-    let key = |source: usize, record: usize| {
-        let timestamp = parts[source].timestamps.as_ref().map_or(0, |timestamps| timestamps[record]);
-        (codes.at(parts, source, record), std::cmp::Reverse(timestamp))
-    };
+
+    let mut cursors: Vec<Cursor> = rows.iter().map(records).collect();
     let aggregates = group.has_aggregates();
     loop {
-        cursors.retain(|(_, records)| !records.is_empty());
-        let mut newest: Option<usize> = None;
-        let mut alike = Vec::new();
-        for (at, (source, records)) in cursors.iter().enumerate() {
-            let order = newest.map_or(Ordering::Less, |newest| {
-                let (other, others) = &cursors[newest];
-                key(*source, records.start).cmp(&key(*other, others.start))
-            });
-            match order {
-                Ordering::Greater => {}
-                Ordering::Equal => {
-                    alike.push(at);
-                    newest = Some(at);
-                }
-                Ordering::Less => {
-                    alike.clear();
-                    alike.push(at);
-                    newest = Some(at);
-                }
-            }
-        }
-        let Some(newest) = newest else { return Ok(()) };
-        let (source, record) = (cursors[newest].0, cursors[newest].1.start);
+        cursors.retain(|cursor| !cursor.records.is_empty());
+        let alike = first_alike(parts, codes, &cursors);
+        let Some(newest) = alike.last().map(|at| cursors[*at].first()) else { return Ok(()) };
         if group.keeps_duplicates() {
-            let common = key(source, record);
-            let mut records = Vec::new();
-            for at in &alike {
-                let (source, left) = &mut cursors[*at];
-                let run = left.clone().take_while(|record| key(*source, *record) == common).count();
-                records.extend((left.start..left.start + run).map(|record| (*source, record)));
-                left.start += run;
-            }
+            let mut records = take_equal(parts, codes, &mut cursors, &alike);
             if alike.len() > 1 {
                 keep_first(parts, contents, &mut records)?;
             }
-            records.iter().for_each(|(source, record)| picks.push(*source, *record..record + 1));
+            records.iter().for_each(|from| picks.push(from.source, from.record..from.record + 1));
             continue;
         }
+
         // A packed record is one cell, which replaces older ones as a whole.
         if group.packed.is_none() {
-            let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
-            fill_from_older(group, parts, (source, record), older, picks);
+            fill_from_older(group, parts, newest, alike.iter().rev().skip(1).map(|at| cursors[*at].first()), picks);
         }
         if aggregates && alike.len() > 1 {
-            picks.folds.push(picks.records, alike.iter().map(|at| (cursors[*at].0, cursors[*at].1.start)));
+            picks.folds.push(picks.records, alike.iter().map(|at| cursors[*at].first()));
         }
-        picks.push(source, record..record + 1);
-        alike.iter().for_each(|at| cursors[*at].1.start += 1);
+        picks.push(newest.source, newest.record..newest.record + 1);
+        alike.iter().for_each(|at| cursors[*at].records.start += 1);
     }
 }
 
+/// Indexes of the cursors whose first records have the least key, older first.
+fn first_alike(parts: &[&GroupBlock], codes: &Codes, cursors: &[Cursor]) -> Vec<usize> {
+    let mut alike = Vec::new();
+    let mut least: Option<RecordKey> = None;
+    for (at, cursor) in cursors.iter().enumerate() {
+        let key = record_key(parts, codes, cursor.first());
+        match least.map_or(Ordering::Less, |least| key.cmp(&least)) {
+            Ordering::Greater => continue,
+            Ordering::Equal => {}
+            Ordering::Less => alike.clear(),
+        }
+        alike.push(at);
+        least = Some(key);
+    }
+
+    alike
+}
+
+/// Takes all records with the key of the first ones from the cursors `alike`.
+fn take_equal(parts: &[&GroupBlock], codes: &Codes, cursors: &mut [Cursor], alike: &[usize]) -> Vec<RecordRef> {
+    let mut taken = Vec::new();
+    let Some(common) = alike.last().map(|at| record_key(parts, codes, cursors[*at].first())) else { return taken };
+    for at in alike {
+        let cursor = &mut cursors[*at];
+        while !cursor.records.is_empty() && record_key(parts, codes, cursor.first()) == common {
+            taken.push(cursor.first());
+            cursor.records.start += 1;
+        }
+    }
+
+    taken
+}
+
 /// Removes from `records`, of equal qualifier and timestamp, those equal to an earlier one in every column.
-fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &mut Vec<(usize, usize)>) -> Result<()> {
+fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &mut Vec<RecordRef>) -> Result<()> {
     if contents.is_none() {
-        let columns = |part: &&GroupBlock| part.columns.iter().flatten().cloned().collect::<Vec<_>>();
-        *contents = Some(Contents::new(&parts.iter().map(columns).collect::<Vec<_>>())?);
+        let columns: Vec<Vec<ArrayRef>> =
+            parts.iter().map(|part| part.columns.iter().flatten().cloned().collect()).collect();
+        *contents = Some(Contents::new(&columns)?);
     }
     if let Some(contents) = contents {
         contents.keep_first(records);
     }
+
     Ok(())
 }
 
@@ -323,63 +402,65 @@ fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &
 fn fill_from_older(
     group: &Group,
     parts: &[&GroupBlock],
-    newest: (usize, usize),
-    older: impl Iterator<Item = (usize, usize)> + Clone,
+    newest: RecordRef,
+    older: impl Iterator<Item = RecordRef> + Clone,
     picks: &mut Picks,
 ) {
-    let has = |(source, record): (usize, usize), column: usize| {
-        parts[source].columns[column].as_ref().is_some_and(|values| values.is_valid(record))
-    };
-    for (column, own) in group.columns.iter().enumerate() {
-        if own.merge.is_newest()
-            && !has(newest, column)
-            && let Some((source, record)) = older.clone().find(|cell| has(*cell, column))
+    for (index, column) in group.columns.iter().enumerate() {
+        if column.merge.is_newest()
+            && !has_value(parts, newest, index)
+            && let Some(from) = older.clone().find(|cell| has_value(parts, *cell, index))
         {
-            picks.overrides.push((picks.records, column, source, record));
+            let cell = CellOverride { output: picks.records, from };
+            picks.overrides.push(ColumnOverride { column: index, cell });
         }
     }
 }
 
+fn has_value(parts: &[&GroupBlock], RecordRef { source, record }: RecordRef, column: usize) -> bool {
+    parts[source].columns[column].as_ref().is_some_and(|values| values.is_valid(record))
+}
+
 fn gather_column(arrays: &[ArrayRef], column: usize, picks: &Picks) -> Result<ArrayRef> {
-    let overrides = picks.overrides.iter().filter(|(_, at, ..)| *at == column);
-    collect(arrays, overrides.map(|(at, _, source, record)| (*at, *source, *record)), picks)
+    let overrides = picks.overrides.iter().filter(|other| other.column == column);
+    collect(arrays, overrides.map(|other| other.cell), picks)
 }
 
 /// Gathers a column whose equal cells were merged into `folded`.
 fn gather_folded(mut arrays: Vec<ArrayRef>, folded: ArrayRef, picks: &Picks) -> Result<ArrayRef> {
-    let last = arrays.len();
+    let source = arrays.len();
     arrays.push(folded);
-    let overrides = picks.folds.records().iter().enumerate().map(|(set, record)| (*record, last, set));
+    let overrides = picks.folds.records().iter().enumerate();
+    let overrides =
+        overrides.map(|(set, output)| CellOverride { output: *output, from: RecordRef { source, record: set } });
     collect(&arrays, overrides, picks)
 }
 
-/// Gathers the picked records of a column; `overrides` (output record, array, index) replace theirs.
-fn collect(
-    arrays: &[ArrayRef],
-    overrides: impl Iterator<Item = (usize, usize, usize)>,
-    picks: &Picks,
-) -> Result<ArrayRef> {
+/// Gathers the picked records of a column; `overrides`, ascending by output record, replace theirs.
+fn collect(arrays: &[ArrayRef], overrides: impl Iterator<Item = CellOverride>, picks: &Picks) -> Result<ArrayRef> {
     let mut overrides = overrides.peekable();
     if overrides.peek().is_none()
         && let Some(gathered) = fixed::gather(arrays, &picks.ranges, picks.records)
     {
         return Ok(gathered);
     }
+
     let nulls = arrays.iter().any(|array| array.null_count() > 0);
     let arrays: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
     let mut out = MutableArrayData::new(arrays.iter().collect(), nulls, picks.records);
     let mut written = 0;
     for (source, range) in &picks.ranges {
         let mut range = range.clone();
-        while let Some((at, other, record)) = overrides.next_if(|(at, ..)| *at < written + range.len()) {
-            let before = at - written;
+        while let Some(CellOverride { output, from }) = overrides.next_if(|next| next.output < written + range.len()) {
+            let before = output - written;
             out.try_extend(*source, range.start, range.start + before)?;
-            out.try_extend(other, record, record + 1)?;
+            out.try_extend(from.source, from.record, from.record + 1)?;
             range.start += before + 1;
             written += before + 1;
         }
         written += range.len();
         out.try_extend(*source, range.start, range.end)?;
     }
+
     Ok(make_array(out.freeze()))
 }

@@ -9,6 +9,7 @@ pub mod emptied;
 pub(crate) mod fixed;
 pub(crate) mod gather;
 pub(crate) mod operator;
+pub(crate) mod place;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,13 +18,14 @@ pub(crate) mod tree;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
 pub use dedup::Contents;
 pub use gather::slice_block;
 pub use operator::{EqualCells, MergeError, Overflow, merge_cells};
+pub use place::{RecordRef, RowRef};
 use plan::{BlockPlan, MergeStep, run_before};
 use tree::LoserTree;
 
@@ -39,11 +41,13 @@ pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usiz
     if let [only] = rows {
         return Ok(slice_block(block, only.clone()));
     }
+
     let steps = rows.iter().map(|rows| MergeStep::Copy { source: 0, rows: rows.clone() }).collect();
     let mut kept = gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)?;
     for (kept, group) in kept.groups.iter_mut().flatten().zip(block.groups.iter().flatten()) {
-        let of_rows = |sums: &ArrayRef| gather::gather_ranges(sums, rows);
-        kept.sums = group.sums.iter().map(|sums| sums.as_ref().map(of_rows).transpose()).collect::<Result<_>>()?;
+        for sums in &group.sums {
+            kept.sums.push(sums.as_ref().map(|sums| gather::gather_ranges(sums, rows)).transpose()?);
+        }
     }
     Ok(kept)
 }
@@ -60,12 +64,13 @@ pub fn weight(block: &Block) -> usize {
     for group in block.groups.iter().flatten() {
         bytes += group.len() * 12;
         for values in group.columns.iter().flatten() {
-            let text = values.as_string_opt::<i32>().map(|texts| texts.value_offsets());
-            let offsets = text.or_else(|| values.as_binary_opt::<i32>().map(|values| values.value_offsets()));
-            let own = offsets.and_then(|offsets| Some(offsets.last()?.abs_diff(*offsets.first()?) as usize));
-            bytes += own.unwrap_or(0) + values.len() * 8;
+            let texts = values.as_string_opt::<i32>().map(|texts| texts.value_offsets());
+            let offsets = texts.or_else(|| values.as_binary_opt::<i32>().map(|values| values.value_offsets()));
+            let content = offsets.and_then(|offsets| Some(offsets.last()?.abs_diff(*offsets.first()?) as usize));
+            bytes += content.unwrap_or(0) + values.len() * 8;
         }
     }
+
     bytes
 }
 
@@ -73,7 +78,7 @@ pub fn weight(block: &Block) -> usize {
 #[derive(Debug)]
 pub struct Merge<I> {
     schema: Arc<StoredSchema>,
-    /// Older first.
+    /// The inputs that have not ended, by sequence number, older first.
     sources: Vec<Source<I>>,
     /// `None` until all sources are at their first rows.
     tree: Option<LoserTree>,
@@ -138,9 +143,10 @@ impl<I: Iterator<Item = Result<Block>>> Source<I> {
         if self.block.is_none() && !self.ended {
             self.fill()?;
         }
-        let (row, block) = (std::mem::take(&mut self.row), self.block.take());
-        let whole = |block: Arc<Block>| Arc::try_unwrap(block).unwrap_or_else(|block| block.as_ref().clone());
-        Ok(block.map(|block| if row == 0 { whole(block) } else { gather::tail(&block, row) }))
+
+        let row = std::mem::take(&mut self.row);
+        let Some(block) = self.block.take() else { return Ok(None) };
+        Ok(Some(if row == 0 { Arc::unwrap_or_clone(block) } else { gather::tail(&block, row) }))
     }
 }
 
@@ -158,10 +164,11 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
     /// Merges `sources`, each with its sequence number.
     pub fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
         sources.sort_by_key(|(seqno, _)| *seqno);
-        let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
-        let sources = sources.into_iter().map(source).collect();
+        let blocks = sources.into_iter().map(|(_, blocks)| blocks);
+        let sources = blocks.map(|blocks| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 });
         let (next_rows, most_rows) = (FIRST_ROWS, BLOCK_ROWS);
-        Self { schema, sources, tree: None, next_rows, most_rows, overflow: Overflow::Fails }
+
+        Self { schema, sources: sources.collect(), tree: None, next_rows, most_rows, overflow: Overflow::Fails }
     }
 
     /// Limits the rows of output blocks, except those passed on unchanged.
@@ -182,11 +189,13 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
             self.sources.retain(|source| !source.ended);
             self.tree = Some(LoserTree::new(self.sources.len(), |a, b| before(&self.sources, a, b)));
         }
+
         match self.sources.as_mut_slice() {
             [] => return Ok(None),
             [source] => return source.rest(),
             _ => {}
         }
+
         let (held, plan) = self.plan()?;
         let blocks: Vec<&Block> = held.iter().map(Arc::as_ref).collect();
         match plan.steps.as_slice() {
@@ -203,45 +212,58 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         let (mut rows, mut bytes) = (0, 0);
         let most_rows = self.next_rows;
         self.next_rows = (most_rows * 4).min(self.most_rows);
+
         while rows < most_rows && bytes < BLOCK_BYTES {
             let Some(tree) = &self.tree else { break };
             let first = tree.winner();
             let source = &self.sources[first];
             let (Some(block), row) = (source.block.clone(), source.row) else { break };
-            let at = held.put(first, &block);
+            let row_bytes = source.row_bytes;
             let second = tree.runner_up(|a, b| before(&self.sources, a, b)).map(|second| &self.sources[second]);
             let next = second.and_then(|source| Some((source.block.as_deref()?, source.row)));
+
             if next.is_some_and(|(other, other_row)| block.keys.compare(row, &other.keys, other_row).is_eq()) {
-                let mut alike = vec![(at, row)];
-                (rows, bytes) = (rows + 1, bytes + source.row_bytes);
-                self.advance(first, 1, &mut held)?;
-                while let Some((source, other_row)) = self.standing_at(&block, row) {
-                    if let Some(other) = self.sources[source].block.clone() {
-                        alike.push((held.put(source, &other), other_row));
-                    }
-                    self.advance(source, 1, &mut held)?;
-                }
+                let alike = self.take_alike(first, &block, row, &mut held)?;
                 plan.steps.push(MergeStep::Combine { rows: alike });
+                (rows, bytes) = (rows + 1, bytes + row_bytes);
                 continue;
             }
-            let most = (most_rows - rows).min((BLOCK_BYTES - bytes) / source.row_bytes).max(1);
+
+            let most = (most_rows - rows).min((BLOCK_BYTES - bytes) / row_bytes).max(1);
             let left = row..block.keys.len().min(row + most);
             let run = match next {
                 Some((other, other_row)) => run_before(&block, left, other, other_row),
                 None => left,
             };
-            (rows, bytes) = (rows + run.len(), bytes + run.len() * source.row_bytes);
-            plan.copy(at, run.clone());
+            (rows, bytes) = (rows + run.len(), bytes + run.len() * row_bytes);
+            plan.copy(held.put(first, &block), run.clone());
             self.advance(first, run.len(), &mut held)?;
         }
+
         Ok((held.blocks, plan))
     }
 
-    /// The next source and its row, if it is at the key of `row` of `block`.
-    fn standing_at(&self, block: &Block, row: usize) -> Option<(usize, usize)> {
+    /// Takes `row` of `block`, where the winning source `first` is, and the rows of other sources with its key, older first.
+    fn take_alike(&mut self, first: usize, block: &Block, row: usize, held: &mut HeldBlocks) -> Result<Vec<RowRef>> {
+        let mut alike = Vec::new();
+        let mut next = Some(first);
+        while let Some(source) = next {
+            let taken = &self.sources[source];
+            if let Some(block) = taken.block.clone() {
+                alike.push(RowRef { row: taken.row, source: held.put(source, &block) });
+            }
+            self.advance(source, 1, held)?;
+            next = self.standing_at(block, row);
+        }
+
+        Ok(alike)
+    }
+
+    /// The next source, if it is at the key of `row` of `block`.
+    fn standing_at(&self, block: &Block, row: usize) -> Option<usize> {
         let next = self.tree.as_ref()?.winner();
         let source = &self.sources[next];
-        source.block.as_ref()?.keys.compare(source.row, &block.keys, row).is_eq().then_some((next, source.row))
+        source.block.as_ref()?.keys.compare(source.row, &block.keys, row).is_eq().then_some(next)
     }
 
     /// Moves the winning source past `rows` rows.

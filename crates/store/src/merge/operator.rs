@@ -13,6 +13,7 @@ use tidetable_layout::schema::Merge;
 use tidetable_layout::{Column, Keys};
 
 use crate::error::StoreError;
+use crate::merge::place::RecordRef;
 
 /// Handling of a sum that exceeds 64 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,10 +25,12 @@ pub enum Overflow {
     Passes,
 }
 
-/// Sets of equal cells, each cell as (source, record), older first.
+/// Sets of equal cells, older first.
 #[derive(Debug, Default)]
 pub struct EqualCells {
-    cells: Vec<(usize, usize)>,
+    /// The cells of all sets, one set after the other.
+    cells: Vec<RecordRef>,
+    /// Where each set ends in `cells`.
     ends: Vec<usize>,
     /// The output record of each set, ascending.
     records: Vec<usize>,
@@ -35,8 +38,8 @@ pub struct EqualCells {
 
 impl EqualCells {
     /// Adds the set of output record `record`.
-    pub fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
-        self.cells.extend(cells);
+    pub fn push<R: Into<RecordRef>>(&mut self, record: usize, cells: impl IntoIterator<Item = R>) {
+        self.cells.extend(cells.into_iter().map(Into::into));
         self.ends.push(self.cells.len());
         self.records.push(record);
     }
@@ -51,7 +54,7 @@ impl EqualCells {
         self.ends.is_empty()
     }
 
-    fn sets(&self) -> impl Iterator<Item = &[(usize, usize)]> {
+    fn sets(&self) -> impl Iterator<Item = &[RecordRef]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.cells[start..*end])
     }
@@ -76,13 +79,14 @@ pub struct MergeError {
 impl MergeError {
     /// The store error with row and column of the output; the caller sets the table.
     pub fn at(self, keys: &Keys, row_ends: &[u32], qualifiers: Option<&Qualifiers>, column: &Column) -> StoreError {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let row = row_ends.partition_point(|end| *end as usize <= self.record);
         let key = if row < keys.len() { keys.get(row) } else { Vec::new() };
-        let row = text(&key);
+        let row = String::from_utf8_lossy(&key).into_owned();
+
         let name = qualifiers.and_then(|all| all.dictionary.get(*all.codes.get(self.record)? as usize));
         let qualifier = name.map_or(column.qualifier.as_slice(), |name| name.as_ref());
-        let column = format!("{}:{}", column.family, text(qualifier));
+        let column = format!("{}:{}", column.family, String::from_utf8_lossy(qualifier));
+
         let table = String::new();
         match self.fault {
             MergeFault::Overflow => StoreError::SumOverflow { table, row, column, key },
@@ -115,7 +119,7 @@ pub fn merge_cells(
     }
 }
 
-/// `None` if a source has another type.
+/// Merges numbers; `None` if a source has another type.
 fn numbers<T>(
     merge: Merge,
     sources: &[ArrayRef],
@@ -128,13 +132,11 @@ where
 {
     let sources: Vec<&PrimitiveArray<T>> =
         sources.iter().map(|source| source.as_primitive_opt::<T>()).collect::<Option<_>>()?;
-    let value = |(source, record): &(usize, usize)| {
-        let source = sources[*source];
-        source.is_valid(*record).then(|| source.value(*record))
-    };
+
     let mut out = Vec::with_capacity(sets.records.len());
     for (cells, record) in sets.sets().zip(&sets.records) {
-        let values = cells.iter().filter_map(value);
+        let held = cells.iter().filter(|cell| sources[cell.source].is_valid(cell.record));
+        let values = held.map(|cell| sources[cell.source].value(cell.record));
         out.push(match merge {
             Merge::Min => values.min(),
             Merge::Max => values.max(),
@@ -145,6 +147,7 @@ where
             },
         });
     }
+
     Some(Ok(Arc::new(PrimitiveArray::<T>::from_iter(out))))
 }
 
@@ -157,29 +160,19 @@ where
     for value in values {
         sum = Some(sum.unwrap_or(0) + value.into());
     }
+
+    let Some(sum) = sum else { return Ok(None) };
     // A cell has 64 bits, two's complement, whatever the type of the column.
-    let fit = |sum: i128| i64::try_from(sum).ok().and_then(|sum| T::Native::try_from(sum).ok());
-    sum.map(|sum| fit(sum).ok_or(MergeFault::Overflow)).transpose()
+    let sum = i64::try_from(sum).map_err(|_| MergeFault::Overflow)?;
+    T::Native::try_from(sum).map(Some).map_err(|_| MergeFault::Overflow)
 }
 
+/// Unites HyperLogLog sketches of ZetaSketch's format; null where all cells are.
 fn sketches(sources: &[ArrayRef], sets: &EqualCells) -> Result<ArrayRef, MergeError> {
     let mut out = BinaryBuilder::with_capacity(sets.records.len(), sets.records.len() * 64);
     let mut bytes = Vec::new();
     for (cells, record) in sets.sets().zip(&sets.records) {
-        let fault = |fault| MergeError { record: *record, fault };
-        let mut union: Option<Sketch> = None;
-        for (source, at) in cells {
-            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(MergeFault::Type))?;
-            if values.is_null(*at) {
-                continue;
-            }
-            let united = match &mut union {
-                Some(union) => union.unite(values.value(*at)),
-                None => Sketch::read(values.value(*at)).map(|first| union = Some(first)),
-            };
-            united.map_err(|error| fault(MergeFault::Sketch(error)))?;
-        }
-        match union {
+        match union(sources, cells).map_err(|fault| MergeError { record: *record, fault })? {
             Some(union) => {
                 bytes.clear();
                 union.write(&mut bytes);
@@ -188,7 +181,25 @@ fn sketches(sources: &[ArrayRef], sets: &EqualCells) -> Result<ArrayRef, MergeEr
             None => out.append_null(),
         }
     }
+
     Ok(Arc::new(out.finish()))
+}
+
+/// The union of the sketches of some cells; `None` if all are null.
+fn union(sources: &[ArrayRef], cells: &[RecordRef]) -> Result<Option<Sketch>, MergeFault> {
+    let mut union: Option<Sketch> = None;
+    for RecordRef { source, record } in cells {
+        let values = sources[*source].as_binary_opt::<i32>().ok_or(MergeFault::Type)?;
+        if values.is_null(*record) {
+            continue;
+        }
+        match &mut union {
+            Some(union) => union.unite(values.value(*record)).map_err(MergeFault::Sketch)?,
+            None => union = Some(Sketch::read(values.value(*record)).map_err(MergeFault::Sketch)?),
+        }
+    }
+
+    Ok(union)
 }
 
 #[cfg(test)]

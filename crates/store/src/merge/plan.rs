@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use tidetable_layout::Block;
 
+use crate::merge::place::RowRef;
+
 /// The rows of an output block, in key order.
 #[derive(Debug, Default)]
 pub(crate) struct BlockPlan {
@@ -15,8 +17,8 @@ pub(crate) struct BlockPlan {
 pub(crate) enum MergeStep {
     /// Rows of this block only.
     Copy { source: usize, rows: Range<usize> },
-    /// One row of several blocks: (block, row) each, older first.
-    Combine { rows: Vec<(usize, usize)> },
+    /// One row of several blocks, older first.
+    Combine { rows: Vec<RowRef> },
 }
 
 impl BlockPlan {
@@ -33,17 +35,19 @@ impl BlockPlan {
 
 /// The longest prefix of `rows` of `block` that sorts before row `other_row` of `other`; at least one row.
 pub(crate) fn run_before(block: &Block, rows: Range<usize>, other: &Block, other_row: usize) -> Range<usize> {
-    let before = |row: usize| block.keys.compare(row, &other.keys, other_row).is_lt();
+    let is_before = |row: usize| block.keys.compare(row, &other.keys, other_row).is_lt();
+
     // Runs are often one row long (a day of each meter) or very long: gallop, then binary search.
     let (mut low, mut step) = (rows.start + 1, 1);
-    while low < rows.end && before(low) {
+    while low < rows.end && is_before(low) {
         low += step;
         step *= 2;
     }
+
     let (mut low, mut high) = (low.saturating_sub(step / 2).max(rows.start + 1), low.min(rows.end));
     while low < high {
         let middle = low.midpoint(high);
-        if before(middle) { low = middle + 1 } else { high = middle }
+        if is_before(middle) { low = middle + 1 } else { high = middle }
     }
     rows.start..low
 }

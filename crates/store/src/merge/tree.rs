@@ -10,7 +10,7 @@ pub(crate) struct LoserTree {
 }
 
 impl LoserTree {
-    /// Plays all matches.
+    /// Plays all matches of `len` sources; `before` compares two by their indexes.
     pub fn new(len: usize, before: impl Fn(usize, usize) -> bool) -> Self {
         let mut winners: Vec<usize> = (0..2 * len).map(|node| node.saturating_sub(len)).collect();
         let mut nodes = vec![0; len.max(1)];
@@ -23,7 +23,7 @@ impl LoserTree {
         Self { nodes }
     }
 
-    /// The least source.
+    /// Index of the least source; meaningless without sources.
     pub(crate) fn winner(&self) -> usize {
         self.nodes[0]
     }

@@ -12,6 +12,7 @@ pub fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
     groups.map(|(group, records)| cells_of_group(group, records)).sum()
 }
 
+/// Number of cells of a column group.
 fn cells_of_group(group: &Group, records: &GroupBlock) -> u64 {
     if group.keeps_duplicates() {
         return (0..records.row_ends.len()).map(|row| packed_cells(records, row, |_| true)).sum();
@@ -33,6 +34,7 @@ fn packed_cells(records: &GroupBlock, row: usize, wanted: impl Fn(usize) -> bool
             last = Some(code);
         }
     }
+
     cells
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DeleteTarget
     if target.takes_rows() {
         return (block.keys.len() as u64, cells_of(schema, block));
     }
+
     let (mut rows, mut cells) = (0, 0);
     for row in 0..block.keys.len() {
         let groups = schema.groups.iter().zip(block.groups.iter().flatten());
@@ -51,6 +54,7 @@ pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DeleteTarget
     (rows, cells)
 }
 
+/// Number of cells of a row that `target` hides in a column group.
 fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DeleteTarget) -> u64 {
     let hides = |record: usize, column: usize| {
         let (qualifier, timestamp) = place(records, record);
@@ -62,10 +66,13 @@ fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &Delet
     if group.packed.is_some() {
         return records.records(row).filter(|record| hides(*record, 0)).count() as u64;
     }
-    let columns = records.columns.iter().enumerate();
-    let of_column = |(at, values): (usize, &Option<arrow::array::ArrayRef>)| {
-        let there = |record: &usize| values.as_ref().is_some_and(|values| values.is_valid(*record));
-        records.records(row).filter(|record| there(record) && hides(*record, at)).count() as u64
-    };
-    columns.map(of_column).sum()
+
+    let mut hidden = 0;
+    for (column, values) in records.columns.iter().enumerate() {
+        let Some(values) = values else { continue };
+        let there = records.records(row).filter(|record| values.is_valid(*record));
+        hidden += there.filter(|record| hides(*record, column)).count() as u64;
+    }
+
+    hidden
 }

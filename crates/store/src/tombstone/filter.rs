@@ -62,14 +62,15 @@ impl TombstoneFilter {
         let hidden: Vec<Range<usize>> =
             self.rows.iter().map(|keys| rows_of(&block, keys)).filter(|rows| !rows.is_empty()).collect();
         let mut block = if hidden.is_empty() { block } else { keep_rows(schema, &block, &others(&hidden, &block))? };
-        let rows: Vec<(usize, &DeleteTarget)> = self
-            .cells
-            .iter()
-            .filter_map(|(key, target)| rows_of(&block, &KeyRange::of_key(key)).next().map(|row| (row, target)))
-            .collect();
+
+        let mut rows: Vec<(usize, &DeleteTarget)> = Vec::new();
+        for (key, target) in &self.cells {
+            rows.extend(rows_of(&block, &KeyRange::of_key(key)).next().map(|row| (row, target)));
+        }
         if rows.is_empty() {
             return Ok(block);
         }
+
         let mut changed = false;
         for (group, stored) in schema.groups.iter().zip(&mut block.groups) {
             if let Some(records) = stored
@@ -102,6 +103,7 @@ fn others(hidden: &[Range<usize>], block: &Block) -> Vec<Range<usize>> {
     if at < block.keys.len() {
         kept.push(at..block.keys.len());
     }
+
     kept
 }
 
@@ -123,13 +125,14 @@ fn hidden_cells(
             }
         }
     }
+
     let drops: Vec<Option<BooleanArray>> = drops.into_iter().map(|drop| drop.map(BooleanArray::from)).collect();
     drops.iter().any(Option::is_some).then_some(drops)
 }
 
 /// The qualifier of a record, empty in a group of constant qualifiers, and its timestamp.
 pub(crate) fn place(records: &GroupBlock, record: usize) -> (&[u8], i64) {
-    let named = |names: &'_ tidetable_layout::block::Qualifiers| names.codes[record] as usize;
-    let qualifier = records.qualifiers.as_ref().map_or(&[][..], |names| names.dictionary[named(names)].as_ref());
+    let qualifiers = records.qualifiers.as_ref();
+    let qualifier = qualifiers.map_or(&[][..], |names| names.dictionary[names.codes[record] as usize].as_ref());
     (qualifier, records.timestamps.as_ref().map_or(0, |timestamps| timestamps[record]))
 }

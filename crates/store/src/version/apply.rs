@@ -4,10 +4,8 @@ use crate::version::Tombstone;
 use crate::version::edit::VersionEdit;
 use crate::version::inputs::put_named;
 use crate::version::invariants;
-use crate::version::multi_window::MultiWindow;
 use crate::version::sst::Sst;
 use crate::version::state::Version;
-use crate::version::window::WindowState;
 
 impl Version {
     /// The next version, or the conflict. An append applies to any version that does not hold its inputs, which get
@@ -20,12 +18,14 @@ impl Version {
         if edit.base != self.number {
             self.may_rebase(edit)?;
         }
+
         let mut next = self.clone();
         next.number += 1;
         commit.clone_into(&mut next.commit);
         if next.table_uuid.is_empty() {
             commit.clone_into(&mut next.table_uuid);
         }
+
         // At an earlier logical time, removed cells would not count as expired.
         next.gc_watermark = self.gc_watermark.filter(|_| edit.reset.is_none());
         next.now = next.gc_watermark.map_or(now, |gc_watermark| now.max(gc_watermark));
@@ -34,6 +34,7 @@ impl Version {
             next.vacuum_watermark = self.vacuum_watermark.max(edit.vacuum_watermark);
             next.now = self.now;
         }
+
         if let Some(gc) = &edit.gc {
             // New rules may show or hide any cell.
             next.table.gc.clone_from(gc);
@@ -45,6 +46,7 @@ impl Version {
             next.names.clear();
             next.windows.iter_mut().for_each(|window| window.empty(next.number));
         }
+
         next.put_inputs(edit);
         if let Some(compacted) = &edit.compacted {
             next.now = self.now.max(compacted.now);
@@ -53,26 +55,32 @@ impl Version {
         next.remove_ssts(edit)?;
         next.put_ssts(edit);
         next.put_tombstones(edit);
+
         invariants::check_next(self, &next)?;
         Ok(next)
     }
 
+    /// Adds and replaces inputs and names.
     fn put_inputs(&mut self, edit: &VersionEdit) {
         let (mut inputs, mut names) = (edit.inputs.clone(), edit.names.clone());
         if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) {
             self.give_later_seqnos(&mut inputs, &mut names);
         }
+
         // A path is in one of the two lists only.
-        let paths = |removed: &[String], other: Vec<&String>| removed.iter().chain(other).cloned().collect::<Vec<_>>();
-        let no_inputs = paths(&edit.removed, edit.names.iter().map(|name| &name.path).collect());
-        let no_names = match self.names.is_empty() {
-            true => Vec::new(),
-            false => paths(&edit.removed, edit.inputs.iter().map(|input| &input.path).collect()),
-        };
+        let mut no_inputs = edit.removed.clone();
+        no_inputs.extend(edit.names.iter().map(|name| name.path.clone()));
         put_named(&mut self.inputs, &no_inputs, inputs);
+
+        let mut no_names = Vec::new();
+        if !self.names.is_empty() {
+            no_names.clone_from(&edit.removed);
+            no_names.extend(edit.inputs.iter().map(|input| input.path.clone()));
+        }
         put_named(&mut self.names, &no_names, names);
     }
 
+    /// Removes damaged SSTs from their windows.
     fn remove_ssts(&mut self, edit: &VersionEdit) -> Result<(), String> {
         for (start, ids) in &edit.removed_ssts {
             let window = self.window(*start);
@@ -84,22 +92,20 @@ impl Version {
         Ok(())
     }
 
+    /// Empties the rebuilt windows, adds SSTs, and notes which days change.
     fn put_ssts(&mut self, edit: &VersionEdit) {
         let number = self.number;
         let mut seqno = self.next_seqno();
         for start in &edit.rebuilt {
             self.window(*start);
         }
-        // Only changed windows are copied; the others stay shared with the version before.
-        let leaves = |window: &WindowState| {
-            let holds = |multi_window: &MultiWindow| edit.rebuilt.iter().any(|start| multi_window.holds(*start));
-            edit.rebuilt.contains(&window.start)
-                || window.ssts.iter().any(|sst| sst.multi_window.as_ref().is_some_and(holds))
-        };
-        let changed: Vec<usize> = (0..self.windows.len()).filter(|at| leaves(&self.windows[*at])).collect();
-        for at in changed {
-            self.windows[at].leave(&edit.rebuilt);
+        for index in 0..self.windows.len() {
+            // Only changed windows are copied; the others stay shared with the version before.
+            if self.windows[index].has_rows_of(&edit.rebuilt) {
+                self.windows[index].leave(&edit.rebuilt);
+            }
         }
+
         for (start, ssts) in &edit.ssts {
             for sst in ssts {
                 self.window(*start).ssts.push(Sst { seqno, ..sst.clone() });

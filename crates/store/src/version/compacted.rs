@@ -12,7 +12,7 @@ pub struct Compacted {
     pub replacements: Vec<Replacement>,
     /// Logical time at which garbage-collection rules were applied.
     pub now: i64,
-    /// The garbage-collection rules.
+    /// The garbage-collection rules that were applied, by family: a commit under other rules is a conflict.
     pub gc: BTreeMap<String, String>,
 }
 
@@ -33,6 +33,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
+    /// Replaces the SSTs of the merge in `next`; the conflict if one of them, or a window of theirs, is another now.
     fn put(&self, next: &mut Version) -> Result<(), String> {
         let ids: HashSet<&str> = self.replaced.iter().map(String::as_str).collect();
         let there: HashSet<&str> = next.ssts().map(|sst| sst.id.as_str()).collect();
@@ -42,23 +43,25 @@ impl Replacement {
         if self.held != held_windows(next.ssts().filter(|sst| ids.contains(sst.id.as_str()))) {
             return Err(format!("a window of SST {} was rebuilt meanwhile", self.replaced.join(", ")));
         }
+
+        let is_replaced = |sst: &Sst| ids.contains(sst.id.as_str());
         let window = next.window(self.window);
-        let at = window.ssts.iter().position(|sst| ids.contains(sst.id.as_str())).unwrap_or(0);
+        let first = window.ssts.iter().position(is_replaced).unwrap_or(0);
         for start in self.joins.iter().chain([&self.window]) {
-            next.window(*start).ssts.retain(|sst| !ids.contains(sst.id.as_str()));
+            next.window(*start).ssts.retain(|sst| !is_replaced(sst));
         }
         if !self.held.is_empty() {
             // A multi-window file may be listed in a window that was rebuilt and no longer uses it.
-            let is_one = |sst: &Sst| ids.contains(sst.id.as_str());
-            for at in 0..next.windows.len() {
+            for index in 0..next.windows.len() {
                 // Other windows stay shared with the version before.
-                if next.windows[at].ssts.iter().any(is_one) {
-                    next.windows[at].ssts.retain(|sst| !is_one(sst));
+                if next.windows[index].ssts.iter().any(is_replaced) {
+                    next.windows[index].ssts.retain(|sst| !is_replaced(sst));
                 }
             }
         }
-        let at = if self.joins.is_empty() { at } else { 0 };
-        next.window(self.window).ssts.splice(at..at, self.ssts.iter().cloned());
+
+        let first = if self.joins.is_empty() { first } else { 0 };
+        next.window(self.window).ssts.splice(first..first, self.ssts.iter().cloned());
         Ok(())
     }
 

@@ -15,7 +15,7 @@ impl<T> CowList<T> {
         self.0.iter().map(Arc::as_ref)
     }
 
-    /// Number of items.
+    /// Number of items, in all chunks together.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -25,7 +25,7 @@ impl<T> CowList<T> {
         self.0.is_empty()
     }
 
-    /// Item `at`.
+    /// The item at an index; `None` beyond the end.
     pub fn get(&self, at: usize) -> Option<&T> {
         self.0.get(at).map(Arc::as_ref)
     }
@@ -35,12 +35,12 @@ impl<T> CowList<T> {
         self.0.iter()
     }
 
-    /// The first item.
+    /// The first item; `None` if the list is empty.
     pub fn first(&self) -> Option<&T> {
         self.0.first().map(Arc::as_ref)
     }
 
-    /// The last item.
+    /// The last item; `None` if the list is empty.
     pub fn last(&self) -> Option<&T> {
         self.0.last().map(Arc::as_ref)
     }

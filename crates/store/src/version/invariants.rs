@@ -1,7 +1,6 @@
 //! Invariants of a version, a function each. A reader checks all of them; a commit checks, before it writes, those
 //! that its edit could break.
 
-use crate::version::Tombstone;
 use crate::version::cow_list::CowList;
 use crate::version::inputs::Named;
 use crate::version::{Sst, Version, WindowState};
@@ -34,16 +33,18 @@ pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
         names_differ(next)?;
     }
     windows_ascend(next)?;
+
     let mut old = 0;
     let mut changed = Vec::new();
-    for (at, window) in next.windows.iter().enumerate() {
+    for (index, window) in next.windows.iter().enumerate() {
         while before.windows.get(old).is_some_and(|other| other.start < window.start) {
             old += 1;
         }
-        if !next.windows.shares(at, &before.windows, old) {
+        if !next.windows.shares(index, &before.windows, old) {
             changed.push(window);
         }
     }
+
     changed.iter().try_for_each(|window| seqnos_ascend(window))?;
     changed.iter().try_for_each(|window| keys_are_in_order(window))?;
     files_are_named_once(changed.iter().flat_map(|window| &window.ssts))?;
@@ -91,12 +92,14 @@ fn seqnos_ascend(window: &WindowState) -> Result<(), String> {
     if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].seqno > pair[1].seqno) {
         return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
     }
+
     // A compaction writes a sorted run: files in key order.
-    let alike = |pair: &&[Sst]| pair[0].seqno == pair[1].seqno && pair[0].last_key >= pair[1].first_key;
-    match window.ssts.windows(2).find(alike) {
-        Some(pair) => Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id)),
-        None => Ok(()),
+    for pair in window.ssts.windows(2) {
+        if pair[0].seqno == pair[1].seqno && pair[0].last_key >= pair[1].first_key {
+            return Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id));
+        }
     }
+    Ok(())
 }
 
 /// The multi-window files of one compaction have the same sequence number and share no key. A window lies in the
@@ -110,11 +113,10 @@ fn windows_are_joined_once(version: &Version) -> Result<(), String> {
                 own = true;
                 continue;
             };
-            let ascend = |starts: &[i64]| starts.is_sorted_by(|a, b| a < b);
             if own
                 || multi_window.windows.is_empty()
-                || !ascend(&multi_window.windows)
-                || !ascend(&multi_window.without)
+                || !multi_window.windows.is_sorted_by(|a, b| a < b)
+                || !multi_window.without.is_sorted_by(|a, b| a < b)
             {
                 return Err(format!("multi-window SST {} is not in its home window", sst.id));
             }
@@ -125,14 +127,14 @@ fn windows_are_joined_once(version: &Version) -> Result<(), String> {
             }
         }
     }
-    let newer = |window: &&WindowState| {
-        let shared = homes.get(&window.start);
-        shared.is_some_and(|(_, seqno)| window.ssts.iter().any(|sst| sst.multi_window.is_none() && sst.seqno <= *seqno))
-    };
-    match version.windows.iter().find(newer) {
-        Some(window) => Err(format!("the window at {} us has SSTs older than its multi-window SSTs", window.start)),
-        None => Ok(()),
+
+    for window in version.windows.iter() {
+        let Some((_, seqno)) = homes.get(&window.start) else { continue };
+        if window.ssts.iter().any(|sst| sst.multi_window.is_none() && sst.seqno <= *seqno) {
+            return Err(format!("the window at {} us has SSTs older than its multi-window SSTs", window.start));
+        }
     }
+    Ok(())
 }
 
 fn tombstones_name_rows(version: &Version) -> Result<(), String> {
@@ -143,11 +145,12 @@ fn tombstones_name_rows(version: &Version) -> Result<(), String> {
 }
 
 fn tombstones_ascend(version: &Version) -> Result<(), String> {
-    let wrong = |pair: &&[Tombstone]| pair[0].seqno >= pair[1].seqno || pair[0].input_seqno > pair[1].input_seqno;
-    match version.tombstones.windows(2).find(wrong) {
-        Some(pair) => Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target)),
-        None => Ok(()),
+    for pair in version.tombstones.windows(2) {
+        if pair[0].seqno >= pair[1].seqno || pair[0].input_seqno > pair[1].input_seqno {
+            return Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target));
+        }
     }
+    Ok(())
 }
 
 fn files_are_named_once<'a>(mut ssts: impl Iterator<Item = &'a Sst>) -> Result<(), String> {

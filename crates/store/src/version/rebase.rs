@@ -17,12 +17,12 @@ impl Version {
         // A delete lists the days it changes, without those of rows added since.
         let exact = !edit.rebuilt.is_empty() || !edit.deletes.is_empty() || !edit.removed_ssts.is_empty();
         if exact || edit.reset.is_some() || !edit.removed.is_empty() {
-            return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
+            return Err(self.is_newer_than(edit));
         }
+
         let live: HashMap<&str, &Input> = self.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
         let names: HashMap<&str, &InputName> = self.names.iter().map(|name| (name.path.as_str(), name)).collect();
         let hashes: HashSet<u128> = live.values().map(|input| input.hash.0).collect();
-        let both = |path: &str| Err(format!("{path} was loaded by both"));
         for input in &edit.inputs {
             match live.get(input.path.as_str()) {
                 // Only its fingerprint changed. With SSTs, both may have loaded the input: its cells would be stored
@@ -32,16 +32,17 @@ impl Version {
                         && (held.input_seqno, held.hash, &held.owed)
                             == (input.input_seqno, input.hash, &input.owed) => {}
                 None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
-                _ => return both(&input.path),
+                _ => return Err(loaded_by_both(&input.path)),
             }
         }
         for name in &edit.names {
             let known = names.get(name.path.as_str());
             let differs = known.is_some_and(|known| (known.input_seqno, &known.owed) != (name.input_seqno, &name.owed));
             if live.contains_key(name.path.as_str()) || differs {
-                return both(&name.path);
+                return Err(loaded_by_both(&name.path));
             }
         }
+
         Ok(())
     }
 
@@ -52,34 +53,45 @@ impl Version {
     /// The reason for [`crate::StoreError::Conflict`]: other changes were committed, or a new input was read, to
     /// which the deletes do not apply.
     pub(crate) fn rebased(&self, planned: &Self, edit: &VersionEdit) -> Result<VersionEdit, String> {
-        let newer = || format!("version {} is newer than the {} this run read", self.number, edit.base);
         if !edit.deletes.is_empty() || !edit.removed_ssts.is_empty() || edit.compacted.is_some() {
-            return Err(newer());
+            return Err(self.is_newer_than(edit));
         }
+
         let same = (&self.table, &self.inputs, &self.names) == (&planned.table, &planned.inputs, &planned.names);
         let Some((known, since)) = self.tombstones.split_at_checked(planned.tombstones.len()) else {
-            return Err(newer());
+            return Err(self.is_newer_than(edit));
         };
         if !same || known != planned.tombstones.as_slice() {
-            return Err(newer());
+            return Err(self.is_newer_than(edit));
         }
-        let next = planned.next_input_seqno();
-        // Rows of inputs that are older than the deletes.
-        let brings_known = |input: &Input| {
-            let at = planned.inputs.binary_search_by_key(&input.input_seqno, |held| held.input_seqno);
-            at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
-        };
-        if edit.reset.is_none() && edit.rebuilt.is_empty() && !edit.inputs.iter().any(brings_known) {
+
+        // Without rows of inputs that are older than the deletes, these need not be made again.
+        let brings_older_rows = edit.inputs.iter().any(|input| planned.has_other_content(input));
+        if edit.reset.is_none() && edit.rebuilt.is_empty() && !brings_older_rows {
             return Ok(VersionEdit { base: self.number, ..edit.clone() });
         }
+
+        let next = planned.next_input_seqno();
         let has_new = edit.inputs.iter().any(|input| input.input_seqno >= next)
             || edit.names.iter().any(|name| name.input_seqno >= next);
         if has_new && !since.is_empty() {
-            return Err(newer());
+            return Err(self.is_newer_than(edit));
         }
+
         let again = since.iter().filter(|_| !tidetable_sstable::failpoint!(ForgetDropsMeanwhile));
         let deletes = again.map(|drop| drop.target.clone()).collect();
         Ok(VersionEdit { deletes, base: self.number, ..edit.clone() })
+    }
+
+    /// Whether it holds the input of the same sequence number with another content.
+    fn has_other_content(&self, input: &Input) -> bool {
+        let found = self.inputs.binary_search_by_key(&input.input_seqno, |held| held.input_seqno);
+        found.is_ok_and(|index| self.inputs[index].hash != input.hash)
+    }
+
+    /// The conflict of an edit with versions that were committed since its base.
+    fn is_newer_than(&self, edit: &VersionEdit) -> String {
+        format!("version {} is newer than the {} this run read", self.number, edit.base)
     }
 
     /// Gives new inputs and names the next free sequence numbers: a concurrent commit may have used theirs, and its
@@ -93,8 +105,14 @@ impl Version {
         let new_names = names.iter_mut().filter(|name| !known.contains(name.path.as_str()));
         let mut new: Vec<&mut u64> = new_inputs.map(|input| &mut input.input_seqno).collect();
         new.extend(new_names.map(|name| &mut name.input_seqno));
+
         let first = new.iter().map(|input_seqno| **input_seqno).min().unwrap_or(0);
         let later = self.next_input_seqno().saturating_sub(first);
         new.into_iter().for_each(|input_seqno| *input_seqno += later);
     }
+}
+
+/// The conflict of two commits that loaded one input.
+fn loaded_by_both(path: &str) -> String {
+    format!("{path} was loaded by both")
 }

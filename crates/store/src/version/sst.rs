@@ -19,9 +19,9 @@ pub struct Sst {
     pub bytes: u64,
     /// xxh3-128 of the file, hexadecimal.
     pub checksum: String,
-    /// Rows.
+    /// Number of rows in the file.
     pub rows: u64,
-    /// Cells.
+    /// Number of cells in the file, with hidden and expired ones.
     pub cells: u64,
     /// First row key; hexadecimal in the manifest.
     #[serde(with = "hex_bytes")]

@@ -25,7 +25,7 @@ pub struct Version {
     pub table_uuid: String,
     /// Logical time of the commit, microseconds since the epoch.
     pub now: i64,
-    /// The table.
+    /// What the table is: its job, layout and rules.
     pub table: TableIdentity,
     /// Inputs whose rows the table holds, by input sequence number.
     pub inputs: CowList<Input>,

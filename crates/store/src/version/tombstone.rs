@@ -29,9 +29,9 @@ pub enum DeleteTarget {
         #[serde(with = "hex_bytes")]
         prefix: Vec<u8>,
     },
-    /// One row.
+    /// All cells of one row.
     Row {
-        /// Its key.
+        /// Key of the row, not empty.
         #[serde(with = "hex_bytes")]
         key: Vec<u8>,
     },
@@ -40,7 +40,7 @@ pub enum DeleteTarget {
         /// Key of the row.
         #[serde(with = "hex_bytes")]
         key: Vec<u8>,
-        /// The family.
+        /// Name of the family.
         family: String,
     },
     /// The cells of a column in one row.
@@ -48,9 +48,9 @@ pub enum DeleteTarget {
         /// Key of the row.
         #[serde(with = "hex_bytes")]
         key: Vec<u8>,
-        /// Its family.
+        /// Name of its family.
         family: String,
-        /// Its qualifier.
+        /// Qualifier of the column; hexadecimal in the manifest.
         #[serde(with = "hex_bytes")]
         qualifier: Vec<u8>,
         /// Only cells with a timestamp in this range, microseconds, half-open.
@@ -62,7 +62,7 @@ pub enum DeleteTarget {
 /// A tombstone of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// Its target.
+    /// What it hides.
     pub target: DeleteTarget,
     /// Applies to inputs with lower sequence numbers, which were first seen before it.
     #[serde(rename = "sequence")]

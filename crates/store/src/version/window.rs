@@ -36,6 +36,13 @@ impl WindowState {
         self.days.values_mut().for_each(|changed| *changed = number);
     }
 
+    /// Whether it is one of the windows at `starts`, or lists a multi-window file with rows of one.
+    pub(crate) fn has_rows_of(&self, starts: &[i64]) -> bool {
+        let multi_window = self.ssts.iter().filter_map(|sst| sst.multi_window.as_ref());
+        starts.contains(&self.start)
+            || multi_window.into_iter().any(|files| starts.iter().any(|start| files.holds(*start)))
+    }
+
     /// Removes the rebuilt windows at `starts` from its multi-window files, and the files without live windows; if it
     /// is one of them, also its own SSTs.
     pub(crate) fn leave(&mut self, starts: &[i64]) {
@@ -52,9 +59,11 @@ impl WindowState {
 /// The `days` (days since the epoch) that overlap the window at `start`.
 pub fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
     let bounds = window_bounds(window, start);
-    let overlaps = |day: &i32| {
+    let mut within = days.to_vec();
+    within.retain(|day| {
         let begun = i64::from(*day) * DAY;
         begun < bounds.end && bounds.start < begun + DAY
-    };
-    days.iter().copied().filter(overlaps).collect()
+    });
+
+    within
 }
