@@ -4,13 +4,9 @@
 //! SSTs are only looked for here; [`Table::verify`] reads them.
 
 use tidetable_blobs::BlobError;
-use tidetable_store::Ids;
-use tidetable_store::Table;
 use tidetable_store::manifest;
-use tidetable_store::manifest::ManifestStore;
-use tidetable_store::stated_format;
 use tidetable_store::version::{Version, VersionEdit};
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Ids, Result, StoreError, Table, stated_format};
 
 /// Health of the manifests and checkpoints of a table.
 #[derive(Debug)]
@@ -22,7 +18,7 @@ pub struct TableHealth {
     pub readable: u64,
     /// The oldest version from which all versions up to [`Self::readable`] are readable.
     pub whole_from: u64,
-    /// The oldest version.
+    /// Number of the oldest version that vacuum has kept.
     pub oldest: u64,
     /// Manifests and checkpoints that are damaged or missing.
     pub damaged: Vec<DamagedFile>,
@@ -53,8 +49,7 @@ impl TableHealth {
     pub fn of(table: &Table) -> Result<Self> {
         let manifests = table.manifests();
         let kept = manifests.kept()?;
-        let numbers = manifests.version_numbers()?;
-        let newest = numbers.last().copied().unwrap_or(0);
+        let newest = manifests.version_numbers()?.last().copied().unwrap_or(0);
         let mut health = Self {
             table: table.clone(),
             newest,
@@ -66,16 +61,19 @@ impl TableHealth {
             lost_ssts: Vec::new(),
             job: None,
         };
+
         for number in kept.oldest..=newest {
             let path = manifests.path(number);
-            let Some(bytes) = table.blobs().read(&path)? else {
-                health.find(path, "it is missing, and later ones are there".to_owned(), None);
-                continue;
-            };
-            if let Err(reason) = manifest::read(&bytes, number) {
-                health.find(path, reason, Some(&bytes));
+            match table.blobs().read(&path)? {
+                Some(bytes) => {
+                    if let Err(reason) = manifest::read(&bytes, number) {
+                        health.find(path, reason, Some(&bytes));
+                    }
+                }
+                None => health.find(path, "it is missing, and later ones are there".to_owned(), None),
             }
         }
+
         for number in kept.checkpoints {
             let path = manifests.checkpoint_path(number);
             let Some(bytes) = table.blobs().read(&path)? else { continue };
@@ -83,10 +81,12 @@ impl TableHealth {
                 health.find(path, reason, Some(&bytes));
             }
         }
+
         health.read_versions()?;
         Ok(health)
     }
 
+    /// Notes a damaged file; without `bytes` it is missing.
     fn find(&mut self, path: String, reason: String, bytes: Option<&[u8]>) {
         self.is_newer |= bytes.and_then(stated_format).is_some_and(|format| format > manifest::NEWEST_FORMAT);
         self.damaged.push(DamagedFile { path, reason, is_there: bytes.is_some() });
@@ -106,6 +106,7 @@ impl TableHealth {
                 }
                 Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error),
                 Err(_) if self.readable > 0 => break,
+
                 // A valid manifest may still not follow the one before it.
                 Err(error) => {
                     if let StoreError::Manifest { path, reason } = error
@@ -116,9 +117,11 @@ impl TableHealth {
                 }
             }
         }
+
         Ok(())
     }
 
+    /// Notes the SSTs of `version` that are missing or have another size.
     fn look_for_ssts(&mut self, version: &Version) -> Result<()> {
         for sst in version.ssts() {
             let path = self.table.sst_path(&sst.id);
@@ -147,20 +150,25 @@ impl TableHealth {
     }
 
     /// The files to set aside, latest first: damaged ones, and versions based on them.
+    ///
+    /// # Errors
+    /// If the manifests or checkpoints cannot be listed.
     pub fn in_the_way(&self) -> Result<Vec<String>> {
-        let mut paths: Vec<String> = Vec::new();
         let manifests = self.table.manifests();
-        let directories = [manifests.directory(), manifests.checkpoint_directory()];
-        let path = [ManifestStore::path, ManifestStore::checkpoint_path];
-        for (directory, path) in directories.iter().zip(path) {
-            for number in manifests.file_numbers(directory)?.into_iter().rev() {
-                let path = path(manifests, number);
-                if number > self.readable || self.damaged.iter().any(|file| file.is_there && file.path == path) {
-                    paths.push(path);
-                }
-            }
+        let mut paths: Vec<String> = Vec::new();
+        for number in manifests.file_numbers(&manifests.directory())?.into_iter().rev() {
+            paths.extend(Some(manifests.path(number)).filter(|path| self.is_in_the_way(number, path)));
         }
+        for number in manifests.file_numbers(&manifests.checkpoint_directory())?.into_iter().rev() {
+            paths.extend(Some(manifests.checkpoint_path(number)).filter(|path| self.is_in_the_way(number, path)));
+        }
+
         Ok(paths)
+    }
+
+    /// Whether the file of version `number` at `path` is damaged, or based on one that is.
+    fn is_in_the_way(&self, number: u64, path: &str) -> bool {
+        number > self.readable || self.damaged.iter().any(|file| file.is_there && file.path == path)
     }
 
     /// Makes the sequence of versions readable: sets the files [in the way](Self::in_the_way) aside with `set_aside`.
@@ -176,6 +184,7 @@ impl TableHealth {
         for path in self.in_the_way()? {
             set_aside(&path)?;
         }
+
         let mut version = self.table.version(self.readable)?;
         while version.number < used {
             let (edit, now) = (VersionEdit { base: version.number, ..VersionEdit::default() }, version.now);

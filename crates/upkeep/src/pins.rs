@@ -7,10 +7,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 use tidetable_blobs::BlobError;
-use tidetable_store::Store;
-use tidetable_store::TABLES;
-use tidetable_store::Table;
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Result, Store, StoreError, TABLES, Table};
 
 const ENDING: &str = ".pin";
 /// Attempts to pin all tables while others commit.
@@ -76,6 +73,7 @@ impl Pins {
         Ok(pins)
     }
 
+    /// The newest version of each table; notes the tables that cannot be read.
     fn newest(&mut self) -> Result<BTreeMap<String, u64>> {
         let mut numbers = BTreeMap::new();
         for name in self.store.tables()? {
@@ -117,9 +115,8 @@ impl Pins {
     }
 
     fn paths(&self) -> impl Iterator<Item = String> {
-        let path =
-            |(table, number): (&String, &u64)| format!("{}/{number:020}-{}{ENDING}", pin_directory(table), self.name);
-        self.numbers.iter().map(path)
+        let numbers = self.numbers.iter();
+        numbers.map(|(table, number)| format!("{}/{number:020}-{}{ENDING}", pin_directory(table), self.name))
     }
 }
 

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
 use tidetable_sstable::{ReadError, Reader};
-use tidetable_store::Table;
 use tidetable_store::limits::rows_over_limits;
 use tidetable_store::version::{Sst, Version};
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Result, StoreError, Table};
 
 /// Options of a verify.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub struct VerifyOptions {
 /// Result of verifying a table.
 #[derive(Debug)]
 pub struct TableReport {
-    /// Table name.
+    /// Name of the table that was verified.
     pub table: String,
     /// Numbers of the verified versions, ascending.
     pub versions: Vec<u64>,
@@ -63,7 +62,7 @@ impl TableReport {
         self.manifests.is_empty() && self.rows.is_empty() && self.damaged().next().is_none()
     }
 
-    /// The damaged SSTs.
+    /// The SSTs with any damage, in the order of the report.
     pub fn damaged(&self) -> impl Iterator<Item = &SstReport> {
         self.ssts.iter().filter(|report| !report.damage.is_empty())
     }
@@ -77,13 +76,14 @@ impl TableReport {
 pub fn verify(table: &Table, options: VerifyOptions) -> Result<TableReport> {
     let mut numbers = table.version_numbers()?;
     let mut manifests = Vec::new();
-    let line = table.manifests().kept()?.oldest..;
-    if let Some((missing, _)) = line.zip(&numbers).find(|(expected, found)| expected != *found) {
+    let expected = table.manifests().kept()?.oldest..;
+    if let Some((missing, _)) = expected.zip(&numbers).find(|(expected, found)| expected != *found) {
         manifests.push(table.manifests().missing(missing));
     }
     if !options.all_versions {
         numbers = numbers.split_off(numbers.len().saturating_sub(1));
     }
+
     let mut versions = Vec::with_capacity(numbers.len());
     let mut named = NamedSsts::default();
     let mut newest = None;
@@ -100,14 +100,12 @@ pub fn verify(table: &Table, options: VerifyOptions) -> Result<TableReport> {
         }
     }
     versions.reverse();
-    let report = |file: &SstToVerify| SstReport {
-        sst: file.sst.clone(),
-        window: file.window,
-        version: file.version,
-        damage: verify_sst(table, file, options.checksums_only),
+
+    let ssts = named.files.par_iter().map(|file| file.report(table, options)).collect();
+    let rows = match newest {
+        Some(newest) => rows_over_limits(table, &newest).unwrap_or_else(|error| vec![error]),
+        None => Vec::new(),
     };
-    let ssts = named.files.par_iter().map(report).collect();
-    let rows = newest.map_or(Vec::new(), |newest| rows_over_limits(table, &newest).unwrap_or_else(|error| vec![error]));
     Ok(TableReport { table: table.name().to_owned(), versions, manifests, ssts, rows })
 }
 
@@ -121,25 +119,29 @@ fn verify_sst(table: &Table, file: &SstToVerify, checksums_only: bool) -> Vec<St
     if tidetable_sstable::failpoint!(VerifyOpensOnly) {
         return Vec::new();
     }
-    let path = table.sst_path(&sst.id);
-    let damaged = |source: ReadError| StoreError::Sst { path: path.clone(), source };
+
     let swept = reader.sweep();
-    let sound = swept.damage.is_empty();
-    let mut damage: Vec<StoreError> = swept.damage.into_iter().map(damaged).collect();
+    let is_sound = swept.damage.is_empty();
     let mut differs = differences(sst, &reader);
     if **reader.schema() != *file.schema {
         differs.push("the schema of its rows");
     }
     // Redundant after a damaged page.
-    if sound && swept.checksum.map(|checksum| format!("{checksum:032x}")).as_ref() != Some(&sst.checksum) {
+    if is_sound && swept.checksum.map(|checksum| format!("{checksum:032x}")).as_ref() != Some(&sst.checksum) {
         differs.push("the checksum of the whole file");
     }
-    damage.extend(differs.into_iter().map(|reason| StoreError::Differs { path: path.clone(), reason }));
-    if sound && !checksums_only {
+
+    let mut unreadable: Vec<ReadError> = Vec::new();
+    if is_sound && !checksums_only {
         let stripes = (0..reader.stripes().len()).into_par_iter();
-        let found: Vec<ReadError> = stripes.filter_map(|stripe| reader.verify_stripe(stripe).err()).collect();
-        damage.extend(found.into_iter().map(damaged));
+        unreadable = stripes.filter_map(|stripe| reader.verify_stripe(stripe).err()).collect();
     }
+
+    let path = table.sst_path(&sst.id);
+    let damaged = |source: ReadError| StoreError::Sst { path: path.clone(), source };
+    let mut damage: Vec<StoreError> = swept.damage.into_iter().map(damaged).collect();
+    damage.extend(differs.into_iter().map(|reason| StoreError::Differs { path: path.clone(), reason }));
+    damage.extend(unreadable.into_iter().map(damaged));
     damage
 }
 
@@ -149,6 +151,18 @@ struct SstToVerify {
     window: i64,
     version: u64,
     schema: Arc<StoredSchema>,
+}
+
+impl SstToVerify {
+    /// Reads the file back.
+    fn report(&self, table: &Table, options: VerifyOptions) -> SstReport {
+        SstReport {
+            sst: self.sst.clone(),
+            window: self.window,
+            version: self.version,
+            damage: verify_sst(table, self, options.checksums_only),
+        }
+    }
 }
 
 /// The SSTs of several versions, each once.
@@ -168,6 +182,7 @@ impl NamedSsts {
             _ => Arc::clone(table.layout(&version)?.stored()),
         };
         self.schema = Some((version.table.layout.clone(), Arc::clone(&schema)));
+
         for window in &version.windows {
             for sst in &window.ssts {
                 if let Some(file) = self.places.get(&sst.id).and_then(|place| self.files.get(*place)) {
@@ -180,6 +195,7 @@ impl NamedSsts {
                     }
                     continue;
                 }
+
                 self.places.insert(sst.id.clone(), self.files.len());
                 let (number, schema) = (version.number, Arc::clone(&schema));
                 self.files.push(SstToVerify { sst: sst.clone(), window: window.start, version: number, schema });
@@ -193,15 +209,17 @@ impl NamedSsts {
 fn differences(sst: &Sst, reader: &Reader) -> Vec<&'static str> {
     let stripes = reader.stripes();
     let held = reader.summary();
-    let times = || stripes.iter().filter_map(|stripe| stripe.timestamps);
-    let is = |key: Option<&bytes::Bytes>, expected: &[u8]| key.is_some_and(|key| key.as_ref() == expected);
-    let alike = [
+    let first_key = stripes.first().map(|stripe| &stripe.first_key[..]);
+    let last_key = stripes.last().map(|stripe| &stripe.last_key[..]);
+    let times = stripes.iter().filter_map(|stripe| stripe.timestamps);
+
+    let agreements = [
         ("the number of its rows", held.rows == sst.rows),
         ("the number of its cells", held.cells == sst.cells),
-        ("its first key", is(stripes.first().map(|stripe| &stripe.first_key), &sst.first_key)),
-        ("its last key", is(stripes.last().map(|stripe| &stripe.last_key), &sst.last_key)),
-        ("its least timestamp", times().map(|time| time.0).min() == sst.min_timestamp),
-        ("its greatest timestamp", times().map(|time| time.1).max() == sst.max_timestamp),
+        ("its first key", first_key == Some(&sst.first_key[..])),
+        ("its last key", last_key == Some(&sst.last_key[..])),
+        ("its least timestamp", times.clone().map(|(least, _)| least).min() == sst.min_timestamp),
+        ("its greatest timestamp", times.map(|(_, greatest)| greatest).max() == sst.max_timestamp),
     ];
-    alike.into_iter().filter(|(_, alike)| !alike).map(|(what, _)| what).collect()
+    agreements.into_iter().filter(|(_, agrees)| !agrees).map(|(what, _)| what).collect()
 }

@@ -5,17 +5,11 @@ use std::ops::Range;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_splits};
 use tidetable_store::limits::sst_bounds;
-use tidetable_store::merge;
-use tidetable_store::merge::{emptied, weight};
-use tidetable_store::read::BlockScan;
-use tidetable_store::read::SstSource;
-use tidetable_store::read::{ALL_TIMES, Snapshot};
-use tidetable_store::read::{ScanMode, ScanOptions};
-use tidetable_store::row_size;
-use tidetable_store::version::Sst;
-use tidetable_store::version::overlaps;
+use tidetable_store::merge::{self, emptied, weight};
+use tidetable_store::read::{ALL_TIMES, BlockScan, ScanMode, ScanOptions, Snapshot, SstSource};
+use tidetable_store::version::{Sst, overlaps};
 use tidetable_store::write::{SST_BYTES, SizedStripe, write_error};
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Result, row_size};
 
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
@@ -45,36 +39,47 @@ struct MergeInput<'a> {
 }
 
 impl<'a> MergeInputs<'a> {
+    /// Opens the SSTs of a merge. `filter`: see [`Self::filter`].
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         merge: &'a MergePlan,
         filter: Option<&'a CompactionFilter>,
     ) -> Result<Self> {
-        let open = |sst: &'a Sst| -> Result<MergeInput<'a>> {
+        let mut inputs = Vec::with_capacity(merge.ssts.len());
+        for sst in &merge.ssts {
             let source = snapshot.source(sst, &ALL_TIMES)?;
             let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
-            let ruled = filter.is_some_and(|filter| !filter.is_empty() && (stamp.is_none() || filter.stamp() != stamp));
+            let may_expire =
+                filter.is_some_and(|filter| !filter.is_empty() && (stamp.is_none() || filter.stamp() != stamp));
             // SSTs of loads are less dense than those of compactions.
-            let keeps = sst.level > 0 && source.tombstones.is_none() && source.windows.is_none() && !ruled;
-            Ok(MergeInput { sst, source, keeps })
-        };
-        Ok(Self { snapshot, filter, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
+            let keeps = sst.level > 0 && source.tombstones.is_none() && source.windows.is_none() && !may_expire;
+            inputs.push(MergeInput { sst, source, keeps });
+        }
+
+        Ok(Self { snapshot, filter, inputs })
     }
 
     /// All stripes, or the whole SST where it is large and no other overlaps it.
     pub(crate) fn parts(&self) -> Vec<InputPart<'_>> {
         let mut parts = Vec::new();
-        for (at, input) in self.inputs.iter().enumerate() {
+        for (index, input) in self.inputs.iter().enumerate() {
             let sst = input.sst;
-            if input.keeps && sst.bytes >= SST_BYTES / 4 && !self.overlapped(at) {
-                let (first, last) = (sst.first_key.as_slice(), sst.last_key.as_slice());
-                let bytes = sst.bytes;
-                parts.push(InputPart { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
+            if input.keeps && sst.bytes >= SST_BYTES / 4 && !self.is_overlapped(index) {
+                parts.push(InputPart {
+                    sst: index,
+                    stripe: None,
+                    first: &sst.first_key,
+                    last: &sst.last_key,
+                    bytes: sst.bytes,
+                    keeps: true,
+                    short: false,
+                });
                 continue;
             }
+
             let stripes = input.source.reader.stripes().iter().enumerate();
             parts.extend(stripes.map(|(stripe, meta)| InputPart {
-                sst: at,
+                sst: index,
                 stripe: Some(stripe),
                 first: &meta.first_key,
                 last: &meta.last_key,
@@ -83,28 +88,32 @@ impl<'a> MergeInputs<'a> {
                 short: is_short(meta),
             }));
         }
+
         parts
     }
 
-    fn overlapped(&self, at: usize) -> bool {
-        let own = self.inputs[at].sst;
-        self.inputs.iter().enumerate().any(|(other, input)| other != at && own.shares_keys(input.sst))
+    /// Whether another input shares keys with the input at `index`.
+    fn is_overlapped(&self, index: usize) -> bool {
+        let sst = self.inputs[index].sst;
+        self.inputs.iter().enumerate().any(|(other, input)| other != index && sst.shares_keys(input.sst))
     }
 
-    /// An input as an output SST (trivial move).
-    pub(crate) fn sst(&self, at: usize) -> Sst {
-        self.inputs[at].sst.clone()
+    /// The input at `index` as an output SST (trivial move).
+    pub(crate) fn sst(&self, index: usize) -> Sst {
+        self.inputs[index].sst.clone()
     }
 
-    /// Copies stripes of an input as bytes.
-    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
-        let MergeInput { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
+    /// Copies stripes of the input at `index` as bytes.
+    pub(crate) fn copy(&self, index: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
+        let MergeInput { sst, source, .. } = &self.inputs[index];
         let largest_row = sst_bounds(self.snapshot, sst)?.row;
-        let copy = |stripe| match reader.copy_stripe(stripe) {
-            Ok(stripe) => Ok(SizedStripe { stripe, largest_row, emptied: sst.emptied }),
-            Err(source) => Err(StoreError::Sst { path: path.clone(), source }),
-        };
-        stripes.map(copy).collect::<Result<_>>().map(SubcompactionOutput::Stripes)
+        let mut copied = Vec::with_capacity(stripes.len());
+        for stripe in stripes {
+            let stripe = source.reader.copy_stripe(stripe).map_err(|error| source.error(error))?;
+            copied.push(SizedStripe { stripe, largest_row, emptied: sst.emptied });
+        }
+
+        Ok(SubcompactionOutput::Stripes(copied))
     }
 
     /// Merges and encodes the rows of all inputs in a key range; also returns whether cells expired since the
@@ -122,6 +131,7 @@ impl<'a> MergeInputs<'a> {
             &ScanOptions::default(),
             ScanMode { keeps_emptied: true, block_rows: Some(BLOCK_ROWS), ..ScanMode::default() },
         )?;
+
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()) {
             let mut block = block?;
@@ -133,18 +143,20 @@ impl<'a> MergeInputs<'a> {
             if block.keys.is_empty() {
                 continue;
             }
-            let own = weight(&block);
-            if bytes >= WAITING && own >= SMALL {
+
+            let block_bytes = weight(&block);
+            if bytes >= WAITING && block_bytes >= SMALL {
                 self.encode(&mut waiting, &mut stripes)?;
                 bytes = 0;
             }
-            bytes += own;
+            bytes += block_bytes;
             waiting.push(block);
             if bytes >= 2 * WAITING {
                 self.encode(&mut waiting, &mut stripes)?;
                 bytes = 0;
             }
         }
+
         self.encode(&mut waiting, &mut stripes)?;
         Ok((SubcompactionOutput::Stripes(stripes), expired))
     }
@@ -159,10 +171,12 @@ impl<'a> MergeInputs<'a> {
             waiting.push(last);
             merge::concat(schema, &std::mem::take(waiting))?
         };
+
         let table = self.snapshot.table();
         let sizes = row_size::measure(schema, &block, table.row_limit()).within_limit(&block.keys);
         let largest_row = sizes.map_err(|error| error.of_table(table.name()))?.most;
         let emptied = self.inputs.iter().any(|input| input.sst.emptied) && emptied::any(schema, &block);
+
         let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
         for rows in stripe_splits(schema, &block, &options.stripe) {
             let stripe = encode_rows(schema, &options, &block, rows);

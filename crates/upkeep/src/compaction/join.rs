@@ -23,7 +23,7 @@ const LATE_SHARE: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JoinPick {
     pub(crate) reason: CompactionReason,
-    /// Their starts, ascending.
+    /// Starts of the windows, microseconds since the epoch, ascending.
     pub(crate) windows: Vec<i64>,
 }
 
@@ -40,9 +40,11 @@ fn span_of(window: Window) -> Option<Window> {
 /// Statistics of the windows of a span.
 #[derive(Default)]
 struct WindowSpan<'a> {
-    /// Windows with SSTs.
+    /// Starts of its windows with SSTs, ascending.
     windows: Vec<i64>,
+    /// SSTs that hold one window each.
     own: Vec<&'a Sst>,
+    /// SSTs that hold several windows.
     multi_window: Vec<&'a Sst>,
 }
 
@@ -51,52 +53,53 @@ pub(crate) fn joins(version: &Version, extent: CompactionExtent) -> Vec<JoinPick
     let unit = version.table.spec.window;
     let Some(larger) = span_of(unit) else { return Vec::new() };
     let Some(newest) = version.windows.iter().map(|window| window.start).max() else { return Vec::new() };
-    let settled = |start: i64| {
-        let end = window_bounds(larger, start).end;
-        let length = window_bounds(unit, end).end - end;
-        end.saturating_add(length.saturating_mul(SETTLED_AFTER)) <= newest
-    };
+
     let mut found = Vec::new();
     for (start, span) in spans(version, larger) {
-        if let Some(reason) = span.reason(version, extent, settled(start)) {
+        let end = window_bounds(larger, start).end;
+        let length = window_bounds(unit, end).end - end;
+        let is_settled = end.saturating_add(length.saturating_mul(SETTLED_AFTER)) <= newest;
+        if let Some(reason) = span.reason(version, extent, is_settled) {
             found.push(JoinPick { reason, windows: span.windows });
         }
     }
+
     found
 }
 
+/// The SSTs of a version by the span that their windows lie in.
 fn spans(version: &Version, larger: Window) -> BTreeMap<i64, WindowSpan<'_>> {
     let mut spans: BTreeMap<i64, WindowSpan<'_>> = BTreeMap::new();
-    let span = |start| window_of(larger, start);
     for window in &version.windows {
         for sst in &window.ssts {
             match &sst.multi_window {
                 Some(multi_window) => {
-                    let held =
-                        spans.entry(span(multi_window.windows.first().copied().unwrap_or(window.start))).or_default();
-                    held.multi_window.push(sst);
-                    held.windows.extend(&multi_window.windows);
+                    let first = multi_window.windows.first().copied().unwrap_or(window.start);
+                    let span = spans.entry(window_of(larger, first)).or_default();
+                    span.multi_window.push(sst);
+                    span.windows.extend(&multi_window.windows);
                 }
                 None => {
-                    let held = spans.entry(span(window.start)).or_default();
-                    held.own.push(sst);
-                    held.windows.push(window.start);
+                    let span = spans.entry(window_of(larger, window.start)).or_default();
+                    span.own.push(sst);
+                    span.windows.push(window.start);
                 }
             }
         }
     }
+
     for span in spans.values_mut() {
         span.windows.sort_unstable();
         span.windows.dedup();
     }
+
     spans
 }
 
 impl WindowSpan<'_> {
     /// The reason to join its windows, or to join them again; `None` if there is none.
-    fn reason(&self, version: &Version, extent: CompactionExtent, settled: bool) -> Option<CompactionReason> {
-        let bytes = |ssts: &[&Sst]| ssts.iter().map(|sst| sst.bytes).sum::<u64>();
-        let (own, multi_window) = (bytes(&self.own), bytes(&self.multi_window));
+    fn reason(&self, version: &Version, extent: CompactionExtent, is_settled: bool) -> Option<CompactionReason> {
+        let (own, multi_window) = (bytes_of(&self.own), bytes_of(&self.multi_window));
         if self.windows.len() < 2
             || self.own.len() + self.multi_window.len() > MAX_SSTS
             || own + multi_window > SST_BYTES
@@ -104,8 +107,9 @@ impl WindowSpan<'_> {
             return None;
         }
         if self.multi_window.is_empty() {
-            return settled.then_some(CompactionReason::Settled);
+            return is_settled.then_some(CompactionReason::Settled);
         }
+
         let late = self.own.len() >= LATE_SSTS || own.saturating_mul(LATE_SHARE) >= multi_window;
         match extent {
             _ if self.own.is_empty() && extent != CompactionExtent::Due => {
@@ -115,4 +119,8 @@ impl WindowSpan<'_> {
             CompactionExtent::Needed | CompactionExtent::Full => Some(CompactionReason::SeveralSsts),
         }
     }
+}
+
+fn bytes_of(ssts: &[&Sst]) -> u64 {
+    ssts.iter().map(|sst| sst.bytes).sum()
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use tidetable_layout::StoredSchema;
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
-use tidetable_store::Ids;
-use tidetable_store::Result;
-use tidetable_store::SstStore;
 use tidetable_store::version::Sst;
 use tidetable_store::write::{SizedStripe, SstFile};
+use tidetable_store::{Ids, Result, SstStore};
 
 /// Result of a subcompaction.
 pub(crate) enum SubcompactionOutput {
-    /// A moved SST.
+    /// An SST that becomes part of the output unchanged.
     Moved(Box<Sst>),
-    /// Stripes by key.
+    /// Stripes, ascending by key.
     Stripes(Vec<SizedStripe>),
 }
 
@@ -45,9 +43,9 @@ impl<'a> MergeOutput<'a> {
         Self { store, schema, ids, gc_stamp, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
     }
 
-    /// Takes piece `at`, and writes all pieces whose predecessors are written.
-    pub(crate) fn take(&mut self, at: usize, made: SubcompactionOutput) -> Result<()> {
-        self.waiting.insert(at, made);
+    /// Takes the piece with this index, and writes all pieces whose predecessors are written.
+    pub(crate) fn take(&mut self, index: usize, made: SubcompactionOutput) -> Result<()> {
+        self.waiting.insert(index, made);
         while let Some(made) = self.waiting.remove(&self.next) {
             self.next += 1;
             match made {
@@ -63,10 +61,12 @@ impl<'a> MergeOutput<'a> {
         Ok(())
     }
 
+    /// Appends a stripe, to a new SST if the open one is full.
     fn push(&mut self, stripe: SizedStripe) -> Result<()> {
         if self.open.as_ref().is_some_and(|file| !file.takes(&stripe)) {
             self.end_file()?;
         }
+
         let mut file = match self.open.take() {
             Some(file) => file,
             None => {
@@ -93,7 +93,7 @@ impl<'a> MergeOutput<'a> {
         self.end_file()
     }
 
-    /// The finished SSTs.
+    /// The finished SSTs, ascending by key.
     pub(crate) fn into_ssts(self) -> Vec<Sst> {
         self.ssts
     }

@@ -6,10 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tidetable_store::Ids;
 use tidetable_store::read::Snapshot;
 use tidetable_store::version::{Compacted, MultiWindow, Sst, VersionEdit};
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Ids, Result, StoreError};
 
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::input::MergeInputs;
@@ -48,7 +47,7 @@ pub struct Merged {
 /// Why a merge failed.
 #[derive(Debug)]
 pub struct MergeFailed {
-    /// The error.
+    /// The error that ended it.
     pub error: StoreError,
     /// Whether its rows exceed a limit, which a merge of the whole window may keep to.
     pub exceeds: bool,
@@ -120,12 +119,12 @@ impl Compaction {
         let version = snapshot.version();
         let mut merges = plan.merges.clone();
         let mut done = answered(runner, plan, &merges);
-        let again = widen(snapshot, &mut merges, &mut done);
-        let whole: Vec<MergePlan> = again.iter().map(|at| merges[*at].clone()).collect();
-        for (at, wide) in again.into_iter().zip(answered(runner, plan, &whole)) {
-            done[at] = wide;
+        let widened = widen(snapshot, &mut merges, &mut done);
+        let whole: Vec<MergePlan> = widened.iter().map(|index| merges[*index].clone()).collect();
+        for (index, wide) in widened.into_iter().zip(answered(runner, plan, &whole)) {
+            done[index] = wide;
         }
-        let done = done.into_iter().map(|done| done.map_err(|failed| failed.error));
+
         let mut compacted = Compacted { now: plan.now, gc: version.table.gc.clone(), ..Compacted::default() };
         let (mut failed, mut expired) = (None, BTreeSet::new());
         for (merge, done) in merges.iter().zip(done) {
@@ -136,26 +135,49 @@ impl Compaction {
                     }
                     compacted.replacements.push(merge.replacement(done.ssts));
                 }
-                Err(error) => failed = failed.or(Some(error)),
+                Err(failure) => failed = failed.or(Some(failure.error)),
             }
         }
-        let old = || merges.iter().flat_map(|merge| &merge.ssts);
-        let new = || compacted.replacements.iter().flat_map(|replacement| &replacement.ssts);
-        let sum = |of: fn(&Sst) -> u64| (old().map(of).sum::<u64>(), new().map(of).sum::<u64>());
-        let ((bytes_before, bytes_after), (cells_before, cells_after)) = (sum(|sst| sst.bytes), sum(|sst| sst.cells));
-        let (before, after) = ((old().count(), bytes_before), (new().count(), bytes_after));
+
+        let before = SstTotals::of(merges.iter().flat_map(|merge| &merge.ssts));
+        let after = SstTotals::of(compacted.replacements.iter().flat_map(|replacement| &replacement.ssts));
         let mut edit = VersionEdit { base: version.number, ..VersionEdit::default() };
         if !plan.is_empty() {
             edit.days = changed_days(snapshot, &expired);
             edit.compacted = Some(compacted);
         }
-        match failed {
-            None => Ok(Self { edit, before, after, removed: cells_before.saturating_sub(cells_after) }),
-            Some(error) => {
-                snapshot.table().discard(&edit);
-                Err(error)
-            }
+
+        if let Some(error) = failed {
+            snapshot.table().discard(&edit);
+            return Err(error);
         }
+        Ok(Self {
+            edit,
+            before: (before.ssts, before.bytes),
+            after: (after.ssts, after.bytes),
+            removed: before.cells.saturating_sub(after.cells),
+        })
+    }
+}
+
+/// What some SSTs hold together.
+#[derive(Debug, Default)]
+struct SstTotals {
+    ssts: usize,
+    bytes: u64,
+    cells: u64,
+}
+
+impl SstTotals {
+    fn of<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Self {
+        let mut totals = Self::default();
+        for sst in ssts {
+            totals.ssts += 1;
+            totals.bytes += sst.bytes;
+            totals.cells += sst.cells;
+        }
+
+        totals
     }
 }
 
@@ -202,28 +224,30 @@ fn widen(
     merges: &mut Vec<MergePlan>,
     done: &mut Vec<std::result::Result<Merged, MergeFailed>>,
 ) -> Vec<usize> {
-    let over = |done: &std::result::Result<Merged, MergeFailed>| matches!(done, Err(failed) if failed.exceeds);
-    let failed = merges.iter().zip(&*done).filter(|(_, done)| over(done)).map(|(merge, _)| merge.window);
-    let windows: BTreeSet<i64> = failed.collect();
-    let mut places = Vec::new();
+    let exceeding = merges.iter().zip(&*done).filter(|(_, done)| matches!(done, Err(failed) if failed.exceeds));
+    let windows: BTreeSet<i64> = exceeding.map(|(merge, _)| merge.window).collect();
+    let mut widened = Vec::new();
     for window in windows {
         let Some(whole) = MergePlan::of_window(snapshot.version(), window) else { continue };
-        let parts: Vec<usize> = (0..merges.len()).filter(|at| merges[*at].window == window).collect();
-        if parts.iter().any(|at| !merges[*at].joins.is_empty() || merges[*at].ssts.len() >= whole.ssts.len()) {
+        let parts: Vec<usize> = (0..merges.len()).filter(|index| merges[*index].window == window).collect();
+        if parts.iter().any(|index| !merges[*index].joins.is_empty() || merges[*index].ssts.len() >= whole.ssts.len()) {
             continue;
         }
-        for at in parts.iter().rev() {
-            let merge = merges.remove(*at);
-            if let Ok(written) = done.remove(*at) {
+
+        for index in parts.iter().rev() {
+            let merge = merges.remove(*index);
+            if let Ok(written) = done.remove(*index) {
                 discard(snapshot, &merge, written.ssts);
             }
         }
-        let at = merges.partition_point(|merge| merge.window < window);
-        merges.insert(at, whole);
-        done.insert(at, Ok(Merged { ssts: Vec::new(), expired: false }));
-        places.push(at);
+
+        let index = merges.partition_point(|merge| merge.window < window);
+        merges.insert(index, whole);
+        done.insert(index, Ok(Merged { ssts: Vec::new(), expired: false }));
+        widened.push(index);
     }
-    places
+
+    widened
 }
 
 /// Removes the output of a merge that is not committed.
@@ -244,55 +268,38 @@ impl CompactionRun<'_> {
         done.into_values().collect()
     }
 
+    /// Copies and merges the SSTs of one merge into new ones.
     fn rewrite(&self, merge: &MergePlan) -> Result<Merged> {
         let table = self.snapshot.table();
         let filter = Some(self.filter).filter(|_| merge.collects_garbage);
         let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
         let limit = (merge.bytes() / (cores * SUBCOMPACTIONS_A_CORE)).clamp(MIN_SUBCOMPACTION, MAX_SUBCOMPACTION);
-        let pieces = subcompactions(inputs.parts(), limit);
         let gc_stamp = filter.and_then(CompactionFilter::stamp);
-        let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));
-        let state = MergeProgress::default();
-        let work = || {
-            while !state.failed.load(Ordering::Relaxed) {
-                let at = state.next.fetch_add(1, Ordering::Relaxed);
-                let Some(piece) = pieces.get(at) else { return };
-                let made = (self.go_on)().and_then(|()| match piece {
-                    Subcompaction::TrivialMove { sst } => {
-                        Ok((SubcompactionOutput::Moved(Box::new(inputs.sst(*sst))), false))
-                    }
-                    Subcompaction::Copy { sst, stripes } => {
-                        inputs.copy(*sst, stripes.clone()).map(|made| (made, false))
-                    }
-                    Subcompaction::Merge { keys } => inputs.merge(keys),
-                });
-                let taken = made.and_then(|(made, expired)| {
-                    state.expired.fetch_or(expired, Ordering::Relaxed);
-                    output.lock().unwrap_or_else(PoisonError::into_inner).take(at, made)
-                });
-                if let Err(error) = taken {
-                    state.failed.store(true, Ordering::Relaxed);
-                    state.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-            }
+        let work = MergeWork {
+            pieces: subcompactions(inputs.parts(), limit),
+            inputs: &inputs,
+            go_on: self.go_on,
+            output: Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp)),
+            next: AtomicUsize::new(0),
+            expired: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            error: Mutex::default(),
         };
-        if pieces.len() == 1 {
-            work();
+
+        if work.pieces.len() == 1 {
+            work.run();
         } else {
             // Subcompactions start in key order, so that few outputs wait for an earlier one.
-            rayon::scope(|scope| (0..cores).for_each(|_| scope.spawn(|_| work())));
+            rayon::scope(|scope| (0..cores).for_each(|_| scope.spawn(|_| work.run())));
         }
-        let mut output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let error = state.error.into_inner().unwrap_or_else(PoisonError::into_inner);
+
+        let mut output = work.output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let error = work.error.into_inner().unwrap_or_else(PoisonError::into_inner);
         let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
-        let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
-        let windows = || MultiWindow { windows: merge.joins.clone(), without: Vec::new() };
-        let multi_window = (!merge.joins.is_empty()).then(windows);
-        let place = |sst: Sst| Sst { seqno: merge.seqno, level, multi_window: multi_window.clone(), ..sst };
-        let ssts = output.into_ssts().into_iter().map(place).collect();
+        let ssts = placed(output.into_ssts(), merge);
         match done {
-            Ok(()) => Ok(Merged { ssts, expired: state.expired.into_inner() }),
+            Ok(()) => Ok(Merged { ssts, expired: work.expired.into_inner() }),
             Err(error) => {
                 discard(self.snapshot, merge, ssts);
                 Err(error)
@@ -301,11 +308,60 @@ impl CompactionRun<'_> {
     }
 }
 
-/// Progress of the subcompactions of a merge.
-#[derive(Default)]
-struct MergeProgress {
+/// The output SSTs of a merge with their place in the window: sequence number, level and joined windows.
+fn placed(ssts: Vec<Sst>, merge: &MergePlan) -> Vec<Sst> {
+    let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
+    let multi_window = match merge.joins.is_empty() {
+        true => None,
+        false => Some(MultiWindow { windows: merge.joins.clone(), without: Vec::new() }),
+    };
+
+    let ssts = ssts.into_iter();
+    ssts.map(|sst| Sst { seqno: merge.seqno, level, multi_window: multi_window.clone(), ..sst }).collect()
+}
+
+/// The subcompactions of a merge, which several threads take one after the other.
+struct MergeWork<'a> {
+    inputs: &'a MergeInputs<'a>,
+    pieces: Vec<Subcompaction>,
+    /// Returns an error to cancel.
+    go_on: &'a (dyn Fn() -> Result<()> + Sync),
+    output: Mutex<MergeOutput<'a>>,
+    /// Index of the next piece.
     next: AtomicUsize,
+    /// Whether cells expired since the version.
     expired: AtomicBool,
+    /// Whether a piece failed, so that no other begins.
     failed: AtomicBool,
+    /// The first error of a piece.
     error: Mutex<Option<StoreError>>,
+}
+
+impl MergeWork<'_> {
+    /// Runs pieces until none is left, or one has failed.
+    fn run(&self) {
+        while !self.failed.load(Ordering::Relaxed) {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = self.pieces.get(index) else { return };
+            if let Err(error) = self.run_piece(index, piece) {
+                self.failed.store(true, Ordering::Relaxed);
+                self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        }
+    }
+
+    fn run_piece(&self, index: usize, piece: &Subcompaction) -> Result<()> {
+        (self.go_on)()?;
+        let made = match piece {
+            Subcompaction::TrivialMove { sst } => SubcompactionOutput::Moved(Box::new(self.inputs.sst(*sst))),
+            Subcompaction::Copy { sst, stripes } => self.inputs.copy(*sst, stripes.clone())?,
+            Subcompaction::Merge { keys } => {
+                let (made, expired) = self.inputs.merge(keys)?;
+                self.expired.fetch_or(expired, Ordering::Relaxed);
+                made
+            }
+        };
+
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).take(index, made)
+    }
 }

@@ -52,6 +52,7 @@ pub(crate) fn subcompactions(mut parts: Vec<InputPart<'_>>, bytes: u64) -> Vec<S
     pieces.done
 }
 
+/// Groups parts, which ascend by key, so that parts of two groups do not overlap.
 fn clusters<'p, 'a>(parts: &'p [InputPart<'a>]) -> Vec<Cluster<'p, 'a>> {
     let mut clusters: Vec<Cluster<'p, 'a>> = Vec::new();
     let (mut start, mut last): (usize, &[u8]) = (0, &[]);
@@ -65,16 +66,20 @@ fn clusters<'p, 'a>(parts: &'p [InputPart<'a>]) -> Vec<Cluster<'p, 'a>> {
     if start < parts.len() {
         clusters.push(Cluster::new(&parts[start..]));
     }
+
     // Short stripes are merged with short or decoded neighbours.
     let short: Vec<bool> = clusters.iter().map(|cluster| !cluster.merges && cluster.parts[0].short).collect();
     for at in 0..clusters.len() {
-        let joins = |other: Option<usize>| {
-            other.is_some_and(|other| short.get(other) == Some(&true) || clusters.get(other).is_some_and(|c| c.merges))
-        };
-        if short[at] && (joins(at.checked_sub(1)) || joins(Some(at + 1))) {
+        let (before, after) = (at.checked_sub(1), Some(at + 1));
+        let mut neighbours = [before, after].into_iter().flatten();
+        if short[at]
+            && neighbours
+                .any(|other| short.get(other) == Some(&true) || clusters.get(other).is_some_and(|other| other.merges))
+        {
             clusters[at].merges = true;
         }
     }
+
     clusters
 }
 
