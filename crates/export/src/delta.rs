@@ -15,11 +15,10 @@ pub(crate) mod log_state;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
-use serde_json::json;
-use tidetable_blobs::BlobError;
-use tidetable_blobs::Blobs;
+use serde_json::{Value, json};
+use tidetable_blobs::{BlobError, Blobs};
 use tidetable_store::StoreError;
-use tidetable_store::published::{Part, PartFile, Published};
+use tidetable_store::published::{PartFile, Published};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::delta::log_state::{LogState, entry};
@@ -99,18 +98,21 @@ fn table_folders(published: &Published) -> BTreeSet<&str> {
 /// How the files of a log differ from those of the list.
 fn difference(state: &LogState, files: &ListedFiles, export: &str) -> Option<String> {
     let unlisted: Vec<&String> = state.files.keys().filter(|path| !files.contains_key(*path)).collect();
-    let unlogged = files.keys().filter(|path| !state.files.contains_key(*path)).count();
-    let files = |count: usize| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
-    match unlisted.first() {
-        Some(first) => Some(format!(
-            "it counts {} that the list of {export} does not name (first {first}), so that its readers see replaced rows",
-            files(unlisted.len())
-        )),
-        None if unlogged > 0 => {
-            Some(format!("it lacks {} that the list of {export} names, so that its readers miss rows", files(unlogged)))
-        }
-        None => None,
+    if let Some(first) = unlisted.first() {
+        let count = file_count(unlisted.len());
+        return Some(format!(
+            "it counts {count} that the list of {export} does not name (first {first}), so that its readers see replaced rows"
+        ));
     }
+
+    let unlogged = files.keys().filter(|path| !state.files.contains_key(*path)).count();
+    let count = file_count(unlogged);
+    (unlogged > 0).then(|| format!("it lacks {count} that the list of {export} names, so that its readers miss rows"))
+}
+
+/// A number of files in words.
+fn file_count(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 /// The first column of a query whose type Delta lacks, with that type.
@@ -127,20 +129,50 @@ pub fn column_without_delta_type(query: &Schema) -> Option<(String, String)> {
 pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
     let log = log_of(folder);
     let known = LogState::read(blobs, &log)?;
-    let is_new = known.version.is_none();
     let files = files_of(published, folder);
-    let columns: Vec<String> = files
-        .values()
-        .next()
-        .map(|file| file.partition.iter().map(|(name, _)| name.clone()).collect())
-        .unwrap_or_default();
-    let schema = schema(published, &files, &columns)?;
+    let time = now.div_euclid(1000);
+
+    let mut actions = schema_actions(published, &known, &files, time)?;
+    for (_, path) in known.files.iter().filter(|(path, _)| !files.contains_key(*path)) {
+        actions.push(json!({ "remove": { "path": path, "deletionTimestamp": time, "dataChange": true } }));
+    }
+    for (path, file) in files.iter().filter(|(path, _)| !known.files.contains_key(*path)) {
+        let ListedFile { bytes, checksum, partition } = file;
+        // Paths in the log are URL-encoded.
+        let path = path.replace('=', "%3D");
+        let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
+        actions.push(json!({ "add": {
+            "path": path, "partitionValues": values, "size": bytes, "modificationTime": time,
+            "dataChange": true, "tags": { "checksum": checksum },
+        } }));
+    }
+    if actions.is_empty() {
+        return Ok(None);
+    }
+
+    let info = json!({ "timestamp": time, "operation": "WRITE", "engineInfo": "tidetable" });
+    let mut text = format!("{}\n", json!({ "commitInfo": info }));
+    actions.iter().for_each(|action| text.push_str(&format!("{action}\n")));
+
+    let version = known.version.map_or(0, |last| last + 1);
+    let path = entry(&log, version);
+    if !blobs.create_new(&path, text.as_bytes())? {
+        let reason = "another writer has written this version: run again".to_owned();
+        return Err(ExportError::Log { path, reason });
+    }
+    Ok(Some(version))
+}
+
+/// The actions that state the protocol and the schema of the table, where the log does not have them; `time` is that of the run,
+/// milliseconds since the epoch.
+fn schema_actions(published: &Published, known: &LogState, files: &ListedFiles, time: i64) -> Result<Vec<Value>> {
+    let is_new = known.version.is_none();
+    let partition = files.values().next().map(|file| file.partition.as_slice()).unwrap_or_default();
+    let columns: Vec<String> = partition.iter().map(|(name, _)| name.clone()).collect();
+    let schema = schema(published, files, &columns)?;
+
     let mut actions = Vec::new();
-    let micros_to_millis = |micros: i64| micros.div_euclid(1000);
-    // Times without a zone are a table feature that readers must support.
-    let has_local = |schema: &str| schema.contains("\"timestamp_ntz\"");
-    let needs_local = has_local(&schema) && !known.schema.as_deref().is_some_and(has_local);
-    if needs_local {
+    if has_local_time(&schema) && !known.schema.as_deref().is_some_and(has_local_time) {
         let features = ["timestampNtz"];
         actions.push(json!({ "protocol": {
             "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
@@ -148,6 +180,7 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     } else if is_new {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
+
     // Without files the partition columns are unknown.
     let says_schema = !files.is_empty() || is_new;
     if says_schema && known.schema.as_deref() != Some(schema.as_str()) {
@@ -157,37 +190,16 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
             format!("{}-{}-{}-{}-{}", &digest[..8], &digest[8..12], &digest[12..16], &digest[16..20], &digest[20..]);
         actions.push(json!({ "metaData": {
             "id": id, "name": published.name, "format": { "provider": "parquet", "options": {} },
-            "schemaString": schema, "partitionColumns": columns, "configuration": {}, "createdTime": micros_to_millis(now),
+            "schemaString": schema, "partitionColumns": columns, "configuration": {}, "createdTime": time,
         } }));
     }
-    for path in known.files.iter().filter(|(path, _)| !files.contains_key(*path)).map(|(_, logged)| logged) {
-        actions.push(
-            json!({ "remove": { "path": path, "deletionTimestamp": micros_to_millis(now), "dataChange": true } }),
-        );
-    }
-    for (path, file) in files.iter().filter(|(path, _)| !known.files.contains_key(*path)) {
-        let ListedFile { bytes, checksum, partition } = file;
-        // Paths in the log are URL-encoded.
-        let path = path.replace('=', "%3D");
-        let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
-        actions.push(json!({ "add": {
-            "path": path, "partitionValues": values, "size": bytes, "modificationTime": micros_to_millis(now),
-            "dataChange": true, "tags": { "checksum": checksum },
-        } }));
-    }
-    if actions.is_empty() {
-        return Ok(None);
-    }
-    let version = known.version.map_or(0, |last| last + 1);
-    let info = json!({ "timestamp": micros_to_millis(now), "operation": "WRITE", "engineInfo": "tidetable" });
-    let mut text = format!("{}\n", json!({ "commitInfo": info }));
-    actions.iter().for_each(|action| text.push_str(&format!("{action}\n")));
-    let path = entry(&log, version);
-    if !blobs.create_new(&path, text.as_bytes())? {
-        let reason = "another writer has written this version: run again".to_owned();
-        return Err(ExportError::Log { path, reason });
-    }
-    Ok(Some(version))
+
+    Ok(actions)
+}
+
+/// Whether a schema has times without a zone, a table feature that readers must support.
+fn has_local_time(schema: &str) -> bool {
+    schema.contains("\"timestamp_ntz\"")
 }
 
 /// Path of the log of the table in `folder`.
@@ -197,41 +209,48 @@ fn log_of(folder: &str) -> String {
 
 /// The files of an export below `folder`. Their names are never reused.
 fn files_of(published: &Published, folder: &str) -> ListedFiles {
-    let inside = |part: &Part| {
-        let below =
-            part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
+    let mut files = ListedFiles::new();
+    for part in published.parts.values() {
+        let below = part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'));
+        let Some(below) = below else { continue };
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
+        for PartFile { file, bytes, checksum, .. } in part.files() {
             let path = format!("{below}/{file}").trim_start_matches('/').to_owned();
-            (path, ListedFile { bytes, checksum, partition: partition.clone() })
-        }))
-    };
-    published.parts.values().filter_map(inside).flatten().collect()
+            files.insert(path, ListedFile { bytes, checksum, partition: partition.clone() });
+        }
+    }
+
+    files
 }
 
 /// The columns in Delta's schema; partition columns are dates if all their values are.
 fn schema(published: &Published, files: &ListedFiles, partition: &[String]) -> Result<String> {
-    let unknown = |kind: &str| ExportError::Log {
-        path: format!("exports/{}.json", published.name),
-        reason: format!("a Delta table has no columns of type {kind}: CAST it in the query"),
-    };
     let mut fields = Vec::with_capacity(published.columns.len());
-    let mut field = |name: &str, kind: &str| {
-        fields.push(json!({ "name": name, "type": kind, "nullable": true, "metadata": {} }));
-    };
     for (name, kind) in &published.columns {
-        let kind = kind.parse::<DataType>().ok().and_then(|kind| delta_type(&kind)).ok_or_else(|| unknown(kind))?;
-        field(name, &kind);
+        let Some(kind) = kind.parse::<DataType>().ok().and_then(|kind| delta_type(&kind)) else {
+            let path = format!("exports/{}.json", published.name);
+            let reason = format!("a Delta table has no columns of type {kind}: CAST it in the query");
+            return Err(ExportError::Log { path, reason });
+        };
+        fields.push(field(name, &kind));
     }
-    for (at, name) in partition.iter().enumerate() {
-        let mut values = files.values().filter_map(|file| file.partition.get(at));
-        let dates = values.all(|(_, value)| value.parse::<chrono::NaiveDate>().is_ok());
-        field(name, if dates { "date" } else { "string" });
+
+    for (index, name) in partition.iter().enumerate() {
+        let mut values = files.values().filter_map(|file| file.partition.get(index));
+        let are_dates = values.all(|(_, value)| value.parse::<chrono::NaiveDate>().is_ok());
+        fields.push(field(name, if are_dates { "date" } else { "string" }));
     }
+
     Ok(json!({ "type": "struct", "fields": fields }).to_string())
 }
 
+/// A column in Delta's schema.
+fn field(name: &str, kind: &str) -> Value {
+    json!({ "name": name, "type": kind, "nullable": true, "metadata": {} })
+}
+
+/// The name of a type in Delta; `None` if Delta has no such type.
 fn delta_type(kind: &DataType) -> Option<String> {
     Some(match kind {
         DataType::Boolean => "boolean".to_owned(),
@@ -260,6 +279,7 @@ mod tests {
     use arrow::datatypes::{Field, Fields};
     use parquet::arrow::ArrowWriter;
     use tidetable_blobs::LocalBlobs;
+    use tidetable_store::published::Part;
 
     use super::*;
 
@@ -308,7 +328,7 @@ mod tests {
     /// The paths that an entry adds and removes.
     fn actions(blobs: &dyn Blobs, version: u64) -> (Vec<String>, Vec<String>) {
         let bytes = blobs.read(&entry(LOG, version)).unwrap().unwrap();
-        let lines: Vec<serde_json::Value> =
+        let lines: Vec<Value> =
             bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         let paths =
             |action: &str| lines.iter().filter_map(|line| Some(line[action]["path"].as_str()?.to_owned())).collect();

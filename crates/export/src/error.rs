@@ -9,87 +9,44 @@ use tidetable_store::StoreError;
 /// An error of publishing. The published part is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum ExportError {
     /// The query is invalid, or failed.
     #[error("{export}, {label}: {source}")]
-    Query {
-        /// Name of the export.
-        export: String,
-        /// The part.
-        label: String,
-        /// The cause.
-        source: Box<SqlError>,
-    },
+    Query { export: String, label: String, source: Box<SqlError> },
     /// The rows could not be written.
     #[error("cannot write {path}: {source}; what was published before is unchanged")]
-    Write {
-        /// Path inside the store.
-        path: String,
-        /// The cause.
-        source: ArrowError,
-    },
+    Write { path: String, source: ArrowError },
     /// An existing file cannot be read.
     #[error("cannot read {path}: {source}; move it away")]
-    Read {
-        /// Path inside the store.
-        path: String,
-        /// The cause.
-        source: ParquetError,
-    },
+    Read { path: String, source: ParquetError },
     /// A file that no export has published is in the directory of a part.
     #[error("exports/{folder} holds a {file} that no export has published: move it away, nothing was written over it")]
-    Stranger {
-        /// Directory of the part.
-        folder: String,
-        /// The file.
-        file: String,
-    },
+    Stranger { folder: String, file: String },
     /// Some of the files of a part are missing.
     #[error("exports/{folder} holds some files of a day and not all of them: put the others back, or move these away")]
-    Partial {
-        /// Directory of the part.
-        folder: String,
-    },
+    Partial { folder: String },
     /// A file with rows of earlier runs, which cannot be recomputed, is damaged.
     #[error(
         "{path} is not as it was published, and holds rows of earlier runs that cannot be made again: put it back from a \
          backup, or remove its folder to begin without them"
     )]
-    Damaged {
-        /// Path inside the store.
-        path: String,
-    },
+    Damaged { path: String },
     /// A written file has disappeared.
     #[error("{path} was removed while the part was written; what was published before is unchanged, run again")]
-    Gone {
-        /// Path inside the store.
-        path: String,
-    },
+    Gone { path: String },
     /// A part of several files cannot be replaced atomically.
     #[error(
         "exports/{folder} holds several files and cannot be replaced at once, for it holds a folder or lies on another disk \
          than the store: move its part-* files or that folder away, and run again"
     )]
-    Elsewhere {
-        /// Directory of the part.
-        folder: String,
-    },
+    Elsewhere { folder: String },
     /// Two columns of the query have the same name.
     #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
-    DuplicateColumn {
-        /// Name of the export.
-        export: String,
-        /// The name.
-        column: String,
-    },
+    DuplicateColumn { export: String, column: String },
     /// A Delta log that cannot be followed.
     #[error("the Delta log cannot be brought up to the list: {path}: {reason}")]
-    Log {
-        /// Path inside the store.
-        path: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Log { path: String, reason: String },
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -5,6 +5,7 @@ pub(crate) mod cbt;
 pub(crate) mod cell_query;
 pub(crate) mod cells;
 pub(crate) mod csv;
+pub(crate) mod failures;
 pub(crate) mod format;
 pub(crate) mod ordering;
 pub(crate) mod rows;
@@ -14,14 +15,14 @@ pub(crate) mod writer;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_blobs::BlobWriter;
 use tidetable_sql::{Session, SqlError};
 
-use crate::error::{ExportError, Result};
+use crate::error::Result;
 use crate::file::cell_query::{cell_columns, cells_in_order};
+use crate::file::failures::Failures;
 use crate::file::format::FileFormat;
 use crate::file::rows::{Planned, RowSink};
 use crate::file::spec::FileSpec;
@@ -36,7 +37,7 @@ pub struct QueryFile<'a> {
     pub sql: &'a str,
     /// Values for its `$name` parameters.
     pub params: &'a [(&'a str, ScalarValue)],
-    /// The file format.
+    /// Format of the file; that of cells asks for a query of cells.
     pub format: FileFormat,
     /// The file in messages.
     pub name: &'a str,
@@ -48,27 +49,24 @@ impl QueryFile<'_> {
     /// # Errors
     /// Those of the query and of writing; then no file is created, or the existing one is unchanged.
     pub async fn write(&self, blob: Box<dyn BlobWriter>) -> Result<(u64, u64)> {
-        let failed = |source: SqlError| ExportError::Query {
-            export: self.name.to_owned(),
-            label: self.format.file_name().trim_start_matches("part-0.").to_owned(),
-            source: Box::new(source),
+        let failures = self.failures(self.format.file_name().trim_start_matches("part-0."));
+        let planned = self.planned(&failures, || ()).await?;
+        let cells = match self.format {
+            FileFormat::CbtCsv => cell_columns(self.session, self.sql, self.params).await,
+            _ => Ok(Vec::new()),
         };
-        let engine = |source: DataFusionError| failed(source.into());
-        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
-        let planned = self.planned(failed, || ()).await?;
+
         let spec = FileSpec {
             format: self.format,
             schema: planned.schema.clone(),
             sorting: planned.sorting(),
             metadata: &[],
-            columns: match self.format {
-                FileFormat::CbtCsv => cell_columns(self.session, self.sql, self.params).await.map_err(failed)?,
-                _ => Vec::new(),
-            },
+            columns: cells.map_err(|error| failures.query(error))?,
         };
-        let writer = FileWriter::new(blob, &spec).map_err(write)?;
-        let (writer, rows) = planned.write(writer, (engine, write)).await?;
-        let file = writer.finish().map_err(write)?;
+        let writer = FileWriter::new(blob, &spec).map_err(|error| failures.write(error))?;
+        let (writer, rows) = planned.write(writer, &failures).await?;
+
+        let file = writer.finish().map_err(|error| failures.write(error))?;
         let bytes = file.bytes;
         file.publish()?;
         Ok((rows, bytes))
@@ -79,37 +77,36 @@ impl QueryFile<'_> {
     /// # Errors
     /// Those of the query and of `sink`.
     pub async fn each(&self, sink: impl FnMut(&RecordBatch) -> Result<(), ArrowError>) -> Result<u64> {
-        let failed = |source: SqlError| ExportError::Query {
-            export: self.name.to_owned(),
-            label: "rows".to_owned(),
-            source: Box::new(source),
-        };
-        let engine = |source: DataFusionError| failed(source.into());
-        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
-        let planned = self.planned(failed, || ()).await?;
-        Ok(planned.write(Sink(sink), (engine, write)).await?.1)
+        let failures = self.failures("rows");
+        let planned = self.planned(&failures, || ()).await?;
+        Ok(planned.write(Sink(sink), &failures).await?.1)
+    }
+
+    fn failures<'f>(&'f self, label: &'f str) -> Failures<'f> {
+        Failures { export: self.name, label, path: self.name }
     }
 
     /// Plans the query and, if it reads exports, reads up to its first rows; again while files of exports are replaced meanwhile.
     /// Calls `is_planned` each time when the query is planned, and nothing is read yet.
-    async fn planned(&self, failed: impl Fn(SqlError) -> ExportError + Copy, is_planned: impl Fn()) -> Result<Planned> {
+    async fn planned(&self, failures: &Failures<'_>, is_planned: impl Fn()) -> Result<Planned> {
         let mut plans = 0;
         loop {
             plans += 1;
-            match self.begun(failed, &is_planned).await {
+            match self.begun(failures, &is_planned).await {
                 Err(_) if self.session.plans_again(plans) => {}
                 begun => return begun,
             }
         }
     }
 
-    async fn begun(&self, failed: impl Fn(SqlError) -> ExportError + Copy, is_planned: &impl Fn()) -> Result<Planned> {
-        let frame = self.frame().await.map_err(failed)?;
-        let mut planned = Planned::of(frame, self.name, failed).await?;
+    /// Plans the query once, and reads up to its first rows if it reads exports.
+    async fn begun(&self, failures: &Failures<'_>, is_planned: &impl Fn()) -> Result<Planned> {
+        let frame = self.frame().await.map_err(|error| failures.query(error))?;
+        let mut planned = Planned::of(frame, failures).await?;
         is_planned();
 
         if self.session.reads_exports() {
-            planned.begin().await.map_err(|error| failed(error.into()))?;
+            planned.begin().await.map_err(|error| failures.engine(error))?;
         }
         Ok(planned)
     }
@@ -124,8 +121,8 @@ impl QueryFile<'_> {
 struct Sink<F>(F);
 
 impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> RowSink for Sink<F> {
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
-        (self.0)(batch).map_err(wrap)
+    fn write(&mut self, batch: &RecordBatch, failures: &Failures<'_>) -> Result<()> {
+        (self.0)(batch).map_err(|error| failures.write(error))
     }
 }
 
@@ -165,11 +162,7 @@ mod tests {
         let session = Session::open(&store, &SessionOptions::default()).unwrap();
         let sql = "SELECT n FROM exports.\"DAY\"";
         let file = QueryFile { session: &session, sql, params: &[], format: FileFormat::Parquet, name: "x.parquet" };
-        let failed = |source: SqlError| ExportError::Query {
-            export: "x".to_owned(),
-            label: "rows".to_owned(),
-            source: Box::new(source),
-        };
+        let failures = file.failures("rows");
         let plans = AtomicU64::new(0);
         let publish_until = |last: u64| {
             let (plans, store) = (&plans, &store);
@@ -181,19 +174,18 @@ mod tests {
             }
         };
 
-        let planned = file.planned(failed, publish_until(2)).await.unwrap();
-        let write = |source| ExportError::Write { path: "x".to_owned(), source };
+        let planned = file.planned(&failures, publish_until(2)).await.unwrap();
         let mut found = 0;
         let count = Sink(|batch: &RecordBatch| {
             found += batch.num_rows();
             Ok(())
         });
-        let (_, rows) = planned.write(count, (|error: DataFusionError| failed(error.into()), write)).await.unwrap();
+        let (_, rows) = planned.write(count, &failures).await.unwrap();
         assert_eq!((rows, plans.load(Ordering::Relaxed)), (102, 3));
         assert_eq!(found, 102);
 
         // It is not planned for ever.
-        let error = file.planned(failed, publish_until(u64::MAX)).await.err().unwrap().to_string();
+        let error = file.planned(&failures, publish_until(u64::MAX)).await.err().unwrap().to_string();
         assert!(error.contains("published again"), "{error}");
     }
 }

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
@@ -101,21 +102,27 @@ impl LogState {
 
     /// Adds the files and the schema of a file of a checkpoint.
     fn read_checkpoint(&mut self, blobs: &dyn Blobs, path: &str) -> Result<()> {
-        let damaged = |reason: String| ExportError::Log { path: path.to_owned(), reason };
-        let bytes =
-            blobs.read(path)?.ok_or_else(|| damaged("it was removed while it was read: run again".to_owned()))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(error.to_string()))?;
+        let added = match blobs.read(path)? {
+            Some(bytes) => self.add_checkpoint(bytes),
+            None => Err("it was removed while it was read: run again".to_owned()),
+        };
+        added.map_err(|reason| ExportError::Log { path: path.to_owned(), reason })
+    }
+
+    /// As [`Self::read_checkpoint`], of the bytes of the file; the error is what is wrong with them.
+    fn add_checkpoint(&mut self, bytes: Bytes) -> std::result::Result<(), String> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| error.to_string())?;
         let schema = builder.parquet_schema();
         let roots = schema.root_schema().get_fields().iter().enumerate();
-        let wanted = roots.filter(|(_, field)| matches!(field.name(), "add" | "metaData")).map(|(at, _)| at);
+        let wanted = roots.filter(|(_, field)| matches!(field.name(), "add" | "metaData")).map(|(root, _)| root);
         let mask = ProjectionMask::roots(schema, wanted.collect::<Vec<_>>());
-        let batches = builder.with_projection(mask).build().map_err(|error| damaged(error.to_string()))?;
-        for batch in batches {
-            let batch = batch.map_err(|error| damaged(error.to_string()))?;
-            for path in texts(&batch, "add", "path").map_err(damaged)? {
+
+        for batch in builder.with_projection(mask).build().map_err(|error| error.to_string())? {
+            let batch = batch.map_err(|error| error.to_string())?;
+            for path in texts(&batch, "add", "path")? {
                 self.files.insert(decoded(&path), path);
             }
-            self.schema = texts(&batch, "metaData", "schemaString").map_err(damaged)?.pop().or(self.schema.take());
+            self.schema = texts(&batch, "metaData", "schemaString")?.pop().or(self.schema.take());
         }
         Ok(())
     }

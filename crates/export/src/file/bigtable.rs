@@ -65,6 +65,7 @@ impl<W: Write + Send> BigtableParquet<W> {
         Ok(Self { writer: SerializedFileWriter::new(out, schema, properties)?, rows: RowBuffer::default() })
     }
 
+    /// Adds a batch of cells; writes a row group once enough are there.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let cells = Cells::of(batch)?;
         for at in 0..cells.len() {
@@ -76,6 +77,7 @@ impl<W: Write + Send> BigtableParquet<W> {
                 self.rows.keys.push(key.to_vec().into());
                 self.rows.last = 0;
             }
+
             self.rows.repetition.push(i16::from(self.rows.last > 0));
             self.rows.last += 1;
             if self.rows.last > MAX_CELLS {
@@ -84,11 +86,13 @@ impl<W: Write + Send> BigtableParquet<W> {
                     "row {key} has more than {MAX_CELLS} cells, which the template does not take: limit the query"
                 )));
             }
+
             self.rows.families.push(cells.families.value(at).as_bytes().to_vec().into());
             self.rows.qualifiers.push(cells.qualifiers.value(at).to_vec().into());
             self.rows.timestamps.push(cells.timestamps.value(at));
             self.rows.values.push(cells.values.value(at).to_vec().into());
         }
+
         Ok(())
     }
 

@@ -45,6 +45,7 @@ impl<W: Write> CbtCsv<W> {
         Ok(Self { out, columns, key: None, lines: Vec::new() })
     }
 
+    /// Adds a batch of cells; writes the rows that are complete.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let cells = Cells::of(batch)?;
         for at in 0..cells.len() {
@@ -53,6 +54,7 @@ impl<W: Write> CbtCsv<W> {
                 self.write_row()?;
                 self.key = Some(key);
             }
+
             let value = text(cells.values.value(at), "value")?;
             if value.is_empty() {
                 return Err(wrong("an empty value", "makes no cell in a file for `cbt import`: use bigtable-parquet"));
@@ -61,6 +63,7 @@ impl<W: Write> CbtCsv<W> {
             let Some(place) = self.columns.get(&column).copied() else {
                 return Err(wrong("a column", "came while the file was written: run again"));
             };
+
             let value = format!("{value}@{}", cells.timestamps.value(at));
             match self.lines.iter_mut().find(|line| line.get(place) == Some(&None)) {
                 Some(line) => line[place] = Some(value),
@@ -71,6 +74,7 @@ impl<W: Write> CbtCsv<W> {
                 }
             }
         }
+
         Ok(())
     }
 

@@ -23,21 +23,14 @@ impl Cells {
     /// # Errors
     /// If a column is missing, of another type, or has a null.
     pub(crate) fn of(batch: &RecordBatch) -> Result<Self, ArrowError> {
-        let column = |name: &str, kind: &DataType| -> Result<ArrayRef, ArrowError> {
-            let column = batch.column_by_name(name).ok_or_else(|| lacks(&batch.schema()))?;
-            if column.null_count() > 0 {
-                return Err(ArrowError::InvalidArgumentError(format!("{name} is null in a cell")));
-            }
-            cast(column, kind)
-        };
         let [key, family, qualifier, timestamp, value] = COLUMNS;
         let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
         Ok(Self {
-            keys: column(key, &DataType::Binary)?.as_binary().clone(),
-            families: column(family, &DataType::Utf8)?.as_string().clone(),
-            qualifiers: column(qualifier, &DataType::Binary)?.as_binary().clone(),
-            timestamps: column(timestamp, &micros)?.as_primitive::<TimestampMicrosecondType>().clone(),
-            values: column(value, &DataType::Binary)?.as_binary().clone(),
+            keys: column(batch, key, &DataType::Binary)?.as_binary().clone(),
+            families: column(batch, family, &DataType::Utf8)?.as_string().clone(),
+            qualifiers: column(batch, qualifier, &DataType::Binary)?.as_binary().clone(),
+            timestamps: column(batch, timestamp, &micros)?.as_primitive::<TimestampMicrosecondType>().clone(),
+            values: column(batch, value, &DataType::Binary)?.as_binary().clone(),
         })
     }
 
@@ -46,11 +39,21 @@ impl Cells {
     }
 }
 
+/// A column of cells by its name, as this type.
+fn column(batch: &RecordBatch, name: &str, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    let column = batch.column_by_name(name).ok_or_else(|| lacks(&batch.schema()))?;
+    if column.null_count() > 0 {
+        return Err(ArrowError::InvalidArgumentError(format!("{name} is null in a cell")));
+    }
+    cast(column, kind)
+}
+
 /// Checks that a query returns cells.
 pub(crate) fn are_cells(schema: &Schema) -> Result<(), ArrowError> {
     if COLUMNS.iter().all(|name| schema.column_with_name(name).is_some()) { Ok(()) } else { Err(lacks(schema)) }
 }
 
+/// The error for a query without the columns of cells.
 fn lacks(schema: &Schema) -> ArrowError {
     let has: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let (wanted, has) = (COLUMNS.join(", "), has.join(", "));

@@ -24,7 +24,7 @@ enum Column<'a> {
 }
 
 impl<W: Write> CsvFile<W> {
-    /// Writes the header.
+    /// Begins a file in `out` with a header of the columns' names.
     pub(crate) fn new(mut out: W, schema: &Schema) -> Result<Self, ArrowError> {
         let mut line = Vec::new();
         for (at, field) in schema.fields().iter().enumerate() {
@@ -38,11 +38,13 @@ impl<W: Write> CsvFile<W> {
         Ok(Self { out })
     }
 
+    /// Writes a line for each row.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let options = FormatOptions::new();
         let columns = batch.columns().iter().map(|array| Column::new(array.as_ref(), &options));
         let mut columns: Vec<Column<'_>> = columns.collect::<Result<_, _>>()?;
         let is_alone = columns.len() == 1;
+
         let (mut lines, mut field) = (Vec::with_capacity(CHUNK + (4 << 10)), Vec::new());
         for row in 0..batch.num_rows() {
             for (at, column) in columns.iter_mut().enumerate() {
@@ -64,6 +66,7 @@ impl<W: Write> CsvFile<W> {
                 lines.clear();
             }
         }
+
         Ok(self.out.write_all(&lines)?)
     }
 
@@ -96,11 +99,12 @@ impl<'a> Column<'a> {
 /// Appends a field of CSV, in quotes where it needs them. A field that is alone in its line needs them if it is empty:
 /// readers skip empty lines.
 pub fn write_csv_field(field: &[u8], is_alone: bool, out: &mut Vec<u8>) {
-    let needs_quotes = |byte: &u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
-    if !(field.iter().any(needs_quotes) || is_alone && field.is_empty()) {
+    let has_special = field.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
+    if !(has_special || is_alone && field.is_empty()) {
         out.extend_from_slice(field);
         return;
     }
+
     out.push(b'"');
     for byte in field {
         if *byte == b'"' {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -12,9 +11,10 @@ use datafusion::prelude::DataFrame;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parquet::file::metadata::SortingColumn;
-use tidetable_sql::{PlannedQuery, SqlError, plan_frame};
+use tidetable_sql::{PlannedQuery, plan_frame};
 
 use crate::error::{ExportError, Result};
+use crate::file::failures::Failures;
 use crate::file::ordering::sorting_columns;
 use crate::file::shape::{duplicate, file_schema, to_file};
 use crate::file::writer::FileWriter;
@@ -22,16 +22,19 @@ use crate::file::writer::FileWriter;
 /// Receives the rows of a file.
 pub(crate) trait RowSink {
     /// Writes a batch.
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
+    ///
+    /// # Errors
+    /// Those of writing, as `failures` names them.
+    fn write(&mut self, batch: &RecordBatch, failures: &Failures<'_>) -> Result<()>;
 }
 
 impl RowSink for FileWriter {
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
-        Self::write(self, batch).map_err(wrap)
+    fn write(&mut self, batch: &RecordBatch, failures: &Failures<'_>) -> Result<()> {
+        Self::write(self, batch).map_err(|error| failures.write(error))
     }
 }
 
-/// A planned query.
+/// A query that is planned for a file: its plan yields rows in the order of the file.
 pub(crate) struct Planned {
     query: PlannedQuery,
     /// The columns of the file.
@@ -41,18 +44,20 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Plans the query `frame` for a file of `export`.
+    /// Plans the query `frame`, whose errors `failures` names.
     ///
     /// # Errors
     /// If the query cannot be planned, or two of its columns have the same name.
-    pub(crate) async fn of(frame: DataFrame, export: &str, failed: impl Fn(SqlError) -> ExportError) -> Result<Self> {
-        let mut query = plan_frame(frame).await.map_err(failed)?;
+    pub(crate) async fn of(frame: DataFrame, failures: &Failures<'_>) -> Result<Self> {
+        let mut query = plan_frame(frame).await.map_err(|error| failures.query(error))?;
         query.plan = in_order(query.plan);
+
         let schema = file_schema(&query.plan.schema());
-        match duplicate(&schema) {
-            Some(column) => Err(ExportError::DuplicateColumn { export: export.to_owned(), column: column.to_owned() }),
-            None => Ok(Self { query, schema, first: None }),
+        if let Some(column) = duplicate(&schema) {
+            let (export, column) = (failures.export.to_owned(), column.to_owned());
+            return Err(ExportError::DuplicateColumn { export, column });
         }
+        Ok(Self { query, schema, first: None })
     }
 
     /// The columns by which the rows are sorted.
@@ -77,23 +82,21 @@ impl Planned {
     ///
     /// # Errors
     /// Those of the query and of writing.
-    pub(crate) async fn write<R: RowSink>(
-        mut self,
-        mut to: R,
-        (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
-    ) -> Result<(R, u64)> {
+    pub(crate) async fn write<R: RowSink>(mut self, mut to: R, failures: &Failures<'_>) -> Result<(R, u64)> {
         let mut rows = 0;
         // Sequential, so that the same rows come in the same order.
         for part in 0..self.query.plan.output_partitioning().partition_count() {
             let mut stream = self.first.take().unwrap_or_else(|| self.query.stream_of(part).boxed());
-            while let Some(batch) = stream.try_next().await.map_err(&engine)? {
+            while let Some(batch) = stream.try_next().await.map_err(|error| failures.engine(error))? {
                 if batch.num_rows() == 0 {
                     continue;
                 }
                 rows += batch.num_rows() as u64;
-                to.write(&to_file(&batch, &self.schema).map_err(&write)?, &write)?;
+                let batch = to_file(&batch, &self.schema).map_err(|error| failures.write(error))?;
+                to.write(&batch, failures)?;
             }
         }
+
         Ok((to, rows))
     }
 }

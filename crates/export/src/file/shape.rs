@@ -1,5 +1,6 @@
 //! The schema of a published file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -11,10 +12,12 @@ use arrow::error::ArrowError;
 /// no metadata, whose order is not fixed; all columns nullable, so that parts of an export have
 /// the same schema.
 pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
-    let field = |field: &Arc<Field>| Field::new(field.name(), file_type(field.data_type()), true);
-    Arc::new(Schema::new(query.fields().iter().map(field).collect::<Vec<_>>()))
+    let fields = query.fields().iter();
+    let fields: Vec<Field> = fields.map(|field| Field::new(field.name(), file_type(field.data_type()), true)).collect();
+    Arc::new(Schema::new(fields))
 }
 
+/// The type of a column in a file.
 fn file_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into())),
@@ -29,12 +32,15 @@ fn file_type(kind: &DataType) -> DataType {
 
 /// Converts a batch of the query to the schema of the file.
 pub(crate) fn to_file(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().zip(schema.fields());
-    let cast_if = |(column, field): (&ArrayRef, &Arc<Field>)| match column {
-        column if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
-        column => cast(column, field.data_type()),
-    };
-    RecordBatch::try_new(Arc::clone(schema), columns.map(cast_if).collect::<Result<_, _>>()?)
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
+    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+        columns.push(match column.data_type() == field.data_type() {
+            true => Arc::clone(column),
+            false => cast(column, field.data_type())?,
+        });
+    }
+
+    RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
 /// Names and types of the columns for the list of the export.
@@ -44,8 +50,8 @@ pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
 
 /// The name of two columns.
 pub(crate) fn duplicate(schema: &Schema) -> Option<&str> {
-    let names = || schema.fields().iter().map(|field| field.name().as_str());
-    names().enumerate().find(|(at, name)| names().take(*at).any(|earlier| earlier == *name)).map(|(_, name)| name)
+    let mut seen = HashSet::new();
+    schema.fields().iter().map(|field| field.name().as_str()).find(|name| !seen.insert(*name))
 }
 
 #[cfg(test)]

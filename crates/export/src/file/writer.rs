@@ -29,7 +29,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// A file that is being written.
 pub(crate) struct FileWriter {
     inner: Inner,
-    /// Bytes written.
+    /// Bytes that were passed on to the storage so far.
     bytes: Arc<AtomicU64>,
 }
 
@@ -45,7 +45,7 @@ enum Inner {
 pub(crate) struct WrittenFile {
     pub(crate) blob: Box<dyn BlobWriter>,
     pub(crate) bytes: u64,
-    /// xxh3-128, hexadecimal.
+    /// xxh3-128 of the file, 32 hexadecimal digits.
     pub(crate) checksum: String,
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::errors::ParquetError;
 use tidetable_store::Store;
 use tidetable_store::published::{Part, PartFile};
 
@@ -47,8 +46,8 @@ pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: Fil
 /// If they cannot be read.
 pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made: &str) -> Result<Option<Adopted>> {
     let found = FilesOnDisk::of(store, folder, format)?;
-    let is_made = |found: &FilesOnDisk| found.files.iter().all(|file| file.says(MADE) == Some(made));
-    Ok(found.filter(is_made).map(|found| found.adopted(folder)))
+    let made_here = found.filter(|found| found.files.iter().all(|file| file.says(MADE) == Some(made)));
+    Ok(made_here.map(|found| found.adopted(folder)))
 }
 
 /// Metadata key of appended files: the fingerprint of what they were made from.
@@ -60,19 +59,22 @@ pub(crate) const MADE: &str = "tidetable.made";
 ///
 /// # Errors
 /// If they cannot be read.
-pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
+pub fn found_instead(store: &Store, export: &str, label: &str, part: &Part) -> Result<Option<Part>> {
     let names = names_in(store, &part.folder)?;
     if part.files().iter().any(|file| names.contains(&file.file)) {
         return Ok(None);
     }
     let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
     let Some(found) = FilesOnDisk::of(store, &part.folder, format)? else { return Ok(None) };
+
     // Only Parquet has the metadata.
     let is_ours = format != FileFormat::Parquet || found.says_it_is(export, label);
-    let found = (is_ours && found.is_whole(format)).then(|| found.adopted(&part.folder).part);
-    let listed =
-        |found: Part| Part { sources: BTreeMap::new(), rows: found.rows, ..part.clone() }.with_files(&found.files());
-    Ok(found.map(listed))
+    if !is_ours || !found.is_whole(format) {
+        return Ok(None);
+    }
+    let found = found.adopted(&part.folder).part;
+    let listed = Part { sources: BTreeMap::new(), rows: found.rows, ..part.clone() };
+    Ok(Some(listed.with_files(&found.files())))
 }
 
 /// The part as a run left it that was interrupted after it had appended rows to the file of `part` and before it listed them.
@@ -80,20 +82,23 @@ pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) 
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn appended_unlisted(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
+pub fn appended_unlisted(store: &Store, export: &str, label: &str, part: &Part) -> Result<Option<Part>> {
     let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
     let found = match FilesOnDisk::of(store, &part.folder, format) {
         // Damaged.
         Err(ExportError::Read { .. }) => return Ok(None),
         found => found?,
     };
-    let is_appended = |found: &FilesOnDisk| {
-        found.says_it_is(export, label)
-            && found.is_whole(format)
-            && found.files.iter().all(|file| file.says(MADE).is_some())
-    };
-    let found = found.filter(is_appended).map(|found| found.adopted(&part.folder).part);
-    Ok(found.map(|found| Part { rows: found.rows, ..part.clone() }.with_files(&found.files())))
+    let Some(found) = found else { return Ok(None) };
+
+    let is_appended = found.says_it_is(export, label)
+        && found.is_whole(format)
+        && found.files.iter().all(|file| file.says(MADE).is_some());
+    if !is_appended {
+        return Ok(None);
+    }
+    let found = found.adopted(&part.folder).part;
+    Ok(Some(Part { rows: found.rows, ..part.clone() }.with_files(&found.files())))
 }
 
 /// The files of a part.
@@ -117,27 +122,29 @@ impl FilesOnDisk {
 
     /// Whether the metadata names this part.
     fn says_it_is(&self, export: &str, label: &str) -> bool {
-        let is_ours = |file: &FileOnDisk| {
-            file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label)
-        };
-        self.files.iter().all(is_ours)
+        let mut files = self.files.iter();
+        files.all(|file| file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label))
     }
 
     /// Whether they are all files of a part, as far as the metadata tells.
     fn is_whole(&self, format: FileFormat) -> bool {
-        let number = || self.files.last().and_then(|file| file.says(FILES));
         match (self.files.as_slice(), format) {
             ([one], _) => one.file.file == format.file_name(),
-            (several, FileFormat::Parquet) => number() == Some(several.len().to_string().as_str()),
+            (several, FileFormat::Parquet) => {
+                let stated = several.last().and_then(|file| file.says(FILES));
+                stated == Some(several.len().to_string().as_str())
+            }
             // Other formats have no metadata.
             _ => true,
         }
     }
 
+    /// The part that these files are.
     fn adopted(&self, folder: &str) -> Adopted {
         let files: Vec<PartFile> = self.files.iter().map(|file| file.file.clone()).collect();
         let rows = self.files.iter().map(FileOnDisk::rows).sum();
         let part = Part { folder: folder.to_owned(), rows, ..Part::default() };
+
         let metadata = self.files.first().and_then(|file| file.metadata.as_ref());
         let columns = metadata.map(|metadata| columns(metadata.schema())).unwrap_or_default();
         Adopted { part: part.with_files(&files), columns }
@@ -151,6 +158,7 @@ fn files_of_part(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<
     if names.iter().any(|name| name == only) {
         return Ok(vec![only.to_owned()]);
     }
+
     let mut several = Vec::new();
     for name in names.drain(..) {
         let Some(run) = format.run_of_several(&name, several.len()).map(str::to_owned) else { continue };
@@ -166,18 +174,18 @@ impl FileOnDisk {
     fn read(store: &Store, folder: &str, name: String, format: FileFormat) -> Result<Option<Self>> {
         let path = part_path(folder, &name);
         let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
-        let failed = |source: ParquetError| ExportError::Read { path: path.clone(), source };
         // Only Parquet has the metadata.
         let metadata = match format {
-            FileFormat::Parquet => {
-                Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?)
-            }
+            FileFormat::Parquet => Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default())),
             _ => None,
         };
+        let metadata = metadata.transpose().map_err(|source| ExportError::Read { path, source })?;
+
         let file = PartFile { file: name, bytes: bytes.len() as u64, checksum: checksum_of(&bytes), stamp: None };
         Ok(Some(Self { file, metadata }))
     }
 
+    /// The metadata of the file under a key.
     fn says(&self, key: &str) -> Option<&str> {
         let file = self.metadata.as_ref()?.metadata().file_metadata();
         let pairs = file.key_value_metadata().into_iter().flatten();

@@ -33,7 +33,7 @@ pub(crate) enum DraftContent {
     NoRows,
     /// An interrupted run has published these rows without listing them.
     Made(Part),
-    /// Written files.
+    /// Files that are written, and that no reader sees yet.
     Files(WrittenPart),
 }
 
@@ -69,38 +69,36 @@ impl PartDraft {
     /// [`crate::ExportError`]; the published part is the old one or the new one.
     pub fn settle(self, request: &PublishRequest<'_>) -> Result<PublishedPart> {
         let Self { columns, rows, file_name, content } = self;
-        let made_from = request.made_from();
-        let listed = |part: Part| Part {
-            query: made_from.query.clone(),
-            sources: made_from.sources.clone(),
-            now: request.now,
-            run: request.run.to_owned(),
-            ..part
-        };
         let mut published = PublishedPart {
             label: request.label.to_owned(),
             outcome: Outcome::Skipped,
             part: None,
-            made_from: made_from.clone(),
+            made_from: request.made_from(),
             columns,
             obsolete: Vec::new(),
         };
-        let written = match content {
+
+        let (part, outcome) = match content {
             DraftContent::NoRows => {
                 return Ok(PublishedPart { columns: published.columns, ..request.as_empty().withdraw()? });
             }
-            DraftContent::Made(part) => {
-                published.outcome = Outcome::Unchanged;
-                published.part = Some(listed(stamped(request.store, part)?));
-                return Ok(published);
+            DraftContent::Made(part) => (part, Outcome::Unchanged),
+            DraftContent::Files(written) => {
+                let Some(settled) = settle(request, written, &file_name)? else { return Ok(published) };
+                published.obsolete = settled.obsolete;
+                let part = Part { folder: settled.folder, rows, ..Part::default() };
+                (part.with_files(&settled.files), settled.outcome)
             }
-            DraftContent::Files(written) => written,
         };
-        let Some(settled) = settle(request, written, &file_name)? else { return Ok(published) };
-        let part = listed(Part { folder: settled.folder, rows, ..Part::default() });
-        published.outcome = settled.outcome;
-        published.part = Some(stamped(request.store, part.with_files(&settled.files))?);
-        published.obsolete = settled.obsolete;
+
+        published.outcome = outcome;
+        published.part = Some(Part {
+            query: published.made_from.query.clone(),
+            sources: published.made_from.sources.clone(),
+            now: request.now,
+            run: request.run.to_owned(),
+            ..stamped(request.store, part)?
+        });
         Ok(published)
     }
 
@@ -155,6 +153,7 @@ fn stamped(store: &Store, part: Part) -> Result<Part> {
     for ((_, file), found) in files.iter_mut().zip(found) {
         file.stamp = found.and_then(|found| found.stamp);
     }
+
     let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
     Ok(part.with_files(&files))
 }

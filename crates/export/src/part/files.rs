@@ -10,11 +10,11 @@
 //! [`keep_old`]: PublishRequest::keep_old
 
 use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
 use tidetable_blobs::{StagingDirectory, TEMPORARY};
 use tidetable_store::published::PartFile;
 
 use crate::error::{ExportError, Result};
+use crate::file::failures::Failures;
 use crate::file::format::FileFormat;
 use crate::file::rows::RowSink;
 use crate::file::spec::FileSpec;
@@ -41,7 +41,7 @@ pub(crate) const FILES: &str = "tidetable.files";
 pub(crate) enum WrittenPart {
     /// No rows, so no file.
     Nothing,
-    /// One file.
+    /// One file, which gets its name when the part is settled.
     One(WrittenFile),
     /// Several: in a staging directory, or in place if all names are new.
     Several(Vec<PartFile>, Option<Box<dyn StagingDirectory>>),
@@ -68,11 +68,12 @@ impl<'a> PartFiles<'a> {
         Ok(self.current.insert(current))
     }
 
+    /// Begins the next file.
     fn begin(&self) -> Result<FileWriter> {
+        // Its name is known at the end, and an object has one from the beginning.
+        let may_change = self.request.apart.is_some() || !self.single && !self.request.keep_old;
         let path = match (&self.aside, self.done.len()) {
-            // Its name is known at the end, and an object has one from the beginning.
-            (_, 0) if self.in_bucket() && self.request.apart.is_some() => self.temporary(),
-            (_, 0) if self.in_bucket() && !self.single && !self.request.keep_old => self.temporary(),
+            (_, 0) if may_change && !self.renames() => self.temporary(),
             (_, 0) => part_path(self.request.folder, &self.first),
             (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
             (None, at) => part_path(self.request.folder, &self.name(at)),
@@ -92,7 +93,7 @@ impl<'a> PartFiles<'a> {
     /// Completes one of several files.
     fn end(&mut self, file: FileWriter) -> Result<()> {
         let at = self.done.len();
-        if at == 0 && !self.request.keep_old && !self.in_bucket() {
+        if at == 0 && !self.request.keep_old && self.renames() {
             let Some(aside) = self.request.store.blobs().staging(&self.folder())? else {
                 self.single = true;
                 self.current = Some(file);
@@ -100,13 +101,14 @@ impl<'a> PartFiles<'a> {
             };
             self.aside = Some(aside);
         }
+
         let name = self.name(at);
         let file = file.finish().map_err(|source| ExportError::Write { path: name.clone(), source })?;
         let done = PartFile { file: name, bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
         match &self.aside {
             Some(aside) => file.publish_as(&format!("{}/{}", aside.path(), done.file))?,
-            None if self.in_bucket() => file.publish_as(&part_path(self.request.folder, &done.file))?,
-            None => file.publish()?,
+            None if self.renames() => file.publish()?,
+            None => file.publish_as(&part_path(self.request.folder, &done.file))?,
         }
         self.done.push(done);
         Ok(())
@@ -117,8 +119,9 @@ impl<'a> PartFiles<'a> {
         format!("exports/{TEMPORARY}{}-{}", self.request.stem(), self.request.folder.replace('/', "-"))
     }
 
-    fn in_bucket(&self) -> bool {
-        self.request.store.blobs().bucket().is_some()
+    /// Whether files get their names when they are finished; otherwise they have them from the beginning.
+    fn renames(&self) -> bool {
+        self.request.store.blobs().capabilities().renames
     }
 
     fn folder(&self) -> String {
@@ -165,8 +168,8 @@ impl Drop for PartFiles<'_> {
 }
 
 impl RowSink for PartFiles<'_> {
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
-        self.file()?.write(batch).map_err(wrap)
+    fn write(&mut self, batch: &RecordBatch, failures: &Failures<'_>) -> Result<()> {
+        self.file()?.write(batch).map_err(|error| failures.write(error))
     }
 }
 

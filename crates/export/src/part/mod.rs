@@ -10,16 +10,15 @@ pub(crate) mod withdraw;
 
 use std::collections::HashSet;
 
-use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use tidetable_sql::SqlError;
-use tidetable_store::Store;
-use tidetable_store::leave_out;
 use tidetable_store::published::{MadeFrom, Part, Published};
+use tidetable_store::{Store, leave_out};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::error::{ExportError, Result};
+use crate::error::Result;
 use crate::file::cell_query::{cell_columns, cells_in_order};
+use crate::file::failures::Failures;
 use crate::file::format::FileFormat;
 use crate::file::rows::Planned;
 use crate::file::shape::columns;
@@ -38,7 +37,7 @@ const GRACE: i64 = 60 * 60 * 1_000_000;
 /// Runs the query and publishes its rows as the files of the part: [`write_part`], then [`PartDraft::settle`].
 ///
 /// # Errors
-/// [`ExportError`]; the published part is unchanged.
+/// [`ExportError`](crate::ExportError); the published part is unchanged.
 pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     write_part(request).await?.settle(request)
 }
@@ -47,19 +46,12 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
 /// data gives the same bytes; write several parts at a time to use all cores.
 ///
 /// # Errors
-/// [`ExportError`]; the published part is unchanged.
+/// [`ExportError`](crate::ExportError); the published part is unchanged.
 pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
-    let failed = |source: SqlError| ExportError::Query {
-        export: request.export.to_owned(),
-        label: request.label.to_owned(),
-        source: Box::new(source),
-    };
-    let engine = |source: DataFusionError| failed(source.into());
     let file_name = match request.keep_old {
         true => request.format.file_name().replacen('0', request.stem(), 1),
         false => request.format.file_name().to_owned(),
     };
-    let path = part_path(request.folder, &file_name);
     let made = made_fingerprint(&request.made_from());
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
         // An interrupted run may have appended the rows without listing them, and `force` must not append them twice.
@@ -68,14 +60,16 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
             return Ok(PartDraft { columns: found.columns, rows, file_name, content: DraftContent::Made(found.part) });
         }
     }
-    let frame = rows(request).await.map_err(failed)?;
-    let planned = Planned::of(frame, request.export, failed).await?;
-    let write = |source| ExportError::Write { path: path.clone(), source };
-    let cells = if request.format == FileFormat::CbtCsv {
-        cell_columns(request.session, request.sql, request.params).await.map_err(failed)?
-    } else {
-        Vec::new()
+
+    let path = part_path(request.folder, &file_name);
+    let failures = Failures { export: request.export, label: request.label, path: &path };
+    let frame = rows(request).await.map_err(|error| failures.query(error))?;
+    let planned = Planned::of(frame, &failures).await?;
+    let cells = match request.format {
+        FileFormat::CbtCsv => cell_columns(request.session, request.sql, request.params).await,
+        _ => Ok(Vec::new()),
     };
+
     let mut metadata =
         vec![("tidetable.export", request.export), ("tidetable.label", request.label), ("tidetable.job", request.job)];
     if request.mode != FileMode::Replace {
@@ -86,21 +80,23 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
         schema: planned.schema.clone(),
         sorting: planned.sorting(),
         metadata: &metadata,
-        columns: cells,
+        columns: cells.map_err(|error| failures.query(error))?,
     };
-    let to = PartFiles::new(request, &spec, &file_name);
+
     let columns = columns(&planned.schema);
-    let (files, rows) = planned.write(to, (engine, write)).await?;
+    let (files, rows) = planned.write(PartFiles::new(request, &spec, &file_name), &failures).await?;
     let content = if files.is_empty() { DraftContent::NoRows } else { DraftContent::Files(files.finish()?) };
     Ok(PartDraft { columns, rows, file_name, content })
 }
 
 impl PublishRequest<'_> {
+    /// What the part is made from.
     pub(crate) fn made_from(&self) -> MadeFrom {
         let folder = self.folder.to_owned();
         MadeFrom { query: self.query.to_owned(), sources: self.sources.clone(), folder }
     }
 
+    /// The same part without rows.
     pub(crate) fn as_empty(&self) -> EmptyPart<'_> {
         let Self { store, export, label, previous, keep_old, .. } = *self;
         EmptyPart { store, export, label, made_from: self.made_from(), previous, keep_old }
@@ -152,7 +148,7 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
 /// In a bucket, notes the obsolete files of `parts` in the list, to be saved by [`record`] with the parts: readers of the
 /// list before may still read them. `clock` is the time by the clock, microseconds.
 pub fn retire(store: &Store, published: &mut Published, parts: &[PublishedPart], clock: i64) {
-    if store.blobs().bucket().is_some() {
+    if !store.blobs().capabilities().renames {
         let files = parts.iter().flat_map(|part| &part.obsolete);
         published.retired.extend(files.map(|path| (path.clone(), clock)));
     }
@@ -163,8 +159,8 @@ pub fn retire(store: &Store, published: &mut Published, parts: &[PublishedPart],
 /// # Errors
 /// As [`sweep`], or if the list cannot be saved; then the next sweep removes them again.
 pub fn sweep_retired(store: &Store, published: &mut Published, clock: i64) -> Result<()> {
-    let due = |since: i64| clock.saturating_sub(since) >= GRACE;
-    let gone: Vec<String> = published.retired.extract_if(.., |_, since| due(*since)).map(|(path, _)| path).collect();
+    let due = published.retired.extract_if(.., |_, since| clock.saturating_sub(*since) >= GRACE);
+    let gone: Vec<String> = due.map(|(path, _)| path).collect();
     if !gone.is_empty() {
         remove(store, &gone)?;
         published.save(store.blobs().as_ref())?;
@@ -178,12 +174,13 @@ pub fn sweep_retired(store: &Store, published: &mut Published, clock: i64) -> Re
 /// # Errors
 /// If a file cannot be removed. If a list cannot be read, nothing is removed.
 pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
-    if obsolete.is_empty() || store.blobs().bucket().is_some() {
+    if obsolete.is_empty() || !store.blobs().capabilities().renames {
         return Ok(());
     }
     remove(store, obsolete)
 }
 
+/// Removes obsolete files that no list names.
 fn remove(store: &Store, obsolete: &[String]) -> Result<()> {
     let blobs = store.blobs().as_ref();
     let (lists, damaged) = Published::readable(blobs)?;
@@ -192,6 +189,7 @@ fn remove(store: &Store, obsolete: &[String]) -> Result<()> {
         damaged.iter().for_each(leave_out);
         return Ok(());
     }
+
     let named: HashSet<String> = lists.iter().flat_map(|list| list.parts.values()).flat_map(Part::paths).collect();
     let goes: Vec<String> = obsolete.iter().filter(|path| !named.contains(*path)).cloned().collect();
     Ok(blobs.delete_all(&goes)?)

@@ -16,6 +16,7 @@ pub(crate) async fn combined(
     request: &PublishRequest<'_>,
 ) -> Result<DataFrame, SqlError> {
     let (FileMode::Append | FileMode::Upsert(_), Some(_)) = (request.mode, request.previous) else { return Ok(new) };
+
     let before = session.sql(&format!("SELECT * FROM exports.{}", quoted_name(request.folder))).await?;
     let before = match request.mode {
         FileMode::Upsert(keys) => {
@@ -30,5 +31,6 @@ pub(crate) async fn combined(
         }
         _ => before,
     };
+
     Ok(before.union_by_name(new)?)
 }

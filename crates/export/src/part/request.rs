@@ -13,7 +13,7 @@ use crate::file::format::FileFormat;
 /// A part to publish.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishRequest<'a> {
-    /// The store.
+    /// The store whose `exports/` the part is published in.
     pub store: &'a Store,
     /// The session of the query, restricted to the part.
     pub session: &'a Session,
@@ -25,7 +25,7 @@ pub struct PublishRequest<'a> {
     pub folder: &'a str,
     /// Label of the part, such as `2018-01-01`.
     pub label: &'a str,
-    /// The query.
+    /// The query in SQL, as the job file has it.
     pub sql: &'a str,
     /// Values for its `$name` parameters.
     pub params: &'a [(&'a str, ScalarValue)],
@@ -35,11 +35,11 @@ pub struct PublishRequest<'a> {
     pub sources: &'a BTreeMap<String, u64>,
     /// Logical time of the run, microseconds.
     pub now: i64,
-    /// The run.
+    /// Name of the run that publishes it.
     pub run: &'a str,
     /// The part as listed before.
     pub previous: Option<&'a Part>,
-    /// The file format.
+    /// Format of its files.
     pub format: FileFormat,
     /// Bytes after which another file begins.
     pub file_size: u64,
@@ -79,7 +79,7 @@ pub enum Outcome {
 pub struct PublishedPart {
     /// Label of the part.
     pub label: String,
-    /// The result.
+    /// What became of its files.
     pub outcome: Outcome,
     /// The entry for the list; `None` without rows.
     pub part: Option<Part>,
@@ -94,7 +94,7 @@ pub struct PublishedPart {
 /// What happens to the rows published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileMode<'a> {
-    /// They are dropped.
+    /// They are dropped: the part has the rows of the query alone.
     #[default]
     Replace,
     /// They stay, before those of the query.

@@ -27,14 +27,17 @@ pub(crate) fn settle(request: &PublishRequest<'_>, written: WrittenPart, first: 
         WrittenPart::One(file) => one(request, file, first).map(Some),
         WrittenPart::Several(files, aside) => {
             let known = request.previous.filter(|previous| same_bytes(&previous.files(), &files));
-            let written = || files.iter().map(|file| part_path(request.folder, &file.file)).collect();
             if let Some(previous) = known
                 && previous.folder == request.folder
                 && (request.keep_old || all_hold(request.store, previous)?)
             {
-                let obsolete = if aside.is_none() { written() } else { Vec::new() };
+                let mut obsolete = Vec::new();
+                if aside.is_none() {
+                    obsolete.extend(files.iter().map(|file| part_path(request.folder, &file.file)));
+                }
                 return Ok(Some(unchanged(previous, obsolete)));
             }
+
             if let Some(aside) = aside {
                 take_place(aside)?;
             }
@@ -43,6 +46,7 @@ pub(crate) fn settle(request: &PublishRequest<'_>, written: WrittenPart, first: 
     }
 }
 
+/// Makes the only file of a part visible.
 fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Settled> {
     let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
     let known = request.previous.filter(|previous| same_bytes(&previous.files(), std::slice::from_ref(&new)));
@@ -50,8 +54,9 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
         // The existing file stays.
         return Ok(unchanged(previous, Vec::new()));
     }
-    let in_bucket = request.store.blobs().bucket().is_some();
-    if !request.keep_old && !in_bucket && follows_several(request, name)? {
+
+    let renames = request.store.blobs().capabilities().renames;
+    if !request.keep_old && renames && follows_several(request, name)? {
         let folder = format!("exports/{}", request.folder);
         let aside = request.store.blobs().staging(&folder)?;
         let aside = aside.ok_or_else(|| ExportError::Elsewhere { folder: request.folder.to_owned() })?;
@@ -59,14 +64,16 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
         take_place(aside)?;
         return Ok(changed(request, vec![new]));
     }
+
     let path = part_path(request.folder, name);
     let moved = request.previous.is_some_and(|previous| previous.paths() != [path.as_str()]);
     if request.previous.is_some() && !moved && holds(request.store, &path, &new)? {
         return Ok(Settled { outcome: Outcome::Unchanged, ..changed(request, vec![new]) });
     }
-    match in_bucket {
-        true => file.publish_as(&path)?,
-        false => file.publish()?,
+
+    match renames {
+        true => file.publish()?,
+        false => file.publish_as(&path)?,
     }
     Ok(changed(request, vec![new]))
 }
@@ -75,8 +82,8 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
 /// it listed them.
 fn follows_several(request: &PublishRequest<'_>, name: &str) -> Result<bool> {
     let before = request.previous.filter(|previous| previous.more.is_empty()).map(|previous| previous.file.as_str());
-    let other = |known: &String| known != name && Some(known.as_str()) != before;
-    Ok(part_names(request.store, request.folder)?.iter().any(other))
+    let names = part_names(request.store, request.folder)?;
+    Ok(names.iter().any(|known| known != name && Some(known.as_str()) != before))
 }
 
 /// The files in a directory that have names of files of parts.
@@ -94,10 +101,12 @@ pub(crate) fn names_in(store: &Store, folder: &str) -> Result<Vec<String>> {
     }
 }
 
+/// A part whose published files stay as they are.
 fn unchanged(previous: &Part, obsolete: Vec<String>) -> Settled {
     Settled { outcome: Outcome::Unchanged, folder: previous.folder.clone(), files: previous.files(), obsolete }
 }
 
+/// A part with new files in place.
 fn changed(request: &PublishRequest<'_>, files: Vec<PartFile>) -> Settled {
     let written: Vec<String> = files.iter().map(|file| part_path(request.folder, &file.file)).collect();
     let mut obsolete = request.previous.filter(|_| !request.keep_old).map(Part::paths).unwrap_or_default();
@@ -114,8 +123,8 @@ fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
 /// Whether the directory has exactly the listed files of a part.
 fn all_hold(store: &Store, part: &Part) -> Result<bool> {
     let files = part.files();
-    // In a bucket, files of before may still be there.
-    if store.blobs().bucket().is_none() && part_names(store, &part.folder)?.len() != files.len() {
+    // Where files are not renamed, those of before may still be there.
+    if store.blobs().capabilities().renames && part_names(store, &part.folder)?.len() != files.len() {
         return Ok(false);
     }
     for file in files {

@@ -13,7 +13,7 @@ use crate::part::settle::part_names;
 /// A part without rows.
 #[derive(Debug)]
 pub struct EmptyPart<'a> {
-    /// The store.
+    /// The store whose `exports/` has the part.
     pub store: &'a Store,
     /// Name of the export.
     pub export: &'a str,
@@ -37,7 +37,7 @@ impl EmptyPart<'_> {
     pub fn withdraw(self) -> Result<PublishedPart> {
         let mut withdrawn = self.previous.is_some();
         let mut obsolete = Vec::new();
-        if self.store.blobs().bucket().is_some() {
+        if !self.store.blobs().capabilities().renames {
             // The list is the switch.
             obsolete.extend(self.previous.filter(|_| !self.keep_old).map(Part::paths).unwrap_or_default());
         } else if !self.keep_old {
@@ -48,6 +48,7 @@ impl EmptyPart<'_> {
                 withdrawn |= self.remove(folder)?;
             }
         }
+
         Ok(PublishedPart {
             label: self.label.to_owned(),
             outcome: if withdrawn { Outcome::Withdrawn } else { Outcome::Skipped },
@@ -64,6 +65,7 @@ impl EmptyPart<'_> {
         if names.is_empty() {
             return Ok(false);
         }
+
         let blobs = self.store.blobs().as_ref();
         let lists = Published::all(blobs)?;
         let parts = lists.iter().flat_map(|list| list.parts.iter().map(move |(label, part)| (&list.name, label, part)));
@@ -71,6 +73,7 @@ impl EmptyPart<'_> {
         let kept: HashSet<String> = others.flat_map(|(_, _, part)| part.paths()).collect();
         let goes: Vec<String> =
             names.iter().map(|name| part_path(folder, name)).filter(|path| !kept.contains(path)).collect();
+
         match goes.as_slice() {
             [] => return Ok(false),
             [only] => blobs.delete(only)?,

@@ -223,7 +223,7 @@ impl<'a> PublishStage<'a> {
                     FileState::Another if !part.more.is_empty() || !export.accumulates() => {
                         damaged = Some(path);
                     }
-                    FileState::Another => match appended_unlisted(self.store, (&export.name, label), part)? {
+                    FileState::Another => match appended_unlisted(self.store, &export.name, label, part)? {
                         Some(found) => appended = Some(found),
                         None => damaged = Some(path),
                     },
@@ -261,7 +261,7 @@ impl<'a> PublishStage<'a> {
                     gone.push((label.clone(), None));
                 }
                 None if stays => {}
-                None => gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?)),
+                None => gone.push((label.clone(), found_instead(self.store, &export.name, label, part)?)),
             }
         }
         audit.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
