@@ -14,7 +14,7 @@ pub struct AttemptRecord {
     pub attempt: u32,
     /// When it failed by the clock, microseconds since the epoch.
     pub failed: i64,
-    /// The error.
+    /// The error that ended the attempt.
     pub error: String,
     /// Wait after it, in seconds.
     pub wait: u64,

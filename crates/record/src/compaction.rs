@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionRecord {
-    /// The table.
+    /// Name of the table that was compacted.
     pub table: String,
-    /// The version before.
+    /// The version before the first round.
     pub before: u64,
     /// The version after; equal to `before` if there was nothing to do.
     pub version: u64,

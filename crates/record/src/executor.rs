@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecutorRecord {
-    /// Its name.
+    /// Name of the executor that did units of the run.
     pub executor: String,
     /// Units by kind, such as `load`.
     pub units: BTreeMap<String, u64>,

@@ -12,17 +12,17 @@ const ENDING: &str = ".jsonl";
 pub struct FailingRow {
     /// The run, or the check on demand, that found it.
     pub run: String,
-    /// Its job.
+    /// Name of its job.
     pub job: String,
-    /// The check.
+    /// Name of the check that the row broke.
     pub check: String,
-    /// The table or export checked.
+    /// The table or export whose rows were checked.
     pub on: String,
-    /// Label of the part or day.
+    /// Label of the part or day of the row.
     pub label: String,
-    /// The rule.
+    /// The rule of the check, such as `not_null meter`.
     pub rule: String,
-    /// The row, as a JSON object.
+    /// The row as a JSON object, by the names of its columns.
     pub row: String,
 }
 

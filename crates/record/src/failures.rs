@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 use tidetable_blobs::Blobs;
 use tidetable_store::StoreError;
 
-use crate::part::{CheckRecord, PartState, Severity};
+use crate::part::{CheckRecord, PartState};
 use crate::runs::Runs;
 
+/// Format version of the file.
 const FORMAT: u32 = 1;
 
 /// The parts and days of a job whose last attempt failed, or whose checks failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// Format version of this file.
+    /// Format version of the file that it was read from.
     format: u32,
-    /// The job.
+    /// Name of the job.
     pub job: String,
     /// By export or table, then by label.
     pub of: BTreeMap<String, BTreeMap<String, Failure>>,
@@ -31,7 +32,7 @@ pub struct Failures {
 pub struct Failure {
     /// The last run that tried it.
     pub run: String,
-    /// [`PartState::Failed`] or [`PartState::Checks`].
+    /// What failed: publishing ([`PartState::Failed`]) or a check ([`PartState::Checks`]).
     pub state: PartState,
 }
 
@@ -57,6 +58,7 @@ impl Failures {
         }
     }
 
+    /// The failures that the records of runs tell.
     fn of_records(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
         let mut failures = Self { format: FORMAT, job: job.to_owned(), ..Self::default() };
         let mut seen = BTreeSet::new();
@@ -89,8 +91,8 @@ impl Failures {
 
     /// Sets the result of the checks of a table for a day.
     pub fn note_day(&mut self, run: &str, table: &str, day: &str, found: &[CheckRecord]) {
-        let broken = |check: &CheckRecord| !check.passed && check.severity == Severity::Error;
-        let state = if found.iter().any(broken) { PartState::Checks } else { PartState::Published };
+        let is_broken = found.iter().any(CheckRecord::is_broken);
+        let state = if is_broken { PartState::Checks } else { PartState::Published };
         self.note(run, table, day, state);
     }
 
@@ -114,12 +116,14 @@ impl Failures {
         if self.stored.as_ref() == Some(&bytes) {
             return Ok(());
         }
+
         blobs.replace(&path, &bytes)?;
         self.stored = Some(bytes);
         Ok(())
     }
 }
 
+/// Path of the file of a job, inside the store.
 fn path(job: &str) -> String {
     format!("failures/{job}.json")
 }

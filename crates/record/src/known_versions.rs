@@ -24,7 +24,7 @@ const LONGEST_RUN: u128 = 24 * 60 * 60 * 1000;
 /// A version without a manifest, newer than the newest that has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostVersion {
-    /// Its number.
+    /// Number of the version without a manifest.
     pub version: u64,
     /// The file that names it, inside the store.
     pub named_by: String,
@@ -49,7 +49,7 @@ impl NewestVersions {
     /// [`StoreError::NoTable`], [`StoreError::VersionLost`], or if it cannot be read.
     pub fn snapshot(&self, store: &Store, table: &str) -> Result<Snapshot, StoreError> {
         let blobs = store.blobs().as_ref();
-        if blobs.bucket().is_none() {
+        if !blobs.capabilities().round_trips {
             let snapshot = store.snapshot(table)?;
             self.check(store, table, snapshot.version())?;
             return Ok(snapshot);
@@ -114,7 +114,7 @@ impl NewestVersions {
 fn check_with(mut known: KnownVersions, store: &Store, table: &str, newest: &Version) -> Result<(), StoreError> {
     let blobs = store.blobs().as_ref();
     let is_named = known.names_itself(table, newest);
-    if blobs.bucket().is_none() || !is_named {
+    if !blobs.capabilities().round_trips || !is_named {
         let mut runs = blobs.list_after("runs", &first_run(&newest.commit))?;
         runs.drain(..runs.len().saturating_sub(NEWEST_RECORDS));
         for read in blobs.read_listed(&json_files("runs", runs))?.into_iter().flatten() {

@@ -9,7 +9,7 @@ use tidetable_ingest::LoadStats;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadRecord {
-    /// The table.
+    /// Name of the table that was loaded.
     pub table: String,
     /// Its source, or the tables that its query reads.
     pub source: String,
@@ -24,7 +24,7 @@ pub struct LoadRecord {
     /// All inputs that are gone or a copy, old and new. For [`crate::Seen`]; not written.
     #[serde(skip)]
     pub absent: Vec<InputRecord>,
-    /// Rebuilt windows, by name.
+    /// Names of the windows that were rebuilt from all their inputs.
     pub rebuilt: Vec<String>,
     /// Windows that must be rebuilt and stay as they are, because inputs of them are gone. Also those that earlier runs
     /// left so.
@@ -33,7 +33,7 @@ pub struct LoadRecord {
     /// The missing inputs to remove so that all of them can be rebuilt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_remove: Vec<String>,
-    /// SSTs written, by id.
+    /// Ids of the SSTs that the load wrote.
     pub ssts: Vec<String>,
     /// Path of the rejected rows of a derived table, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct OwedRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OwingInput {
-    /// Path or URL.
+    /// Path or URL of the input.
     pub path: String,
     /// Its rows that belong into the window and are not in it; 0 if it has none there any more.
     pub rows: u64,
@@ -92,9 +92,9 @@ pub struct OwingInput {
 /// One input of a load.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputRecord {
-    /// Path or URL.
+    /// Path or URL of the input.
     pub path: String,
-    /// Its state.
+    /// What the load found of the input.
     pub state: InputState,
     /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`], and
     /// [`InputState::Grown`] under a new name: the name it had.
@@ -108,7 +108,7 @@ pub struct InputRecord {
 /// What a growing file added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Added {
-    /// Bytes.
+    /// Bytes after the former end of the file.
     pub bytes: u64,
     /// Rows, including rejected ones.
     pub rows: u64,
@@ -134,7 +134,7 @@ pub enum InputState {
     /// It is unchanged, and was read again: the windows it touches were rebuilt.
     #[serde(rename = "read again")]
     ReadAgain,
-    /// It is unchanged.
+    /// It is unchanged since it was loaded, and was not read.
     Unchanged,
     /// It is unchanged and was renamed: the former name is gone.
     Renamed,

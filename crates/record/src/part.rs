@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 /// One part of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportRecord {
-    /// The export.
+    /// Name of the export in the job file.
     pub export: String,
     /// Label of the part, such as `2018-01-01`.
     #[serde(default)]
     pub label: String,
-    /// Directory of the part.
+    /// Directory of the part below `exports/`, and its name in SQL.
     #[serde(default)]
     pub part: String,
-    /// Why it was published.
+    /// Why it was published, such as `never published`.
     #[serde(default)]
     pub reason: String,
-    /// Its result.
+    /// What became of the part.
     pub state: PartState,
-    /// Number of rows.
+    /// Number of rows of the part.
     #[serde(default)]
     pub rows: u64,
-    /// Bytes of its files.
+    /// Bytes of its files together.
     #[serde(default)]
     pub bytes: u64,
     /// For [`PartState::Failed`]: the error.
@@ -83,11 +83,11 @@ impl PartState {
 /// The result of a rule of a check for a part, or for a day of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRecord {
-    /// The check.
+    /// Name of the check in the job file.
     pub check: String,
-    /// The table or export checked.
+    /// The table or export whose rows were checked.
     pub on: String,
-    /// Label of the part or day.
+    /// Label of the part or day that was checked, such as `2018-01-01`.
     #[serde(default)]
     pub label: String,
     /// The rule, such as `not_null meter`.
@@ -101,6 +101,13 @@ pub struct CheckRecord {
     /// Whether the rule held.
     #[serde(default)]
     pub passed: bool,
+}
+
+impl CheckRecord {
+    /// Whether the rule failed and keeps its part from being published.
+    pub fn is_broken(&self) -> bool {
+        !self.passed && self.severity == Severity::Error
+    }
 }
 
 /// What the failure of a check means.

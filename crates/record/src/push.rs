@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use tidetable_blobs::Blobs;
 use tidetable_store::{StoreError, hex_bytes};
 
+/// Directory of the states, inside the store.
 const PUSHES: &str = "pushes";
+/// Ending of the name of a state.
 const ENDING: &str = ".json";
 
 /// The pushes of a table, or of a range of its keys, to one target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PushState {
-    /// The table.
+    /// Name of the table in the store.
     pub table: String,
     /// Its UUID: another table of the same name was not pushed.
     pub table_uuid: String,
@@ -49,7 +51,7 @@ pub struct PushProgress {
     pub started: i64,
     /// The ranges of keys in which it works, ascending.
     pub ranges: Vec<PushRange>,
-    /// What it wrote.
+    /// What it wrote so far.
     pub counts: PushCounts,
 }
 
@@ -70,7 +72,7 @@ pub enum PushBase {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PushRange {
-    /// First row key.
+    /// First row key of the range.
     #[serde(with = "hex_bytes")]
     pub start: Vec<u8>,
     /// The row key after it; empty for none.
@@ -87,20 +89,20 @@ pub struct PushRange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PushCounts {
-    /// Rows written.
+    /// Rows that were written to the target.
     pub rows: u64,
-    /// Cells written.
+    /// Cells that were written to the target.
     pub cells: u64,
-    /// Cells deleted.
+    /// Cells of the target that were deleted.
     pub deleted: u64,
-    /// Requests sent.
+    /// Requests that were sent, also repeated ones.
     pub requests: u64,
     /// Rows sent again after an error.
     pub repeated: u64,
 }
 
 impl PushCounts {
-    /// Adds `other`.
+    /// Adds the counts of another part of the same push.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.cells += other.cells;
@@ -116,7 +118,7 @@ impl PushCounts {
 pub struct PushRecord {
     /// Its name in the job file.
     pub push: String,
-    /// The table.
+    /// Name of the table in the store.
     pub table: String,
     /// The table of Bigtable, by its full name.
     pub target: String,
@@ -124,9 +126,9 @@ pub struct PushRecord {
     pub before: u64,
     /// The version that is there now.
     pub version: u64,
-    /// What was written.
+    /// What the push wrote.
     pub counts: PushCounts,
-    /// Why it failed.
+    /// The error that ended it; `None` if it succeeded.
     pub error: Option<String>,
 }
 
@@ -167,6 +169,7 @@ impl PushState {
     }
 }
 
+/// Path of the state of a push, inside the store.
 fn path(table: &str, id: &str) -> String {
     format!("{PUSHES}/{table}/{id}{ENDING}")
 }

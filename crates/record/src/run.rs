@@ -12,8 +12,8 @@ use tidetable_store::StoreError;
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
 use crate::executor::ExecutorRecord;
-use crate::load::LoadRecord;
-use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
+use crate::load::{LoadRecord, OwedRecord};
+use crate::part::{CheckRecord, ExportRecord, PartState};
 use crate::push::PushRecord;
 
 /// Format version of run records. Older ones are readable: format 1 lacks newer fields, formats up to 2
@@ -29,25 +29,25 @@ const FAILURES: usize = 5;
 pub struct RunRecord {
     /// Format version of this record.
     pub format: u32,
-    /// The run.
+    /// Name of the run, a ULID.
     pub run: String,
-    /// Its job.
+    /// Name of the job that ran.
     pub job: String,
-    /// Its logical time, microseconds since the epoch.
+    /// Logical time of the run, microseconds since the epoch.
     pub now: i64,
     /// When it began by the clock, microseconds since the epoch.
     pub started: i64,
-    /// When it ended by the clock.
+    /// When it ended by the clock, microseconds since the epoch; `None` while it runs, or if it was killed.
     pub finished: Option<i64>,
-    /// Its outcome.
+    /// How it ended, as far as it is recorded.
     pub outcome: Outcome,
-    /// The error of a failed run.
+    /// The error that ended a failed run.
     pub error: Option<String>,
     /// The options of the run.
     pub asked: RunRequest,
     /// The unfinished run of the same job that it continues.
     pub continues: Option<String>,
-    /// Notes for the user.
+    /// Notes that the run told the user besides its progress.
     pub notes: Vec<String>,
     /// Loads, in the order of the job file.
     pub loads: Vec<LoadRecord>,
@@ -55,7 +55,7 @@ pub struct RunRecord {
     pub compactions: Vec<CompactionRecord>,
     /// Parts that were published or compared.
     pub exports: Vec<ExportRecord>,
-    /// Results of checks.
+    /// Results of checks, by part or day and rule.
     pub checks: Vec<CheckRecord>,
     /// Tables that were pushed into Bigtable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,13 +81,13 @@ pub struct RunRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRequest {
-    /// The first day.
+    /// The first day to publish, if the run was limited to some.
     pub from: Option<NaiveDate>,
-    /// The last day.
+    /// The last day to publish, if the run was limited to some.
     pub to: Option<NaiveDate>,
     /// Publish unchanged and sealed parts too.
     pub force: bool,
-    /// Rebuild tables.
+    /// Rebuild all tables of the job from their inputs.
     pub rebuild: bool,
     /// Missing inputs whose cells may be removed.
     pub without: Vec<String>,
@@ -128,7 +128,7 @@ pub struct DamageRecord {
 pub enum Outcome {
     /// It has not ended, or was killed if its lock is free.
     Running,
-    /// Everything was done.
+    /// Everything that the run was asked for was done.
     #[default]
     Ok,
     /// Some parts could not be published, or some windows of a table could not be rebuilt.
@@ -142,7 +142,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in messages.
+    /// Its name in messages and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -196,12 +196,12 @@ impl RunRecord {
         Ok(blobs.replace(&path, &bytes)?)
     }
 
-    /// Its path inside the store.
+    /// Path of the record inside the store.
     pub fn path(&self) -> String {
         path(&self.run)
     }
 
-    /// Sums of all loads.
+    /// Counts and durations of all loads together.
     pub fn totals(&self) -> LoadStats {
         let mut totals = LoadStats::default();
         self.loads.iter().for_each(|load| totals.add(&load.stats));
@@ -213,29 +213,24 @@ impl RunRecord {
         if self.error.is_some() {
             return self.error.clone();
         }
+
         let mut wrong = Vec::new();
         for load in &self.loads {
-            let owed = load.owed.iter();
-            wrong.extend(owed.map(|owed| {
-                let (window, table) = (&owed.window, &load.table);
-                let (first, others) =
-                    owed.gone.split_first().map_or(("", 0), |(first, rest)| (first.as_str(), rest.len()));
-                let more = if others > 0 { format!(" and {others} more inputs") } else { String::new() };
-                format!("window {window} of {table} cannot be rebuilt without the missing {first}{more}")
-            }));
+            wrong.extend(load.owed.iter().map(|owed| cannot_be_rebuilt(&load.table, owed)));
         }
         wrong.extend(self.damage.iter().map(|damage| format!("{} was left undone: {}", damage.undone, damage.error)));
         for part in self.exports.iter().filter(|part| part.state == PartState::Failed) {
             let error = part.error.as_deref().unwrap_or("no reason is known");
             wrong.push(format!("{} was not published: {error}", part.part));
         }
-        for check in self.checks.iter().filter(|check| !check.passed && check.severity == Severity::Error) {
+        for check in self.checks.iter().filter(|check| check.is_broken()) {
             let CheckRecord { check, on, label, rule, measured, .. } = check;
             wrong.push(format!("check {check} failed for {on} of {label}: {rule}: {measured}"));
         }
         for push in &self.pushes {
             wrong.extend(push.error.as_ref().map(|error| format!("push {} failed: {error}", push.push)));
         }
+
         let more = wrong.len().saturating_sub(FAILURES);
         wrong.truncate(FAILURES);
         if more > 0 {
@@ -246,14 +241,16 @@ impl RunRecord {
 
     /// The outcome that follows from the results of its parts.
     pub fn outcome_of_parts(&self) -> Outcome {
-        let any = |state| self.exports.iter().any(|part| part.state == state);
-        let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
-        let owes = self.loads.iter().any(|load| !load.owed.is_empty());
-        let failed = owes
-            || !self.damage.is_empty()
-            || any(PartState::Failed)
-            || self.pushes.iter().any(|push| push.error.is_some());
-        match (failed, any(PartState::Checks) || broken) {
+        let (mut is_partial, mut fails_checks) = (!self.damage.is_empty(), false);
+        for part in &self.exports {
+            is_partial |= part.state == PartState::Failed;
+            fails_checks |= part.state == PartState::Checks;
+        }
+        is_partial |= self.loads.iter().any(|load| !load.owed.is_empty());
+        is_partial |= self.pushes.iter().any(|push| push.error.is_some());
+        fails_checks |= self.checks.iter().any(CheckRecord::is_broken);
+
+        match (is_partial, fails_checks) {
             (true, _) => Outcome::Partial,
             (false, true) => Outcome::Checks,
             (false, false) => Outcome::Ok,
@@ -261,28 +258,44 @@ impl RunRecord {
     }
 }
 
+/// Why a window of `table` stays as it is, in words.
+fn cannot_be_rebuilt(table: &str, owed: &OwedRecord) -> String {
+    let window = &owed.window;
+    let (first, others) = match owed.gone.split_first() {
+        Some((first, rest)) => (first.as_str(), rest.len()),
+        None => ("", 0),
+    };
+    let more = if others > 0 { format!(" and {others} more inputs") } else { String::new() };
+    format!("window {window} of {table} cannot be rebuilt without the missing {first}{more}")
+}
+
+/// Path of the record of a run, inside the store.
 pub(crate) fn path(run: &str) -> String {
     format!("runs/{run}.json")
 }
 
 /// Removes fields with default values.
 fn without_defaults(value: Value) -> Value {
-    let says_nothing = |value: &Value| match value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, without_defaults(value)));
+            Value::Object(fields.filter(|(_, value)| !is_default(value)).collect())
+        }
+        // Positions in a list matter.
+        Value::Array(values) => Value::Array(values.into_iter().map(without_defaults).collect()),
+        other => other,
+    }
+}
+
+/// Whether a value is what a missing field means.
+fn is_default(value: &Value) -> bool {
+    match value {
         Value::Null => true,
         Value::Bool(truth) => !truth,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
         Value::Array(values) => values.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-    };
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(name, value)| (name, without_defaults(value)));
-            Value::Object(fields.filter(|(_, value)| !says_nothing(value)).collect())
-        }
-        // Positions in a list matter.
-        Value::Array(values) => Value::Array(values.into_iter().map(without_defaults).collect()),
-        other => other,
     }
 }
 
@@ -292,6 +305,7 @@ mod tests {
     use tidetable_blobs::LocalBlobs;
 
     use super::*;
+    use crate::Severity;
     use crate::load::{InputRecord, InputState};
     use crate::runs::Runs;
 

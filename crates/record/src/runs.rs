@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use tidetable_blobs::Blobs;
-use tidetable_store::StoreError;
-use tidetable_store::{leave_out, unreadable};
+use tidetable_store::{StoreError, leave_out, unreadable};
 
 use crate::load::LoadRecord;
 use crate::lock::state::all_unrecorded;
 use crate::run::{FORMAT, RunRecord, path};
 
+/// Directory of the records, inside the store.
 const FOLDER: &str = "runs";
 /// Records read at a time in a bucket, at first: as fast as one, and the last run of a job is often among them.
 const FIRST_BATCH: usize = 8;
@@ -26,9 +26,9 @@ pub struct Runs<'a> {
 /// The result of looking up a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunFound {
-    /// A single run.
+    /// The name of the only run that was asked for.
     One(String),
-    /// No run.
+    /// There is no such run.
     None,
     /// Several runs, oldest first: the given prefix is ambiguous.
     Several(Vec<String>),
@@ -61,17 +61,19 @@ impl<'a> Runs<'a> {
         &self,
         runs: I,
     ) -> impl Iterator<Item = Result<Option<RunRecord>, StoreError>> + use<'a, I> {
-        let (batch, most) = if self.blobs.bucket().is_some() { (FIRST_BATCH, LARGEST_BATCH) } else { (1, 1) };
+        let (batch, most) = if self.blobs.capabilities().round_trips { (FIRST_BATCH, LARGEST_BATCH) } else { (1, 1) };
         Loading { blobs: self.blobs, runs, read: VecDeque::new(), single: VecDeque::new(), batch, most }
     }
 
+    /// Parses the record of a run, of any format up to [`FORMAT`].
     fn parse(run: &str, bytes: &[u8]) -> Result<RunRecord, StoreError> {
-        let path = path(run);
-        let broken = |reason: String| unreadable(&path, "the record of a run", FORMAT, bytes, reason);
-        let mut record: RunRecord = serde_json::from_slice(bytes).map_err(|error| broken(error.to_string()))?;
-        if record.format > FORMAT {
-            return Err(broken(format!("it has format {}", record.format)));
-        }
+        let parsed = match serde_json::from_slice::<RunRecord>(bytes) {
+            Ok(record) if record.format > FORMAT => Err(format!("it has format {}", record.format)),
+            parsed => parsed.map_err(|error| error.to_string()),
+        };
+        let mut record =
+            parsed.map_err(|reason| unreadable(&path(run), "the record of a run", FORMAT, bytes, reason))?;
+
         if record.format < FORMAT {
             record.loads.iter_mut().for_each(LoadRecord::count_unchanged);
         }
@@ -91,6 +93,7 @@ impl<'a> Runs<'a> {
         if asked == "last" {
             return Ok(names.pop().map_or(RunFound::None, RunFound::One));
         }
+
         let prefix = asked.to_ascii_uppercase();
         names.retain(|name| !prefix.is_empty() && name.starts_with(&prefix) || name == asked);
         if names.iter().any(|name| name == asked) {
@@ -132,13 +135,14 @@ impl<'a> Runs<'a> {
         job: Option<&str>,
     ) -> Result<impl Iterator<Item = Result<RunRecord, StoreError>> + use<'a>, StoreError> {
         let (runs, job) = (*self, job.map(str::to_owned));
-        let mut told = self.unrecorded();
+        let mut unrecorded = self.unrecorded();
         let mut names = self.names()?;
-        names.extend(told.iter().map(|told| told.run.clone()));
+        names.extend(unrecorded.iter().map(|told| told.run.clone()));
         names.sort_unstable();
         names.dedup();
-        let known = move |run: String| {
-            let told = told.pop_if(|told| told.run == run);
+
+        let records = names.into_iter().rev().filter_map(move |run| {
+            let told = unrecorded.pop_if(|told| told.run == run);
             match (runs.load(&run).transpose(), told) {
                 (Some(Ok(mut record)), Some(told)) => {
                     record.end_as(&told);
@@ -147,11 +151,8 @@ impl<'a> Runs<'a> {
                 (None, told) => told.map(Ok),
                 (record, _) => record,
             }
-        };
-        let of_job = move |record: &Result<RunRecord, StoreError>| {
-            record.as_ref().map_or(true, |record| job.as_ref().is_none_or(|job| record.job == *job))
-        };
-        Ok(names.into_iter().rev().filter_map(known).filter(of_job))
+        });
+        Ok(records.filter(move |record| is_of_job(record, job.as_deref())))
     }
 
     /// The records of `job`, or of all jobs, newest first.
@@ -164,9 +165,7 @@ impl<'a> Runs<'a> {
     ) -> Result<impl Iterator<Item = Result<RunRecord, StoreError>> + use<'a>, StoreError> {
         let (runs, job) = (*self, job.map(str::to_owned));
         let records = runs.load_each(self.names()?.into_iter().rev()).filter_map(Result::transpose);
-        Ok(records.filter(move |record| {
-            record.as_ref().map_or(true, |record| job.as_ref().is_none_or(|job| record.job == *job))
-        }))
+        Ok(records.filter(move |record| is_of_job(record, job.as_deref())))
     }
 
     /// The readable records, as an iterator; a warning is logged for each other one.
@@ -213,7 +212,15 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The runs of the files of records.
+/// Whether a record is one of `job`; any is without a job. An unreadable record may be.
+fn is_of_job(record: &Result<RunRecord, StoreError>, job: Option<&str>) -> bool {
+    match (record, job) {
+        (Ok(record), Some(job)) => record.job == job,
+        _ => true,
+    }
+}
+
+/// The names of the runs with these files of records.
 fn names_of(files: &[String]) -> Vec<String> {
     files.iter().filter_map(|file| file.strip_suffix(".json")).map(str::to_owned).collect()
 }
@@ -222,10 +229,13 @@ fn names_of(files: &[String]) -> Vec<String> {
 struct Loading<'a, I> {
     blobs: &'a dyn Blobs,
     runs: I,
+    /// Runs of the last batch with the bytes of their records.
     read: VecDeque<(String, Option<Bytes>)>,
-    /// Of a batch that could not be read: each has its own error.
+    /// Runs of a batch that could not be read: each has its own error.
     single: VecDeque<String>,
+    /// Records of the next batch.
     batch: usize,
+    /// Most records of a batch.
     most: usize,
 }
 
@@ -242,6 +252,7 @@ impl<I: Iterator<Item = String>> Iterator for Loading<'_, I> {
             }
             self.batch = (2 * self.batch).min(self.most);
         }
+
         let (run, bytes) = match self.read.pop_front() {
             Some((run, bytes)) => (run, Ok(bytes)),
             None => {
@@ -250,12 +261,12 @@ impl<I: Iterator<Item = String>> Iterator for Loading<'_, I> {
                 (run, bytes)
             }
         };
-        let record = match bytes {
+
+        Some(match bytes {
             Ok(Some(bytes)) => Runs::parse(&run, &bytes).map(Some),
             Ok(None) => Ok(None),
             Err(error) => Err(error.into()),
-        };
-        Some(record)
+        })
     }
 }
 

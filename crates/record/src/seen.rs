@@ -20,7 +20,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Those of `job`; empty if the file is missing or unreadable.
+    /// The gone and copied inputs of `job`; empty if the file is missing or unreadable.
     pub fn load(blobs: &dyn Blobs, job: &str) -> Self {
         let bytes = blobs.read(&path(job)).ok().flatten();
         let mut seen: Self = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -66,9 +66,9 @@ impl Seen {
     ) -> Result<(), StoreError> {
         let mut next = Self::default();
         for table in tables {
-            let known = || self.tables.get(table).cloned().unwrap_or_default();
             let load = loads.iter().rev().find(|load| load.table == table);
-            let mut inputs = load.map_or_else(known, |load| load.absent.clone());
+            let inputs = load.map(|load| &load.absent).or_else(|| self.tables.get(table));
+            let mut inputs = inputs.cloned().unwrap_or_default();
             inputs.sort_unstable();
             if !inputs.is_empty() {
                 next.tables.insert(table.to_owned(), inputs);
@@ -77,6 +77,7 @@ impl Seen {
         if next == *self {
             return Ok(());
         }
+
         let path = path(job);
         let bytes = serde_json::to_vec(&next)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
@@ -84,6 +85,7 @@ impl Seen {
     }
 }
 
+/// Path of the file of a job, inside the store.
 fn path(job: &str) -> String {
     format!("seen/{job}.json")
 }

@@ -24,9 +24,9 @@ const LONGEST: usize = 800;
 /// The current or last holder of a lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The run.
+    /// Name of the run that holds the lock, or held it last.
     pub run: String,
-    /// Its process.
+    /// Id of its process.
     pub process: u32,
     /// Its machine, in a bucket, which several share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,15 +39,15 @@ pub struct Holder {
 /// The failure of a run whose record could not be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedRun {
-    /// Its logical time, microseconds since the epoch.
+    /// Logical time of the run, microseconds since the epoch.
     pub now: i64,
-    /// When it began by the clock.
+    /// When it began by the clock, microseconds since the epoch.
     pub started: i64,
-    /// When it ended by the clock.
+    /// When it ended by the clock, microseconds since the epoch.
     pub finished: i64,
     /// Whether it was interrupted.
     pub interrupted: bool,
-    /// The error.
+    /// The error that ended it.
     pub error: String,
     /// Labels of the parts that it could not publish, by export, as far as they fit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

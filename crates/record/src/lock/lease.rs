@@ -4,9 +4,7 @@
 //! unchanged for as long as it says, by its own clock: no two clocks are compared.
 
 use serde::{Deserialize, Serialize};
-use tidetable_blobs::BlobError;
-use tidetable_blobs::Blobs;
-use tidetable_blobs::Tag;
+use tidetable_blobs::{BlobError, Blobs, Tag};
 use tidetable_store::StoreError;
 
 use crate::lock::holder::{Holder, lock_name};
@@ -18,12 +16,12 @@ const CLOCK_SKEW: i64 = 600;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lease {
-    /// Its holder, or the last one.
+    /// Who holds the lease, or held it last.
     #[serde(flatten)]
     pub holder: Holder,
     /// How long it holds without being renewed, seconds.
     pub seconds: u64,
-    /// Differs with each write.
+    /// A text that differs with each write, by which others see that the holder lives.
     pub renewal: String,
     /// Whether the holder gave it back.
     pub free: bool,
@@ -39,19 +37,15 @@ impl Lease {
         Ok(Some((serde_json::from_slice(&bytes).unwrap_or_default(), tag)))
     }
 
-    /// Its bytes.
+    /// The bytes of the lock of `job`.
     ///
     /// # Errors
     /// If JSON cannot represent it.
     pub fn encode(&self, job: &str) -> Result<Vec<u8>, StoreError> {
-        let failed = |error: serde_json::Error| {
-            StoreError::Blob(BlobError::Io {
-                action: "write",
-                path: lock_name(job),
-                source: std::io::Error::other(error),
-            })
-        };
-        let mut bytes = serde_json::to_vec(self).map_err(failed)?;
+        let mut bytes = serde_json::to_vec(self).map_err(|error| {
+            let (path, source) = (lock_name(job), std::io::Error::other(error));
+            StoreError::Blob(BlobError::Io { action: "write", path, source })
+        })?;
         bytes.push(b'\n');
         Ok(bytes)
     }

@@ -1,10 +1,10 @@
 //! Who holds the lock of a job, and what that tells of its last run.
 
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
-use tidetable_blobs::BlobError;
-use tidetable_blobs::Blobs;
+use tidetable_blobs::{BlobError, Blobs};
 use tidetable_store::StoreError;
 
 use crate::lock::holder::{Holder, LOCKS, lock_name, lock_path, read_holder};
@@ -76,16 +76,22 @@ pub fn holder(blobs: &dyn Blobs, job: &str) -> Result<Option<Holder>, StoreError
         return Ok(lease.filter(|lease| !lease.free).map(|lease| lease.holder));
     };
     let path = lock_path(root, job);
-    let failed = |source| StoreError::Blob(BlobError::Io { action: "lock", path: path.display().to_string(), source });
-    let mut file = match File::open(&path) {
+    let holder = file_holder(&path);
+    holder
+        .map_err(|source| StoreError::Blob(BlobError::Io { action: "lock", path: path.display().to_string(), source }))
+}
+
+/// The holder of a lock file; `None` if it is free or does not exist.
+fn file_holder(path: &Path) -> io::Result<Option<Holder>> {
+    let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(error),
     };
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file).unwrap_or_default())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+        Err(TryLockError::Error(source)) => Err(source),
     }
 }
 
