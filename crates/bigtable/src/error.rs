@@ -19,6 +19,7 @@ use crate::names::NameError;
 /// An error of a transfer to or from Bigtable, or of the server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum BigtableError {
     /// The store could not be read.
     #[error(transparent)]
@@ -31,30 +32,19 @@ pub enum BigtableError {
     Sql(#[from] Box<SqlError>),
     /// An address that cannot be listened on.
     #[error("cannot listen on {address}: {source}{}", bind_advice(.source))]
-    Bind {
-        /// Host and port.
-        address: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Bind { address: String, source: io::Error },
     /// A row that takes more memory than a request may hold.
     #[error(
         "the row `{key}` takes more than the {most} bytes that a request may hold: ask for fewer of its columns or versions, or \
          start the server with a larger --request-memory"
     )]
-    LargeRow {
-        /// The row key, escaped.
-        key: String,
-        /// The limit.
-        most: usize,
-    },
+    LargeRow { key: String, most: usize },
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A URL that cannot be connected to.
     #[error("cannot use the endpoint {url}: {reason}")]
     Endpoint {
-        /// The URL.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -64,20 +54,14 @@ pub enum BigtableError {
         "there are no application default credentials: {reason}. Run `gcloud auth application-default login`, name a file in \
          GOOGLE_APPLICATION_CREDENTIALS, or BIGTABLE_EMULATOR_HOST for an emulator"
     )]
-    Credentials {
-        /// Why.
-        reason: String,
-    },
+    Credentials { reason: String },
     /// A request failed, for good or for too long.
     #[error("{method} of {subject} failed{}: {message}{}", tried(.waited), advice(*.code))]
     Request {
-        /// The method.
         method: &'static str,
-        /// The table or instance.
         subject: String,
         /// The code of the last answer.
         code: Code,
-        /// Its message.
         message: String,
         /// For how long it was repeated.
         waited: Duration,
@@ -85,160 +69,82 @@ pub enum BigtableError {
     /// A row that the service refused.
     #[error("{target} refused the row `{key}`: {message} ({code:?})")]
     RowRefused {
-        /// The table in Bigtable.
         target: String,
-        /// The row key, escaped.
         key: String,
         /// The code of the answer.
         code: Code,
-        /// Its message.
         message: String,
     },
     /// The table to push into is not there.
     #[error("there is no table {target}: `--create` makes it")]
-    NoTarget {
-        /// The table in Bigtable.
-        target: String,
-    },
+    NoTarget { target: String },
     /// A table without rows.
     #[error("{source_table} has no rows, so nothing can be proposed for it")]
-    NothingToSample {
-        /// The table in Bigtable.
-        source_table: String,
-    },
+    NothingToSample { source_table: String },
     /// A table for which no layout is found.
     #[error(
         "no layout is found for {source_table}: {reason}. `tidetable pull {source_table} --raw --into JOB` keeps its cells as they are"
     )]
-    NoProposal {
-        /// The table in Bigtable.
-        source_table: String,
-        /// Why.
-        reason: &'static str,
-    },
+    NoProposal { source_table: String, reason: &'static str },
     /// The table to read is not there.
     #[error("there is no table {source_table}")]
-    NoSource {
-        /// The table in Bigtable.
-        source_table: String,
-    },
+    NoSource { source_table: String },
     /// A family to read that the table does not have.
     #[error("{source_table} has no family {family}: it has {}", known_families(.known))]
-    UnknownFamily {
-        /// The table in Bigtable.
-        source_table: String,
-        /// The family.
-        family: String,
-        /// Those it has.
-        known: Vec<String>,
-    },
+    UnknownFamily { source_table: String, family: String, known: Vec<String> },
     /// A table without families, which holds no cells.
     #[error("{source_table} has no column families, so there are no cells to pull: make a family first")]
-    NoFamilies {
-        /// The table in Bigtable.
-        source_table: String,
-    },
+    NoFamilies { source_table: String },
     /// A family whose cells merge in a way that this build does not know.
     #[error(
         "family {family} of {source_table} is an aggregate that this build does not know: leave it out with --family, or use \
          a newer build"
     )]
-    UnknownAggregate {
-        /// The table in Bigtable.
-        source_table: String,
-        /// The family.
-        family: String,
-    },
+    UnknownAggregate { source_table: String, family: String },
     /// A directory with what was pulled from elsewhere, or another selection.
     #[error(
         "{} holds {held}, not {asked}: name another job or directory, or pull with --replace to put it in its place",
         directory.display()
     )]
-    OtherPull {
-        /// The directory.
-        directory: PathBuf,
-        /// What is there.
-        held: String,
-        /// What was asked for.
-        asked: String,
-    },
+    OtherPull { directory: PathBuf, held: String, asked: String },
     /// A push into the table that the rows were pulled from.
     #[error(
         "the rows of {table} were pulled from {target}, and a push would replace what is there by what is here: pull again to \
          follow it, or push with --to-source if that is meant"
     )]
-    PushToSource {
-        /// The table here.
-        table: String,
-        /// The table in Bigtable.
-        target: String,
-    },
+    PushToSource { table: String, target: String },
     /// A list of a pull, or what it names.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// A family of the table to push into is not there.
     #[error("{target} has no family {family}: `--create` adds it")]
-    NoTargetFamily {
-        /// The table in Bigtable.
-        target: String,
-        /// The family.
-        family: String,
-    },
+    NoTargetFamily { target: String, family: String },
     /// A family that merges cells otherwise; this is fixed when it is made.
     #[error("family {family} of {target} has the kind {there}, here it has {here}: push into another table")]
-    FamilyKind {
-        /// The table in Bigtable.
-        target: String,
-        /// The family.
-        family: String,
-        /// The kind there.
-        there: String,
-        /// The kind here.
-        here: &'static str,
-    },
+    FamilyKind { target: String, family: String, there: String, here: &'static str },
     /// Timestamps that the table to push into does not take.
     #[error("{target} takes timestamps in milliseconds, and the table here has microseconds: push into another table")]
-    Granularity {
-        /// The table in Bigtable.
-        target: String,
-    },
+    Granularity { target: String },
     /// A version that a push needs was vacuumed.
     #[error(
         "version {version} of {table}, which {target} holds, was vacuumed, so what changed since is unknown: \
          `push --compare` compares with the cells there"
     )]
-    VersionGone {
-        /// The table here.
-        table: String,
-        /// The version.
-        version: u64,
-        /// The table in Bigtable.
-        target: String,
-    },
+    VersionGone { table: String, version: u64, target: String },
     /// Cells of an aggregate family that no push of ours wrote.
     #[error(
         "{target} has cells in the aggregate family {family}, such as in row `{key}`, and what is pushed would be added to \
          them: push into another table, or compare with `--compare`"
     )]
-    AggregatesThere {
-        /// The table in Bigtable.
-        target: String,
-        /// The family.
-        family: String,
-        /// A row key, escaped.
-        key: String,
-    },
+    AggregatesThere { target: String, family: String, key: String },
     /// A cell of an aggregate family whose new state does not follow from the old one.
     #[error(
         "row `{key}` of {table}: no merge makes the {kind} in family {family} what it is here, as it went back; push into \
          another table"
     )]
     NoMerge {
-        /// The table here.
         table: String,
-        /// The row key, escaped.
         key: String,
-        /// The family.
         family: String,
         /// The kind of the family.
         kind: &'static str,
@@ -248,14 +154,7 @@ pub enum BigtableError {
         "the sum in family {family} of row `{key}` of {target} is neither what it was before nor what was pushed: does \
          someone else write? Push into another table"
     )]
-    ForeignMerge {
-        /// The table in Bigtable.
-        target: String,
-        /// The row key, escaped.
-        key: String,
-        /// The family.
-        family: String,
-    },
+    ForeignMerge { target: String, key: String, family: String },
     /// A layout from which a column of the source cannot be read back.
     #[error(
         "rows of {table} cannot become records: column {column} cannot be read back, {reason}. `--raw` keeps the cells as they \
@@ -264,19 +163,12 @@ pub enum BigtableError {
     NoWayBack {
         /// The table of the job.
         table: String,
-        /// The column.
         column: String,
-        /// Why.
         reason: String,
     },
     /// A file of a pull.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// Records could not be built.
     #[error("records cannot be built: {0}")]
     Arrow(#[from] ArrowError),
@@ -291,12 +183,7 @@ pub enum BigtableError {
     },
     /// A stream of rows broke the protocol.
     #[error("the rows of {table} cannot be read: {source}")]
-    Chunks {
-        /// The table.
-        table: String,
-        /// What it broke.
-        source: ChunkError,
-    },
+    Chunks { table: String, source: ChunkError },
 }
 
 impl From<BlobError> for BigtableError {

@@ -65,19 +65,19 @@ impl SchedulerLink {
 
     /// A connection, and the status of the scheduler.
     async fn connected(&self) -> Result<(SchedulerGrpcClient<Channel>, Option<u16>), Failure> {
-        let may_go_better = |reason: String| Failure { reason, lasts: false };
         let (host, port) = self.host_and_port();
         let endpoint = Endpoint::from_shared(format!("http://{host}:{port}"))
-            .map_err(|error| may_go_better(error.to_string()))?
+            .map_err(|error| Failure::passing(error.to_string()))?
             .connect_timeout(CONNECT)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(ALIVE)
             .keep_alive_timeout(CONNECT)
             .keep_alive_while_idle(true);
         let endpoint = match &self.tls {
-            Some(tls) => tls.endpoint(&endpoint, None).map_err(|error| may_go_better(error.to_string()))?,
+            Some(tls) => tls.endpoint(&endpoint, None).map_err(|error| Failure::passing(error.to_string()))?,
             None => endpoint,
         };
+
         let channel = match endpoint.connect().await {
             Ok(channel) => channel,
             Err(error) => return Err(self.failure(&error, false).await),
@@ -86,6 +86,7 @@ impl SchedulerLink {
             Ok(status) => status,
             Err(error) => return Err(self.failure(&error, true).await),
         };
+
         let client = SchedulerGrpcClient::new(channel);
         Ok((client.max_encoding_message_size(MESSAGE).max_decoding_message_size(MESSAGE), status))
     }

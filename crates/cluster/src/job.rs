@@ -15,7 +15,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::PhysicalPlanNode;
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use tidetable_runner::units::Answer;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -67,15 +67,15 @@ impl Job<'_> {
 
     /// Sends a plan, and waits until it is done.
     async fn finish(mut self, plan: Vec<u8>, named: &Named<'_>) -> Result<SuccessfulJob, JobError> {
-        let settings = self.settings.into_iter();
-        let settings = settings.map(|(key, value)| KeyValuePair { key, value: Some(value) }).collect();
+        let settings = self.settings.into_iter().map(|(key, value)| KeyValuePair { key, value: Some(value) });
         let mut request = Request::new(ExecuteQueryParams {
             session_id: self.session.to_owned(),
-            settings,
+            settings: settings.collect(),
             operation_id: self.operation,
             query: Some(Query::PhysicalPlan(plan)),
         });
         insert_version_header(request.metadata_mut());
+
         let mut states = self.client.execute_query_push(request).await.map_err(refusal)?.into_inner();
         loop {
             let state = states.next().await.ok_or_else(|| JobError::Lost("the scheduler ended".to_owned()))?;
@@ -98,8 +98,10 @@ pub(crate) async fn cancel(mut client: SchedulerGrpcClient<Channel>, job: String
 
 /// The encoded plan of units: a partition of one row each.
 fn plan(units: &[&[u8]]) -> Result<Vec<u8>, DataFusionError> {
-    let part = |(unit, bytes): (usize, &&[u8])| Ok(vec![row(u32::try_from(unit).unwrap_or(u32::MAX), bytes)?]);
-    let parts: Vec<_> = units.iter().enumerate().map(part).collect::<Result<_, DataFusionError>>()?;
+    let mut parts = Vec::new();
+    for (unit, bytes) in (0..).zip(units) {
+        parts.push(vec![row(unit, bytes)?]);
+    }
     let input = MemorySourceConfig::try_new_exec(&parts, schema(), None)?;
     let exec = Arc::new(UnitExec::new(input, None));
     let node = PhysicalPlanNode::try_from_physical_plan(exec, &PlanCodec::new(None))?;
@@ -137,11 +139,11 @@ async fn fetch_all(
 
 /// The answers of a partition, from the executor that has them.
 async fn fetch(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<Vec<(u32, Vec<u8>)>, JobError> {
-    let lost = |error: DataFusionError| JobError::Lost(error.to_string());
-    let batches: Vec<_> = stream_of(location, tls).await?.try_collect().await.map_err(lost)?;
+    let mut stream = stream_of(location, tls).await?;
     let mut found = Vec::new();
-    for batch in &batches {
-        found.extend(rows(batch).map_err(lost)?);
+    while let Some(batch) = stream.next().await {
+        let answers = batch.and_then(|batch| rows(&batch));
+        found.extend(answers.map_err(|error| JobError::Lost(error.to_string()))?);
     }
     Ok(found)
 }
@@ -149,12 +151,11 @@ async fn fetch(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<Ve
 /// The rows of a partition, from the executor that has them.
 async fn stream_of(location: PartitionLocation, tls: Option<&Arc<Tls>>) -> Result<SendableRecordBatchStream, JobError> {
     let layout = location.layout();
-    let lost = |reason: String| JobError::Lost(reason);
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
-        return Err(lost("an answer without a place".to_owned()));
+        return Err(JobError::Lost("an answer without a place".to_owned()));
     };
     let (host, port) = (executor.host.as_str(), u16::try_from(executor.port).unwrap_or_default());
-    let gone = |error: String| lost(format!("executor {} at {host}:{port}: {error}", executor.id));
+    let gone = |error: String| JobError::Lost(format!("executor {} at {host}:{port}: {error}", executor.id));
     let (times, wait) = CONNECTS;
     let mut client =
         BallistaClient::try_new(host, port, MESSAGE, false, tls.map(|tls| tls.fetches()), times, wait, 0, 0)

@@ -103,6 +103,7 @@ impl Call<'_> {
                 let Some(units) = waiting.pop() else { break };
                 running.push(self.job(units, 1, shared, client));
             }
+
             let Some(Ended { units, times, done }) = running.next().await else { return Ok(carried) };
             if lock(shared).enough {
                 return Ok(carried);
@@ -120,6 +121,8 @@ impl Call<'_> {
                 let missing = lock(shared).missing.len();
                 return Err(CarryError::Unanswered { missing, all: self.units.len(), times, reason });
             }
+
+            // Lost units go into a job of their own.
             carried.resent += missing.len();
             if times == 1 || times == TIMES / 2 {
                 let units = match missing.len() {
@@ -141,39 +144,54 @@ impl Call<'_> {
         client: &RefCell<Option<SchedulerGrpcClient<Channel>>>,
     ) -> Ended {
         tokio::time::sleep(wait_before(times)).await;
-        let name = Mutex::new(String::new());
-        let done = async {
-            let known = client.borrow().clone();
-            let connected = match known {
-                Some(connected) => connected,
-                None => match self.connect().await {
-                    Ok(connected) => client.borrow_mut().insert(connected).clone(),
-                    Err(error) => return Err(JobError::Lost(error.to_string())),
-                },
-            };
-            let bytes: Vec<&[u8]> = units.iter().filter_map(|unit| self.units.get(*unit)).map(Vec::as_slice).collect();
-            let job = self.session.job(connected, times);
-            let named = |job: &str| {
-                lock(shared).running.insert(job.to_owned());
-                job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
-            };
-            let take = |at: usize, answer: Answer| {
-                let Some(unit) = units.get(at).copied() else { return };
-                let goes_on = (self.take)(unit, answer);
-                let mut shared = lock(shared);
-                shared.missing.answered(unit);
-                shared.enough |= !goes_on;
-                shared.heard = Instant::now();
-            };
-            Job::run(job, &bytes, &named, &take).await
+
+        let done = match self.connection(client).await {
+            Ok(connected) => self.run_job(&units, self.session.job(connected, times), shared).await,
+            Err(error) => Err(JobError::Lost(error.to_string())),
         };
-        let done = done.await;
         if matches!(done, Err(JobError::Lost(_))) {
             // Another connection next time: the scheduler may be another process.
             client.borrow_mut().take();
         }
-        lock(shared).running.remove(&name.into_inner().unwrap_or_else(PoisonError::into_inner));
         Ended { units, times, done }
+    }
+
+    /// The connection that there is, or a new one.
+    async fn connection(
+        &self,
+        client: &RefCell<Option<SchedulerGrpcClient<Channel>>>,
+    ) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
+        let known = client.borrow().clone();
+        match known {
+            Some(connected) => Ok(connected),
+            None => {
+                let connected = self.connect().await?;
+                Ok(client.borrow_mut().insert(connected).clone())
+            }
+        }
+    }
+
+    /// Sends units as a job, and takes their answers. While it runs, its name is among those that a stop cancels.
+    async fn run_job(&self, units: &[usize], job: Job<'_>, shared: &Mutex<Shared>) -> Result<(), JobError> {
+        let name = Mutex::new(String::new());
+        let bytes: Vec<&[u8]> = units.iter().filter_map(|unit| self.units.get(*unit)).map(Vec::as_slice).collect();
+
+        let named = |job: &str| {
+            lock(shared).running.insert(job.to_owned());
+            job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        let take = |at: usize, answer: Answer| {
+            let Some(unit) = units.get(at).copied() else { return };
+            let goes_on = (self.take)(unit, answer);
+            let mut shared = lock(shared);
+            shared.missing.answered(unit);
+            shared.enough |= !goes_on;
+            shared.heard = Instant::now();
+        };
+        let done = job.run(&bytes, &named, &take).await;
+
+        lock(shared).running.remove(&name.into_inner().unwrap_or_else(PoisonError::into_inner));
+        done
     }
 
     async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
@@ -212,6 +230,7 @@ impl Call<'_> {
                 without = None;
                 continue;
             }
+
             let since = *without.get_or_insert_with(|| {
                 (self.note)("no executor is connected to the scheduler: waiting for one".to_owned());
                 Instant::now()

@@ -58,10 +58,12 @@ pub async fn run_scheduler(
     if tls.as_ref().is_some_and(|tls| tls.server().is_none()) {
         return Err(ClusterError::NoCertificate { role: "a scheduler" });
     }
+
     let ended = |source: BallistaError| ClusterError::Ballista { role: "the scheduler", source: Box::new(source) };
     let listen = |source| ClusterError::Listen { address: bind.to_string(), source };
     let listener = TcpListener::bind(bind).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
+
     let lost_after = executor_timeout.as_secs();
     let config = Arc::new(SchedulerConfig {
         bind_host: address.ip().to_string(),
@@ -79,6 +81,7 @@ pub async fn run_scheduler(
         override_create_grpc_client_endpoint: tls.as_ref().map(|tls| tls.hook(Some(REQUEST))),
         ..SchedulerConfig::default()
     });
+
     config.validate().map_err(ended)?;
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(ended)?;
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await.map_err(ended)?;

@@ -49,8 +49,10 @@ impl SecureServer {
         let role = "the executor";
         let address = listener.local_addr().map_or_else(|_| role.to_owned(), |address| address.to_string());
         let listen = |source| ClusterError::Listen { address: address.clone(), source };
+
         listener.set_nonblocking(true).map_err(listen)?;
         let incoming = TcpIncoming::from(TcpListener::from_std(listener).map_err(listen)?).with_nodelay(Some(true));
+
         let serve = |source| ClusterError::Serve { role, source };
         let mut server = tls.server().ok_or(ClusterError::NoCertificate { role: "an executor" })?.map_err(serve)?;
         let rows = FlightServiceServer::new(BallistaFlightService::new(work_dir))
@@ -59,6 +61,7 @@ impl SecureServer {
         let work = ExecutorGrpcServer::new(ToLoopback::new(inner).map_err(serve)?)
             .max_decoding_message_size(MESSAGE)
             .max_encoding_message_size(MESSAGE);
+
         let (stop, stopped) = oneshot::channel::<()>();
         let services = server.add_service(rows).add_service(work);
         let ended = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {

@@ -13,11 +13,16 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure that may be over the next time.
+    pub(crate) fn passing(reason: String) -> Self {
+        Self { reason, lasts: false }
+    }
+
     /// A failure; `lasting`: what is known to be wrong.
     pub(crate) fn of(error: &(dyn Error + 'static), lasting: Option<&str>) -> Self {
         match lasting {
             Some(reason) => Self { reason: reason.to_owned(), lasts: true },
-            None => Self { reason: with_causes(error), lasts: false },
+            None => Self::passing(with_causes(error)),
         }
     }
 }
