@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use tidetable_layout::Layout;
 use tidetable_layout::encode::EncodedBatch;
-use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
+use tidetable_layout::error::LayoutReject;
+use tidetable_source::{Origin, ParsedChunk, Rejected, TextNotes, TimeCounts};
 use tidetable_store::Result;
 
 use crate::encoders::Encoders;
@@ -40,6 +41,7 @@ pub(crate) enum PieceOutcome {
 pub(crate) struct EncodedChunk {
     pub(crate) counts: Counts,
     pub(crate) times: TimeCounts,
+    pub(crate) notes: TextNotes,
     /// UTC days with cells, by window.
     pub(crate) days: BTreeMap<i64, BTreeSet<i32>>,
     pub(crate) chunk: Chunk,
@@ -57,6 +59,8 @@ struct ParsedPiece {
     origin: Origin,
     /// Counts of inexact times, in files and in derived columns.
     times: TimeCounts,
+    /// Unusual records that were read all the same.
+    notes: TextNotes,
 }
 
 impl UnitLoader<'_> {
@@ -91,15 +95,15 @@ impl UnitLoader<'_> {
     }
 
     fn rows(&self, piece: FeedPiece, first_row: u64) -> Result<ParsedPiece> {
-        let (batch, read, rejected, origin, mut times) = match piece {
+        let (batch, read, rejected, origin, mut times, notes) = match piece {
             FeedPiece::Chunk { parser, chunk } => {
-                let ParsedChunk { batch, rows_read, rejected, origin, times, .. } = parser.parse(chunk)?;
-                (batch, rows_read, rejected, origin, times)
+                let ParsedChunk { batch, rows_read, rejected, origin, times, notes, .. } = parser.parse(chunk)?;
+                (batch, rows_read, rejected, origin, times, notes)
             }
             FeedPiece::Rows(batch) => {
                 let origin = Origin::of_rows(first_row, batch.clone());
                 let rows = batch.num_rows() as u64;
-                (batch, rows, Vec::new(), origin, TimeCounts::default())
+                (batch, rows, Vec::new(), origin, TimeCounts::default(), TextNotes::default())
             }
         };
         let derived = match self.derive {
@@ -107,7 +111,19 @@ impl UnitLoader<'_> {
             None => Prepared::whole(batch),
         };
         times += derived.times;
-        Ok(ParsedPiece { read, rejected, derived, origin, times })
+        Ok(ParsedPiece { read, rejected, derived, origin, times, notes })
+    }
+}
+
+impl ParsedPiece {
+    /// Lines of the rows that a table rejects, beyond the first of each.
+    fn more_lines(&self, prepared: &Prepared, encoded: &[LayoutReject]) -> u64 {
+        let by_table = prepared.rejected.iter().map(|rejected| rejected.row);
+        let by_table = by_table.chain(encoded.iter().map(|rejected| prepared.origin(rejected.row)));
+        let derived = self.derived.rejected.iter().map(|rejected| rejected.row);
+        let later = derived.chain(by_table.map(|row| self.derived.origin(row))).map(|row| self.origin.lines(row));
+        let parsed = self.rejected.iter().map(|rejected| rejected.lines);
+        parsed.chain(later).map(|lines| lines.saturating_sub(1)).sum()
     }
 }
 
@@ -149,6 +165,7 @@ fn encode_for_table(
         accepted: (with + without.len()) as u64 - owed.values().sum::<u64>(),
         filtered: prepared.filtered,
         rejected: unfit as u64,
+        more_lines: rows.more_lines(&prepared, &encoded.rejected),
         empty: empty.len() as u64,
         owed: owed.values().sum(),
     };
@@ -168,6 +185,7 @@ fn encode_for_table(
     Ok(EncodedChunk {
         counts,
         times: rows.times,
+        notes: rows.notes,
         days,
         chunk: Chunk { place: (to_read.input_seqno, index), worker, bytes: encoded_bytes(&encoded), encoded, windows },
         first_empty,

@@ -27,7 +27,7 @@ mod tests;
 mod unit;
 mod work;
 
-pub use input::feed::{Feed, FeedEnd, FeedPiece, FileFeed};
+pub use input::feed::{Feed, FeedEnd, FeedPiece, FileFeed, LoadedContent};
 pub use input::owed::{LeftWindow, owed_in};
 pub use input::plan::{Grown, GrowthOf, InputPlan, InputPlanOptions};
 pub use input::prepare::{Prepare, Prepared, UnpreparedRow};
@@ -35,5 +35,5 @@ pub use input::read::RejectedRow;
 #[doc(hidden)]
 pub use sort::order::order_events;
 pub use spec::{LoadTarget, Loaded, Loader, MIN_LOAD_MEMORY, Progress, TableTarget, UnitLoader};
-pub use stats::{EmptyRow, LoadStats};
+pub use stats::{EmptyRow, LoadStats, NotedRows};
 pub use unit::{LoadUnit, LoadUnitDone, RunLoadUnits};

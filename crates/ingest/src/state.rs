@@ -34,7 +34,7 @@ impl TargetState {
 
     /// Adds an encoded piece of input `input`, which begins at `offset`.
     fn put(&mut self, input: usize, to_read: &ToRead, offset: u64, part: EncodedChunk) {
-        let EncodedChunk { counts: rows, times, days, chunk, first_empty, owed } = part;
+        let EncodedChunk { counts: rows, times, notes, days, chunk, first_empty, owed } = part;
         let read = &mut self.read[input];
         for (window, rows) in owed {
             *read.owed.entry(window).or_default() += rows;
@@ -52,6 +52,7 @@ impl TargetState {
             read.counts.accepted += rows.accepted;
             read.counts.filtered += rows.filtered;
             read.counts.rejected += rows.rejected;
+            read.counts.more_lines += rows.more_lines;
             for (window, days) in days {
                 read.days.entry(window).or_default().extend(days);
             }
@@ -59,6 +60,8 @@ impl TargetState {
             self.stats.rows_accepted += rows.accepted;
             self.stats.rows_filtered += rows.filtered;
             self.stats.rows_rejected += rows.rejected;
+            self.stats.more_lines_rejected += rows.more_lines;
+            self.stats.note(&to_read.file.path, &notes);
             self.stats.rows_owed += rows.owed;
             self.stats.rows_empty += rows.empty;
             let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
@@ -88,10 +91,12 @@ impl PieceOutcome {
                 for (target, index) in &readings[input].uses {
                     let state = &mut states[*target];
                     state.read[*index].hash = Some(end.hash);
+                    state.read[*index].loaded = end.loaded;
                     let to_read = &works[*target].inputs[*index];
                     if to_read.counts {
                         let held = to_read.held.as_ref().map_or(0, |held| held.end);
-                        state.stats.bytes_in += end.bytes.saturating_sub(held);
+                        let bytes = end.loaded.map_or(end.bytes, |loaded| loaded.bytes);
+                        state.stats.bytes_in += bytes.saturating_sub(held);
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use tidetable_source::{Counted, TextNotes};
 use tidetable_store::{LargestRow, Sst};
 
 /// Counts and times of a load. Times of work on several cores are summed over the cores.
@@ -17,6 +18,9 @@ pub struct LoadStats {
     pub rows_filtered: u64,
     /// Rows that did not fit their declared columns or the layout.
     pub rows_rejected: u64,
+    /// Lines of rejected rows beyond the first of each.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_lines_rejected: u64,
     /// Rows of windows that could not be rebuilt: they are loaded once that is possible.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_owed: u64,
@@ -35,6 +39,18 @@ pub struct LoadStats {
     /// Times truncated to microseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_times: u64,
+    /// Accepted records over several lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub several_lines: Option<NotedRows>,
+    /// The most lines of one of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub most_lines: u64,
+    /// Lines equal to the header of their file, which were skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_headers: Option<NotedRows>,
+    /// Records with a carriage return in an unquoted value, which stays there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bare_returns: Option<NotedRows>,
     /// Rows of the table written to SSTs.
     pub rows_written: u64,
     /// Cells written to SSTs.
@@ -80,12 +96,17 @@ impl LoadStats {
         self.rows_accepted += other.rows_accepted;
         self.rows_filtered += other.rows_filtered;
         self.rows_rejected += other.rows_rejected;
+        self.more_lines_rejected += other.more_lines_rejected;
         self.rows_owed += other.rows_owed;
         self.rows_settled += other.rows_settled;
         self.rows_empty += other.rows_empty;
         self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
         self.repeated_times += other.repeated_times;
         self.cut_times += other.cut_times;
+        NotedRows::join(&mut self.several_lines, other.several_lines.clone());
+        self.most_lines = self.most_lines.max(other.most_lines);
+        NotedRows::join(&mut self.repeated_headers, other.repeated_headers.clone());
+        NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
@@ -107,6 +128,14 @@ impl LoadStats {
         (self.rows_written, self.cells, self.overwritten, self.bytes_out) = (0, 0, 0, 0);
         (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
         self.rows_settled = 0;
+    }
+
+    /// Counts unusual records of a piece of `file`.
+    pub(crate) fn note(&mut self, file: &str, notes: &TextNotes) {
+        NotedRows::join(&mut self.several_lines, NotedRows::new(file, notes.several_lines));
+        self.most_lines = self.most_lines.max(notes.most_lines);
+        NotedRows::join(&mut self.repeated_headers, NotedRows::new(file, notes.repeated_headers));
+        NotedRows::join(&mut self.bare_returns, NotedRows::new(file, notes.bare_returns));
     }
 
     /// Counts an SST that was written.
@@ -133,6 +162,36 @@ pub struct EmptyRow {
     pub file: String,
     /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
+}
+
+/// Rows that are told of, with the place of the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedRows {
+    /// Their number.
+    pub count: u64,
+    /// The input of the first; of several inputs the least by path.
+    pub file: String,
+    /// Line where it starts, from 1.
+    pub line: u64,
+}
+
+impl NotedRows {
+    fn new(file: &str, counted: Counted) -> Option<Self> {
+        (counted.count > 0).then(|| Self { count: counted.count, file: file.to_owned(), line: counted.first_line })
+    }
+
+    /// Adds `other` to `rows`.
+    fn join(rows: &mut Option<Self>, other: Option<Self>) {
+        let Some(other) = other else { return };
+        let Some(rows) = rows else {
+            *rows = Some(other);
+            return;
+        };
+        rows.count += other.count;
+        if (&other.file, other.line) < (&rows.file, rows.line) {
+            (rows.file, rows.line) = (other.file, other.line);
+        }
+    }
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -9,6 +9,7 @@ use tidetable_store::version::Tombstone;
 use tidetable_store::version::{Input, OwedWindow, VersionEdit};
 use tidetable_store::{Result, StoreError};
 
+use crate::input::feed::LoadedContent;
 use crate::input::plan::Grown;
 
 /// An input to be read.
@@ -151,6 +152,7 @@ impl ToRead {
         let Some(hash) = read.hash.filter(|_| !moved) else {
             return Err(StoreError::InputChanged { path: self.file.path.clone() });
         };
+        let (size, hash) = read.loaded.map_or((self.file.size, hash), |loaded| (loaded.bytes, loaded.hash));
         let held = self.held.as_ref().map(|held| &held.input);
         let count = |of: fn(&Input) -> u64| held.map_or(0, of);
         let left = self.left.iter().filter(|left| !left.days.is_empty());
@@ -166,11 +168,12 @@ impl ToRead {
         Ok(Input {
             input_seqno: self.input_seqno,
             path: self.file.path.clone(),
-            size: self.file.size,
+            size,
             version: self.file.version.clone(),
             hash,
             read: count(|held| held.read) + read.counts.read,
             rejected: count(|held| held.rejected) + read.counts.rejected,
+            more_lines_rejected: count(|held| held.more_lines_rejected) + read.counts.more_lines,
             reader: self.file.reader,
             breaks: self.file.breaks.clone(),
             days: days.into_iter().collect(),
@@ -223,6 +226,8 @@ pub(crate) struct Counts {
     pub(crate) accepted: u64,
     pub(crate) filtered: u64,
     pub(crate) rejected: u64,
+    /// Lines of rejected rows beyond the first of each.
+    pub(crate) more_lines: u64,
     /// Accepted rows without cells.
     pub(crate) empty: u64,
     /// Rows of windows that are left as they are.
@@ -251,6 +256,9 @@ impl Counts {
 pub(crate) struct InputRead {
     pub(crate) counts: Counts,
     pub(crate) hash: Option<ContentHash>,
+    /// What was loaded, if not all of it.
+    #[serde(default)]
+    pub(crate) loaded: Option<LoadedContent>,
     /// UTC days with cells, by window.
     pub(crate) days: BTreeMap<i64, BTreeSet<i32>>,
     /// The same of rows that are not counted, in windows that the input owed.

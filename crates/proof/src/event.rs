@@ -182,7 +182,7 @@ impl Feed for Inputs {
             return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let all_given = give_events(events, cuts, give)?;
-        Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0 }))
+        Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0, loaded: None }))
     }
 }
 

@@ -182,6 +182,18 @@ pub enum SourceError {
         /// The format.
         format: Foreign,
     },
+    /// A header with a CR in it, in a file whose lines end with LF.
+    #[error(
+        "{path}, line {line}: a carriage return (CR) follows {name:?} in the header, where no line ends; end all lines alike, as `tr '\\r' '\\n'` does"
+    )]
+    HeaderReturn {
+        /// File.
+        path: String,
+        /// Line of the header, from 1.
+        line: u64,
+        /// The text before it.
+        name: String,
+    },
     /// A compressed file that does not decompress.
     #[error("{path}: {source} while decompressing {codec}; {}", damage(source))]
     Compression {

@@ -29,6 +29,7 @@ pub fn both_paths(
         dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT),
         columns: column_plans(spec, ReaderVersion::CURRENT)?,
         steps,
+        header: Vec::new(),
         refused: None,
     };
     let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };

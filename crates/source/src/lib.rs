@@ -75,6 +75,7 @@ mod value;
 
 pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
+pub use csv::{Counted, TextNotes};
 pub use error::SourceError;
 pub use foreign::Foreign;
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};

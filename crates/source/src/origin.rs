@@ -46,21 +46,38 @@ impl Origin {
         }
     }
 
-    /// The raw record of `row`, truncated at 4 KiB; JSON-like for rows that are not text. Empty if there is no such row.
+    /// The lines of the record of `row`.
+    pub fn lines(&self, row: usize) -> u64 {
+        match &self.0 {
+            Kind::Csv { bytes, starts, dialect, .. } => {
+                let Some(start) = starts.get(row).map(|start| *start as usize) else { return 1 };
+                let record = dialect.body(bytes.get(start..record_end(dialect, bytes, start)).unwrap_or_default());
+                1 + memchr::memchr_iter(b'\n', record).count() as u64
+            }
+            Kind::Rows { .. } => 1,
+        }
+    }
+
+    /// The raw record of `row`, truncated at 1 MiB; JSON-like for rows that are not text. Empty if there is no such row.
     pub fn raw(&self, row: usize) -> String {
         match &self.0 {
             Kind::Csv { bytes, starts, dialect, .. } => {
                 let Some(start) = starts.get(row).map(|start| *start as usize) else { return String::new() };
-                let end = match dialect.scan(bytes, start, true) {
-                    Scan::Record(end) => end,
-                    Scan::Open { .. } | Scan::More => bytes.len(),
-                };
+                let end = record_end(dialect, bytes, start);
                 raw(dialect.body(bytes.get(start..end).unwrap_or_default()))
             }
             Kind::Rows { source, kept, .. } => source_row(kept.as_deref(), row)
                 .filter(|row| *row < source.num_rows())
                 .map_or_else(String::new, |row| raw(row_text(source, row).as_bytes())),
         }
+    }
+}
+
+/// The end of the record at `start`.
+fn record_end(dialect: &Dialect, bytes: &[u8], start: usize) -> usize {
+    match dialect.scan(bytes, start, true) {
+        Scan::Record(end) => end,
+        Scan::Open { .. } | Scan::More => bytes.len(),
     }
 }
 

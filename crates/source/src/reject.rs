@@ -6,7 +6,7 @@ use tidetable_layout::FieldType;
 use crate::column_diff::ColumnDiff;
 
 /// The longest [`Rejected::raw`], in bytes.
-pub(crate) const RAW_LIMIT: usize = 4096;
+pub(crate) const RAW_LIMIT: usize = 1 << 20;
 /// The longest quotation in a reason, in bytes.
 const QUOTED_LIMIT: usize = 80;
 
@@ -15,11 +15,13 @@ const QUOTED_LIMIT: usize = 80;
 pub struct Rejected {
     /// CSV: the physical line the record starts on, from 1. Parquet: the number of the row, from 1.
     pub line: u64,
+    /// The lines that it takes away: more than 1 if the record goes over several.
+    pub lines: u64,
     /// The column at fault, if any.
     pub column: Option<String>,
     /// Why it is rejected.
     pub reason: RejectReason,
-    /// The raw row, truncated at 4 KiB; invalid UTF-8 is replaced.
+    /// The raw row, truncated at 1 MiB; invalid UTF-8 is replaced.
     pub raw: String,
 }
 
@@ -41,17 +43,10 @@ pub enum RejectReason {
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,
-    /// A quote that is not closed by the end of the file, nor within 16 MiB of its record or on its own line.
+    /// A quote that is not closed by the end of the file, nor within 16 MiB of its record or on its own line; or only with text
+    /// behind its closing quote, on a later line.
     #[error("the quote opened on line {line} is never closed; reading goes on with the line after it")]
     UnterminatedQuote {
-        /// Line of the quote, from 1.
-        line: u64,
-    },
-    /// A quote that opens a field over several lines with text behind its closing quote.
-    #[error(
-        "the quote opened on line {line} is closed on a later line, with text behind it; reading goes on with the line after it"
-    )]
-    StrayQuote {
         /// Line of the quote, from 1.
         line: u64,
     },
@@ -133,7 +128,7 @@ pub(crate) fn quoted(text: &[u8]) -> String {
     cut(text, QUOTED_LIMIT)
 }
 
-/// A row for a message: lossy, truncated at 4 KiB.
+/// A row for a log, from which it can be repaired: lossy, truncated at 1 MiB.
 pub(crate) fn raw(text: &[u8]) -> String {
     cut(text, RAW_LIMIT)
 }

@@ -24,6 +24,10 @@ pub struct CsvOptions {
     /// Byte that quotes fields with delimiters or line ends; `"` by default. It is special only as the first byte of a field,
     /// and is escaped by doubling.
     pub quote: Option<u8>,
+    /// Byte that escapes a quote, or itself, in a quoted field, such as `\`; none by default. Doubled quotes are read too.
+    pub escape: Option<u8>,
+    /// Lines before the header, or before the first record, that are not read; 0 by default.
+    pub skip: u64,
     /// Whether the first record is a header; true by default. Otherwise declared columns are matched by position, and a row
     /// has exactly as many fields.
     pub header: bool,
@@ -41,6 +45,8 @@ impl Default for CsvOptions {
         Self {
             delimiter: b',',
             quote: Some(b'"'),
+            escape: None,
+            skip: 0,
             header: true,
             null: vec![String::new()],
             comment: None,

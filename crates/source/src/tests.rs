@@ -606,3 +606,69 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
     let grown = storage.growth(&spec, &input("whole.csv", b"a,ts,b\n1,2,3\n4,5,6\n"), &contents).unwrap();
     assert_eq!(grown.map(|grown| (grown.from, grown.before)), Some((Some(contents[1].size), contents[1].hash)));
 }
+
+/// A writer that appends while the file is read: what was there when it was found is read, up to the last whole line.
+#[test]
+fn file_that_grows_is_read_as_it_was_found() {
+    let root = TempDir::new().unwrap();
+    let spec = texts(&[("a", FieldType::Text), ("b", FieldType::Text)], CsvOptions::default());
+    let spec = SourceSpec { time: "a".to_owned(), ..spec };
+    let path = root.path().join("a.csv");
+    let storage = Storage::new(root.path().to_owned(), None).with_chunk_bytes(8);
+    let (before, after) = ("a,b\n1,2\n3,4\n5,", "6\n7,8\n");
+    let read = |grows: bool| {
+        std::fs::write(&path, before).unwrap();
+        let input = storage.discover(&spec).unwrap().remove(0);
+        let mut reader = storage.open(&spec, &input).unwrap();
+        if grows {
+            std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(after.as_bytes()).unwrap();
+        }
+        let parser = reader.parser();
+        let mut rows = 0;
+        for chunk in &mut reader {
+            rows += parser.parse(chunk.unwrap()).unwrap().batch.num_rows();
+        }
+        assert_eq!(reader.bytes_read(), before.len() as u64);
+        let loaded = before.len() as u64 - reader.bytes_left();
+        let hash = storage.hash_of_first(&input, loaded, reader.content_hash()).unwrap();
+        (rows, loaded, hash)
+    };
+    let (rows, loaded, _) = read(false);
+    assert_eq!((rows, loaded), (3, before.len() as u64));
+    let (rows, loaded, hash) = read(true);
+    assert_eq!((rows, loaded), (2, 12));
+    // The next run goes on there.
+    let input = storage.discover(&spec).unwrap().remove(0);
+    let grown = storage.growth(&spec, &input, &[held(loaded, hash.unwrap())]).unwrap().unwrap();
+    assert_eq!((grown.from, grown.new_break), (Some(12), None));
+    std::fs::write(&path, "a,b\n9,9\n").unwrap();
+    let rewritten = storage.hash_of_first(&input, loaded, grown.hash).unwrap();
+    assert_eq!(rewritten, None, "other content");
+}
+
+/// An append that closes a quote, which was open at the end, does not take away rows.
+#[test]
+fn quote_that_an_append_closes_stays_a_stray_one() {
+    let root = TempDir::new().unwrap();
+    let spec = texts(&[("a", FieldType::Text), ("b", FieldType::Text)], CsvOptions::default());
+    let spec = SourceSpec { time: "a".to_owned(), ..spec };
+    let storage = Storage::new(root.path().to_owned(), None);
+    let growth = |before: &str, after: &str| {
+        std::fs::write(root.path().join("a.csv"), before).unwrap();
+        let old = storage.discover(&spec).unwrap().remove(0);
+        let content = held(old.size, storage.hash(&old).unwrap());
+        std::fs::write(root.path().join("a.csv"), format!("{before}{after}")).unwrap();
+        let input = storage.discover(&spec).unwrap().remove(0);
+        let growth = storage.growth(&spec, &input, &[content]).unwrap().unwrap();
+        (growth.from, growth.new_break)
+    };
+    // Rows stood behind the quote.
+    assert_eq!(growth("a,b\n1,\"x\n2,y\n", "3,z\"\n"), (Some(13), Some(13)));
+    assert_eq!(growth("a,b\n1,\"x\n2,y", "\n3,z\"\n"), (Some(13), Some(13)));
+    assert_eq!(growth("a,b\n1,\"x\n2,y\n3,", "z\"\n"), (None, Some(13)));
+    // None stood there: the record was cut.
+    assert_eq!(growth("a,b\n1,\"x\n", "y\"\n"), (None, None));
+    assert_eq!(growth("a,b\n1,\"x\nno row\n", "y\"\n"), (None, None));
+    // Text behind the closing quote: it is a stray one in any case.
+    assert_eq!(growth("a,b\n1,\"x\n2,y\n", "3,\"z\n"), (Some(13), None));
+}

@@ -40,6 +40,7 @@ fn input(number: usize) -> Input {
         hash: ContentHash(number as u128),
         read: 1_920_000,
         rejected: 0,
+        more_lines_rejected: 0,
         reader: ReaderVersion::CURRENT,
         breaks: Vec::new(),
         days: vec![number as i32],

@@ -65,6 +65,7 @@ const LOAD: &[Key] = &[
     key("rows_accepted", Integer, "rows encoded as cells"),
     key("rows_filtered", Integer, "rows that `where` left out"),
     key("rows_rejected", Integer, "rows that did not fit the columns or the layout"),
+    key("more_lines_rejected", Integer, "lines of rejected rows beyond the first of each"),
     key(
         "rows_owed",
         Integer,
@@ -75,6 +76,10 @@ const LOAD: &[Key] = &[
     key("first_empty", OrNull(&Object(EMPTY_ROW)), "the first of them"),
     key("repeated_times", Integer, "local times that occur twice, of which the first was taken"),
     key("cut_times", Integer, "times cut to microseconds"),
+    key("several_lines", OrNull(&Object(NOTED_ROWS)), "accepted records over several lines"),
+    key("most_lines", Integer, "the most lines of one of them"),
+    key("repeated_headers", OrNull(&Object(NOTED_ROWS)), "lines equal to the header, which were skipped"),
+    key("bare_returns", OrNull(&Object(NOTED_ROWS)), "records with a carriage return that ends no line"),
     key("rows_written", Integer, "rows in the SSTs"),
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),
@@ -94,6 +99,12 @@ const INPUT: &[Key] = &[
     key("path", Text, "path or URL"),
     key("state", Text, "its state, such as `new` or `changed`"),
     key("same_as", OrNull(&Text), "the input whose content it has, or the name that it had"),
+];
+
+const NOTED_ROWS: &[Key] = &[
+    key("count", Integer, "their number"),
+    key("file", Text, "the input of the first"),
+    key("line", Integer, "its line, from 1"),
 ];
 
 const EMPTY_ROW: &[Key] = &[key("file", Text, "the input"), key("line", Integer, "line or row, from 1")];

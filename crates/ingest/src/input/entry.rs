@@ -174,7 +174,8 @@ impl Outgrown {
     ) -> Result<Option<(usize, Growth)>, SourceError> {
         let smaller: Vec<HeldContent> = self.0.keys().take_while(|held| held.size < file.size).cloned().collect();
         let growth = if smaller.is_empty() { None } else { growth(file, &smaller)? };
-        let Some(growth) = growth else { return Ok(None) };
+        // A renamed file whose last record goes on is told from another one by nothing.
+        let Some(growth) = growth.filter(|growth| growth.from.is_some()) else { return Ok(None) };
         let content = smaller.into_iter().rev().find(|held| held.hash == growth.before);
         Ok(content.and_then(|content| self.0.remove(&content)).map(|(_, at)| (at, growth)))
     }

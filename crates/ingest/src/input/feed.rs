@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use tidetable_source::{Chunk, ContentHash, InputFile, Parser, SourceSpec, Storage};
+use serde::{Deserialize, Serialize};
+use tidetable_source::{Chunk, ContentHash, Format, InputFile, InputReader, Parser, SourceError, SourceSpec, Storage};
 use tidetable_store::{Result, StoreError};
 
 /// Some rows of an input.
@@ -38,6 +39,17 @@ pub struct FeedEnd {
     pub hash: ContentHash,
     /// Bytes read, as stored; 0 if it has no bytes of its own.
     pub bytes: u64,
+    /// The content that was loaded, if the last line was not: it has no line end, and the file changed meanwhile.
+    pub loaded: Option<LoadedContent>,
+}
+
+/// The first bytes of an input, which are all of its content that a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedContent {
+    /// Their number, as stored.
+    pub bytes: u64,
+    /// Their hash.
+    pub hash: ContentHash,
 }
 
 /// A source of rows for a load.
@@ -80,13 +92,14 @@ impl Feed for FileFeed<'_> {
         cuts: &[u64],
         give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
-        let mut reader = self.storage.open(self.source, input)?;
+        let mut reader = self.storage.open(self.source, input).map_err(|error| of_change(input, error))?;
         reader.cut_at(cuts);
         let parser = reader.parser();
         let mut seen = 0;
         while let Some(chunk) = reader.next() {
             let bytes = reader.bytes_read();
-            if !give(FeedPiece::Chunk { parser: Arc::clone(&parser), chunk: chunk? }, bytes - seen) {
+            let chunk = chunk.map_err(|error| of_change(input, error))?;
+            if !give(FeedPiece::Chunk { parser: Arc::clone(&parser), chunk }, bytes - seen) {
                 return Ok(None);
             }
             seen = bytes;
@@ -95,6 +108,37 @@ impl Feed for FileFeed<'_> {
         if bytes != input.size {
             return Err(StoreError::InputChanged { path: input.path.clone() });
         }
-        Ok(Some(FeedEnd { hash: reader.content_hash(), bytes }))
+        let loaded = self.loaded(input, &reader)?;
+        Ok(Some(FeedEnd { hash: reader.content_hash(), bytes, loaded }))
     }
+}
+
+impl FileFeed<'_> {
+    /// What was loaded of an input that was read, if that is not all of it.
+    ///
+    /// Text may be appended while it is read: what was there before is loaded, and the rest by the next load.
+    ///
+    /// # Errors
+    /// [`StoreError::InputChanged`] if the file no longer begins with what was read.
+    fn loaded(&self, input: &InputFile, reader: &InputReader) -> Result<Option<LoadedContent>> {
+        let (left, hash) = (reader.bytes_left(), reader.content_hash());
+        if input.format != Format::Csv || (left == 0 && input.is_as_found()) {
+            return Ok(None);
+        }
+        let bytes = input.size - left;
+        match self.storage.hash_of_first(input, bytes, hash)? {
+            Some(_) if left == 0 => Ok(None),
+            Some(hash) => Ok(Some(LoadedContent { bytes, hash })),
+            None => Err(StoreError::InputChanged { path: input.path.clone() }),
+        }
+    }
+}
+
+/// A failed read of an input that has changed meanwhile is no fault of its content.
+fn of_change(input: &InputFile, error: SourceError) -> StoreError {
+    let is_of_content = !matches!(error, SourceError::Io { .. } | SourceError::Store { .. });
+    if is_of_content && !input.is_as_found() {
+        return StoreError::InputChanged { path: input.path.clone() };
+    }
+    error.into()
 }

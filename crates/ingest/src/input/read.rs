@@ -99,7 +99,7 @@ impl RejectedRows<'_> {
     /// Reports rows rejected for all tables, by the parser or a derived column.
     pub(crate) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
         for rejected in parsed {
-            let Rejected { line, column, reason, raw } = rejected;
+            let Rejected { line, column, reason, raw, .. } = rejected;
             self.report(None, *line, column.as_ref(), reason.to_string(), raw.clone());
         }
         for UnpreparedRow { row, column, reason } in &derived.rejected {

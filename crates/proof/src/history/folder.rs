@@ -182,6 +182,6 @@ impl Feed for Folder {
         };
         let (hash, events) = &self.contents[file.content];
         let all_given = give_events(events, cuts, give)?;
-        Ok(all_given.then_some(FeedEnd { hash: *hash, bytes: 0 }))
+        Ok(all_given.then_some(FeedEnd { hash: *hash, bytes: 0, loaded: None }))
     }
 }

@@ -126,6 +126,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         hash: ContentHash(u128::from(number) + 1),
         read: 1,
         rejected: 0,
+        more_lines_rejected: 0,
         reader: ReaderVersion::CURRENT,
         breaks: Vec::new(),
         days: vec![day],

@@ -24,7 +24,9 @@ use crate::run::context::Run;
 use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
-use crate::run::stages::load::{Planned, PlannedSource, absence, idle_notes, owed_record, pulls, taken_out};
+use crate::run::stages::load::{
+    Planned, PlannedSource, absence, idle_notes, older_rules_note, owed_record, pulls, taken_out,
+};
 use crate::run::stages::pulled::{check_pushes, origins};
 use crate::run::stages::unread::{empty_notes, unread_notes};
 use crate::units::params::probe_params;
@@ -35,6 +37,7 @@ impl Run<'_> {
         let mut notes = unread_notes(sources);
         notes.extend(empty_notes(sources));
         notes.extend(idle_notes(&self.options.without, sources));
+        notes.extend(sources.iter().flat_map(|source| &source.tables).filter_map(older_rules_note));
         let mut plan = Plan { job: self.job.name.clone(), notes, ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);

@@ -23,7 +23,7 @@ pub struct Outcome {
 /// Parses `bytes` by both paths; `None` if the fast path does not apply.
 pub(crate) fn both_paths(plan: &CsvPlan, bytes: &[u8]) -> Result<Option<[Outcome; 2]>, ArrowError> {
     let plain = plan.dialect.quote.is_none_or(|quote| memchr(quote, bytes).is_none());
-    if !plain || plan.dialect.comment.is_some() || std::str::from_utf8(bytes).is_err() {
+    if !plain || plan.has_odd_returns(bytes) || plan.dialect.comment.is_some() || std::str::from_utf8(bytes).is_err() {
         return Ok(None);
     }
     let block = Block { bytes, first_line: 1, lines: memchr_iter(b'\n', bytes).count(), plain };

@@ -26,6 +26,8 @@ const LONGEST_QUOTED: usize = 16 << 20;
 pub(crate) struct Dialect {
     pub delimiter: u8,
     pub quote: Option<u8>,
+    /// In a quoted field, takes its meaning from a quote or an escape behind it.
+    pub escape: Option<u8>,
     pub comment: Option<u8>,
     pub reader: ReaderVersion,
     pub longest_quoted: usize,
@@ -36,9 +38,9 @@ pub(crate) struct Dialect {
 pub(crate) enum Scan {
     /// The record ends before this offset, its line end included.
     Record(usize),
-    /// The quote at `opened` is never closed, or is `stray`: text follows the closing quote of a field over several lines.
-    /// The next record starts at `resume`, on the line after the quote's.
-    Open { opened: usize, resume: usize, stray: bool },
+    /// The quote at `opened` is a stray one: it is never closed, or text follows the closing quote of a field over several
+    /// lines. The next record starts at `resume`, on the line after the quote's.
+    Open { opened: usize, resume: usize },
     /// The record does not end within these bytes.
     More,
 }
@@ -58,6 +60,8 @@ pub(crate) struct Span {
     start: usize,
     end: usize,
     pub quoted: bool,
+    /// Text follows the closing quote.
+    pub has_text_behind: bool,
     /// Unescaped: the text is in the scratch buffer, not in the record.
     in_scratch: bool,
 }
@@ -76,8 +80,8 @@ impl Span {
 
 impl Dialect {
     pub fn new(options: &CsvOptions, reader: ReaderVersion) -> Self {
-        let CsvOptions { delimiter, quote, comment, .. } = *options;
-        Self { delimiter, quote, comment, reader, longest_quoted: LONGEST_QUOTED }
+        let CsvOptions { delimiter, quote, escape, comment, .. } = *options;
+        Self { delimiter, quote, escape, comment, reader, longest_quoted: LONGEST_QUOTED }
     }
 
     /// A record without its line end.
@@ -125,18 +129,18 @@ impl Dialect {
         loop {
             if bytes.get(at) == Some(&quote) {
                 let opened = at;
-                let open = |stray: bool| match line_end(opened) {
-                    Some(resume) => Scan::Open { opened, resume, stray },
-                    None if whole => Scan::Open { opened, resume: bytes.len(), stray },
+                let open = || match line_end(opened) {
+                    Some(resume) => Scan::Open { opened, resume },
+                    None if whole => Scan::Open { opened, resume: bytes.len() },
                     None => Scan::More,
                 };
                 match self.close(bytes, start, opened, quote) {
                     Some(after) => match self.has_text_behind(bytes, opened..after, whole) {
-                        Some(true) => return open(true),
+                        Some(true) => return open(),
                         Some(false) => at = after,
                         None => return Scan::More,
                     },
-                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => return open(false),
+                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => return open(),
                     None => return Scan::More,
                 }
             }
@@ -152,7 +156,7 @@ impl Dialect {
     /// the line of the quote.
     fn close(&self, bytes: &[u8], start: usize, opened: usize, quote: u8) -> Option<usize> {
         let limit = bytes.len().min(start.saturating_add(self.longest_quoted));
-        if let Some(after) = closing_quote(bytes, opened + 1, limit, quote) {
+        if let Some(after) = self.closing_quote(bytes, opened + 1, limit, quote) {
             return Some(after);
         }
 
@@ -161,7 +165,22 @@ impl Dialect {
         if line_end <= limit {
             return None;
         }
-        closing_quote(bytes, opened + 1, line_end, quote)
+        self.closing_quote(bytes, opened + 1, line_end, quote)
+    }
+
+    /// The offset after the first quote of `bytes` in `at..limit` that is neither one of two nor escaped.
+    fn closing_quote(&self, bytes: &[u8], mut at: usize, limit: usize, quote: u8) -> Option<usize> {
+        let escape = self.escape.unwrap_or(quote);
+        loop {
+            let found = at + find(bytes.get(at..limit)?, quote, escape)?;
+            let is_escape = bytes.get(found) != Some(&quote);
+            at = found + 1;
+            match bytes.get(at) {
+                Some(next) if *next == quote || (is_escape && *next == escape) => at += 1,
+                _ if is_escape => {}
+                _ => return Some(at),
+            }
+        }
     }
 
     /// Whether text follows the closing quote of a `quoted` field over several lines; `None` if more bytes are needed.
@@ -251,17 +270,6 @@ impl Dialect {
     }
 }
 
-/// The offset after the first quote of `bytes` in `at..limit` that is not one of two.
-fn closing_quote(bytes: &[u8], mut at: usize, limit: usize, quote: u8) -> Option<usize> {
-    loop {
-        at += find(bytes.get(at..limit)?, quote, quote)? + 1;
-        if bytes.get(at) != Some(&quote) {
-            return Some(at);
-        }
-        at += 1;
-    }
-}
-
 /// Whether a record without its line end is `sep=;`, by which Excel is told the delimiter. It is no header.
 pub(crate) fn is_separator_line(record: &[u8]) -> bool {
     let start = record.strip_prefix(b"\"").unwrap_or(record);
@@ -277,23 +285,28 @@ pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scr
     loop {
         let start = at;
         let quoted = dialect.quote.is_some() && record.get(at).copied() == dialect.quote;
-        let mut span = Span { start, end: start, quoted, in_scratch: false };
+        let mut span = Span { start, end: start, quoted, has_text_behind: false, in_scratch: false };
         if let Some(quote) = dialect.quote.filter(|_| quoted) {
             at += 1;
             span.start = at;
             let scratch_start = scratch.len();
             loop {
                 let piece = record.get(at..).unwrap_or_default();
-                let length = find(piece, quote, quote).unwrap_or(piece.len());
+                let escape = dialect.escape.unwrap_or(quote);
+                let length = find(piece, quote, escape).unwrap_or(piece.len());
                 let text = piece.get(..length).unwrap_or_default();
-                let doubled = piece.get(length + 1) == Some(&quote);
-                at += length + 1 + usize::from(doubled);
-                if doubled || span.in_scratch {
+                let is_escape = piece.get(length).is_some_and(|byte| *byte != quote);
+                let next = piece.get(length + 1).copied();
+                // What stands for one byte: two quotes, or an escape with what it escapes.
+                let meant = next.filter(|next| *next == quote || (is_escape && *next == escape));
+                let meant = meant.or(is_escape.then_some(escape));
+                at += length + 1 + usize::from(meant.is_some() && meant == next);
+                if meant.is_some() || span.in_scratch {
                     span.in_scratch = true;
                     scratch.extend_from_slice(text);
                 }
-                if doubled {
-                    scratch.push(quote);
+                if let Some(byte) = meant {
+                    scratch.push(byte);
                     continue;
                 }
                 span.end = span.start + length;
@@ -301,6 +314,7 @@ pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scr
             }
             let rest = record.get(at..).unwrap_or_default();
             let tail = find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
+            span.has_text_behind = tail > 0;
             if tail > 0 && !span.in_scratch {
                 span.in_scratch = true;
                 scratch.extend_from_slice(record.get(span.start..span.end).unwrap_or_default());

@@ -3,6 +3,7 @@
 #[cfg(any(test, fuzzing))]
 mod both_paths;
 mod dialect;
+mod notes;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -12,4 +13,5 @@ pub use both_paths::Outcome;
 #[cfg(any(test, fuzzing))]
 pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
+pub use notes::{Counted, TextNotes};
 pub(crate) use rows::{Block, CsvPlan, parse};

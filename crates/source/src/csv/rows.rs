@@ -3,10 +3,12 @@
 
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter, memmem};
+use tidetable_layout::FieldType;
 
 use crate::column_diff::ColumnDiff;
 use crate::csv::dialect::{Dialect, Scan, Span, split};
+use crate::csv::notes::TextNotes;
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::ColumnBuilder;
@@ -16,6 +18,7 @@ use crate::value::fields::Fields;
 /// Maximum and minimum number of rows that the fast way takes at once; the minimum where most surprise it.
 const MAX_ROWS: usize = 4096;
 const MIN_ROWS: usize = 16;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// How the rows of one file are read.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct CsvPlan {
     pub columns: Vec<ColumnPlan>,
     /// For each field of a row the column it feeds.
     pub steps: Vec<Option<usize>>,
+    /// The header without its line end, by which repeated ones are known; empty if there is none, or if they are rows.
+    pub header: Vec<u8>,
     /// Why every row is rejected, if so.
     pub refused: Option<ColumnDiff>,
 }
@@ -48,6 +53,7 @@ pub(crate) struct Parsed {
     pub rejected: Vec<Rejected>,
     pub read: u64,
     pub times: TimeCounts,
+    pub notes: TextNotes,
 }
 
 /// Reads all rows of a block.
@@ -55,12 +61,41 @@ pub(crate) fn parse(plan: &CsvPlan, block: Block<'_>) -> Result<Parsed, ArrowErr
     let valid = std::str::from_utf8(block.bytes).is_ok();
     let mut rows = Rows::new(plan, block, valid);
     // Comments are a matter of record starts, invalid UTF-8 of whole rows: both are left to the general way.
-    if block.plain && valid && plan.dialect.comment.is_none() && plan.refused.is_none() {
+    let is_plain = block.plain && valid && plan.dialect.comment.is_none() && plan.refused.is_none();
+    rows.has_odd_returns = plan.has_odd_returns(block.bytes);
+    if is_plain && !rows.has_odd_returns && !plan.may_take_header(block.bytes) {
         rows.fast();
     } else {
         rows.general();
     }
     rows.finish()
+}
+
+impl CsvPlan {
+    /// Whether there is a CR among `bytes` that is not the only one of a line end.
+    pub fn has_odd_returns(&self, bytes: &[u8]) -> bool {
+        if !self.dialect.reader.has_strict_records() {
+            return false;
+        }
+        let Some(first) = memchr(b'\r', bytes) else { return false };
+        let rest = bytes.get(first..).unwrap_or_default();
+        let behind = rest.get(1..).unwrap_or_default();
+        // Without a branch, so that many bytes are compared at once. A last CR belongs to the end of the last line.
+        rest.iter().zip(behind).fold(0, |odd, (byte, next)| odd | u8::from((*byte == b'\r') & (*next != b'\n'))) != 0
+    }
+
+    /// Whether a repeated header among `bytes` would be read as a row: none of its fields would be rejected.
+    fn may_take_header(&self, bytes: &[u8]) -> bool {
+        let is_text = |step: &Option<usize>| {
+            let column = step.and_then(|step| self.columns.get(step));
+            column.is_none_or(|column| column.kind == FieldType::Text)
+        };
+        !self.header.is_empty() && self.steps.iter().all(is_text) && memmem::find(bytes, &self.header).is_some()
+    }
+
+    fn is_header(&self, record: &[u8]) -> bool {
+        !self.header.is_empty() && record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record) == self.header
+    }
 }
 
 pub(super) struct Rows<'a> {
@@ -75,6 +110,9 @@ pub(super) struct Rows<'a> {
     scratch: Vec<u8>,
     /// An offset and its line, to count on from.
     mark: (usize, u64),
+    notes: TextNotes,
+    /// See [`CsvPlan::has_odd_returns`].
+    has_odd_returns: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -91,6 +129,8 @@ impl<'a> Rows<'a> {
             spans: Vec::new(),
             scratch: Vec::new(),
             mark: (0, block.first_line),
+            notes: TextNotes::default(),
+            has_odd_returns: false,
         }
     }
 
@@ -112,7 +152,7 @@ impl<'a> Rows<'a> {
             // Shrinks the batch where many rows are unusual, so that few are parsed again.
             most = (most / 2).max(MIN_ROWS);
             let rest = bytes.get(at..).unwrap_or_default();
-            let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
+            let end = memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
             self.record(at, end);
             at = end;
         }
@@ -142,15 +182,11 @@ impl<'a> Rows<'a> {
                     self.record(at, end);
                     at = end;
                 }
-                Scan::Open { opened, resume, stray } => {
+                Scan::Open { opened, resume } => {
                     self.read += 1;
                     let line =
                         self.line(at) + memchr_iter(b'\n', bytes.get(at..opened).unwrap_or_default()).count() as u64;
-                    let reason = match stray {
-                        true => RejectReason::StrayQuote { line },
-                        false => RejectReason::UnterminatedQuote { line },
-                    };
-                    self.reject(at, resume, None, reason);
+                    self.reject(at, resume, None, RejectReason::UnterminatedQuote { line });
                     at = resume;
                 }
                 Scan::More => return,
@@ -164,16 +200,48 @@ impl<'a> Rows<'a> {
         if record.is_empty() || self.plan.dialect.is_comment(record) {
             return;
         }
+        if self.plan.is_header(record) {
+            let line = self.line(start);
+            return self.notes.repeated_headers.add(line);
+        }
         self.read += 1;
         if let Some(diff) = &self.plan.refused {
             return self.reject(start, end, None, RejectReason::Columns(diff.clone()));
         }
         match self.fields(start, record) {
-            Ok(()) => self.starts.push(start as u32),
+            Ok(()) => {
+                self.starts.push(start as u32);
+                self.note(start, record);
+            }
             Err((column, reason)) => {
                 self.undo(self.starts.len());
                 self.reject(start, end, column, reason);
             }
+        }
+    }
+
+    /// Notes what is unusual about an accepted record, whose fields are in `spans`.
+    fn note(&mut self, start: usize, record: &[u8]) {
+        if !self.plan.dialect.reader.has_strict_records() {
+            return;
+        }
+        let is_over_lines = memchr(b'\n', record).is_some();
+        if !is_over_lines && !self.has_odd_returns {
+            return;
+        }
+        let lines = 1 + memchr_iter(b'\n', record).count() as u64;
+        let has_return = |span: &Span| !span.quoted && memchr(b'\r', span.of(record, &self.scratch)).is_some();
+        let has_returns = self.has_odd_returns && self.spans.iter().any(has_return);
+        if lines == 1 && !has_returns {
+            return;
+        }
+        let line = self.line(start);
+        if lines > 1 {
+            self.notes.several_lines.add(line);
+            self.notes.most_lines = self.notes.most_lines.max(lines);
+        }
+        if has_returns {
+            self.notes.bare_returns.add(line);
         }
     }
 
@@ -212,8 +280,9 @@ impl<'a> Rows<'a> {
     fn reject(&mut self, start: usize, end: usize, column: Option<usize>, reason: RejectReason) {
         let line = self.line(start);
         let column = column.and_then(|index| self.plan.columns.get(index)).map(|column| column.name.clone());
-        let raw = raw(self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default()));
-        self.rejected.push(Rejected { line, column, reason, raw });
+        let body = self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default());
+        let lines = 1 + memchr_iter(b'\n', body).count() as u64;
+        self.rejected.push(Rejected { line, lines, column, reason, raw: raw(body) });
     }
 
     /// The line of an offset not before any asked for earlier.
@@ -235,6 +304,6 @@ impl<'a> Rows<'a> {
             if fed { column.finish() } else { Ok(column.all_null(rows)) }
         });
         let columns = columns.collect::<Result<_, _>>()?;
-        Ok(Parsed { columns, starts: self.starts, rejected: self.rejected, read: self.read, times })
+        Ok(Parsed { columns, starts: self.starts, rejected: self.rejected, read: self.read, times, notes: self.notes })
     }
 }

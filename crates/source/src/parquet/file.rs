@@ -220,6 +220,7 @@ impl ParquetPlan {
             }
             rejected.push(Rejected {
                 line: first_row + u64::from(row),
+                lines: 1,
                 column: self.columns.get(index).map(|column| column.name.clone()),
                 reason,
                 raw: raw(row_text(&source, row as usize).as_bytes()),
@@ -238,6 +239,7 @@ impl ParquetPlan {
         let rows = source.num_rows();
         let rejected = |row: usize| Rejected {
             line: first_row + row as u64,
+            lines: 1,
             column: None,
             reason: RejectReason::Columns(diff.clone()),
             raw: raw(row_text(&source, row).as_bytes()),

@@ -28,7 +28,7 @@ impl SourceSpec {
                 return Err(SourceError::DeclaredTwice { name: self.name.clone(), column: column.name.clone() });
             }
         }
-        let CsvOptions { delimiter, quote, comment, .. } = self.csv;
+        let CsvOptions { delimiter, quote, escape, comment, .. } = self.csv;
         let wrong =
             |option, byte: u8| SourceError::CsvOption { name: self.name.clone(), option, byte: char::from(byte) };
         let usable = |byte: u8| byte.is_ascii() && byte != b'\n' && byte != b'\r';
@@ -38,9 +38,11 @@ impl SourceSpec {
         if let Some(quote) = quote.filter(|&quote| !usable(quote) || quote == delimiter) {
             return Err(wrong("quote", quote));
         }
-        if let Some(comment) =
-            comment.filter(|&comment| !usable(comment) || comment == delimiter || Some(comment) == quote)
-        {
+        let has_meaning = |byte: u8| byte == delimiter || Some(byte) == quote;
+        if let Some(escape) = escape.filter(|&escape| !usable(escape) || has_meaning(escape)) {
+            return Err(wrong("escape", escape));
+        }
+        if let Some(comment) = comment.filter(|&comment| !usable(comment) || has_meaning(comment)) {
             return Err(wrong("comment", comment));
         }
         column_plans(self, ReaderVersion::CURRENT).map(drop)

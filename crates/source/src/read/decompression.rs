@@ -52,7 +52,14 @@ pub(crate) struct Decoded {
     path: String,
     codec: Codec,
     ended: bool,
+    /// Whether the file is still as it was found; none if it cannot change.
+    is_as_found: Option<AsFound>,
+    /// Whether CRs end lines: they become LFs.
+    has_return_lines: bool,
 }
+
+/// Looks whether a file is still as it was found.
+pub(crate) type AsFound = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Decoded {
     /// Detects the codec by magic bytes; a file extension that contradicts them is an error.
@@ -88,12 +95,29 @@ impl Decoded {
             }
             None => Codec::Plain(hashed),
         };
-        Ok(Self { path, codec, ended: false })
+        Ok(Self { path, codec, ended: false, is_as_found: None, has_return_lines: false })
     }
 
     /// The file, for messages.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The same, with a look whether the file has changed since it was found.
+    pub fn with_look(mut self, is_as_found: Option<AsFound>) -> Self {
+        self.is_as_found = is_as_found;
+        self
+    }
+
+    /// Whether the file has changed since it was found.
+    pub fn has_changed(&self) -> bool {
+        self.is_as_found.as_ref().is_some_and(|is_as_found| !is_as_found())
+    }
+
+    /// Takes CRs as line ends, those of `read` too: the bytes read so far.
+    pub fn take_returns_as_line_ends(&mut self, read: &mut [u8]) {
+        self.has_return_lines = true;
+        returns_to_line_ends(read);
     }
 
     /// The same, keeping the hashes of its first so many bytes, if it is not compressed.
@@ -111,14 +135,13 @@ impl Decoded {
 
     /// Appends up to `limit` bytes; fewer only at the end of the file.
     pub fn append(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
-        let limit = limit as u64;
+        let (start, limit) = (into.len(), limit as u64);
         let failed = |codec: &'static str| {
             let path = self.path.clone();
             move |source| SourceError::Compression { path, codec, source }
         };
         let count = match &mut self.codec {
             Codec::Plain(hashed) => {
-                let start = into.len();
                 // Bypasses the hashing reader, for which the buffer would be zeroed before each read.
                 let count = (&mut hashed.from)
                     .take(limit)
@@ -131,6 +154,9 @@ impl Decoded {
             Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(ZSTD.0))?,
             Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(ZIP.0))?,
         };
+        if self.has_return_lines {
+            returns_to_line_ends(into.get_mut(start..).unwrap_or_default());
+        }
         if (count as u64) < limit && !self.ended {
             self.ended = true;
             self.drain()?;
@@ -188,4 +214,8 @@ fn not_compressed(path: String, codec: &'static str, magic: Vec<u8>, from: &mut 
         Some(format) => SourceError::Foreign { path, format },
         None => SourceError::NotCompressed { path, codec },
     }
+}
+
+fn returns_to_line_ends(bytes: &mut [u8]) {
+    bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
 }

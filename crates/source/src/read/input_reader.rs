@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
@@ -23,6 +23,8 @@ use crate::value::ColumnPlan;
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
 const LONGEST_RECORD: usize = 512 << 20;
+/// Bytes of a text without LF after which its CRs are its line ends.
+const WITHOUT_LINE_END: usize = 16 << 20;
 /// Rows of a Parquet chunk.
 const SLICE_ROWS: usize = 128 << 10;
 
@@ -39,6 +41,8 @@ pub struct InputReader {
     /// Offsets at which records end whatever follows, see [`crate::InputFile::breaks`].
     breaks: Vec<u64>,
     from: Feed,
+    /// Bytes of a last line without a line end that are left for later, because the file changes.
+    left: u64,
     ended: bool,
 }
 
@@ -70,8 +74,27 @@ impl InputReader {
             carry.drain(..3);
             offset = 3;
         }
+        if reader.has_strict_records() {
+            exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted)?;
+        }
         let schema = schema_of(&columns);
         let mut next_line = 1;
+        for _ in 0..spec.csv.skip {
+            let end = loop {
+                match memchr(b'\n', &carry) {
+                    Some(end) => break end + 1,
+                    None if exhausted => break carry.len(),
+                    None if carry.len() >= LONGEST_RECORD => {
+                        return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
+                    }
+                    None => exhausted = append_more(&mut bytes, &mut carry, chunk_bytes)?,
+                }
+            };
+            carry.drain(..end);
+            offset += end as u64;
+            next_line += 1;
+        }
+        let mut header_text = Vec::new();
         let mut matched = Matched::by_place(columns.len());
         if spec.csv.header {
             let mut at = 0;
@@ -79,7 +102,14 @@ impl InputReader {
                 match dialect.scan(&carry, at, exhausted) {
                     Scan::Record(end) => {
                         let record = carry.get(at..end).unwrap_or_default();
-                        let names = header_names(&dialect, record);
+                        let names = header_names(&dialect, record, &path, next_line)?;
+                        let is_cut = exhausted && end == carry.len() && !record.ends_with(b"\n");
+                        if names.is_some() && is_cut && bytes.has_changed() {
+                            return Err(SourceError::Changed { path });
+                        }
+                        if names.is_some() && reader.has_strict_records() {
+                            header_text = dialect.body(record).to_vec();
+                        }
                         next_line += memchr_iter(b'\n', record).count() as u64;
                         at = end;
                         if names.is_some() || at >= carry.len() && exhausted {
@@ -103,11 +133,12 @@ impl InputReader {
         }
         let Matched { steps, diff } = matched;
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
-        let plan = Plan::Csv(CsvPlan { dialect, columns, steps, refused });
+        let header = std::mem::take(&mut header_text);
+        let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
         let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
         let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
         let (cuts, breaks) = (Vec::new(), Vec::new());
-        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, ended: false })
+        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, left: 0, ended: false })
     }
 
     /// The same, with the breaks of the input.
@@ -129,7 +160,7 @@ impl InputReader {
         let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
         let (cuts, breaks) = (Vec::new(), Vec::new());
-        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, ended: false })
+        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false })
     }
 
     /// Lets chunks begin at these offsets too. Records must begin there.
@@ -148,6 +179,12 @@ impl InputReader {
             Feed::Csv { bytes, .. } => bytes.bytes(),
             Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
         }
+    }
+
+    /// Bytes of a last line without a line end that were left out, because the file changed while it was read: the line may
+    /// not be whole. 0 before the reader has ended.
+    pub fn bytes_left(&self) -> u64 {
+        self.left
     }
 
     /// The hash of the stored bytes, once the reader has ended. Before that, of the bytes read so far (none for Parquet).
@@ -178,7 +215,10 @@ impl InputReader {
                     let body = Body::of_text(bytes.slice(rows), dialect);
                     parser.parse(Chunk { body, ..chunk.clone() }).is_ok_and(|parsed| parsed.batch.num_rows() > 0)
                 });
-                found = Some((held, chunk.offset, seam));
+                // Rather a content to which whole records were added.
+                if seam.next.is_some() || found.is_none_or(|(_, _, found): (_, _, Seam)| found.next.is_none()) {
+                    found = Some((held, chunk.offset, seam));
+                }
             }
         }
         let (bytes, hash) = (self.bytes_read(), self.content_hash());
@@ -205,6 +245,11 @@ impl InputReader {
             if !*exhausted && buffer.len() < chunk_bytes {
                 let missing = chunk_bytes - buffer.len();
                 *exhausted = bytes.append(&mut buffer, missing)? < missing;
+            }
+            if *exhausted && self.left == 0 && buffer.last().is_some_and(|last| *last != b'\n') && bytes.has_changed() {
+                let whole = memrchr(b'\n', &buffer).map_or(0, |end| end + 1);
+                self.left = (buffer.len() - whole) as u64;
+                buffer.truncate(whole);
             }
             let unbroken = next_break.and_then(|at| buffer.get(..at));
             match dialect.cut(unbroken.unwrap_or(&buffer), chunk_bytes, *exhausted || unbroken.is_some()) {
@@ -300,15 +345,50 @@ fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) ->
     Ok(bytes.append(buffer, wanted)? < wanted)
 }
 
+/// Reads up to the first LF, and takes CRs as line ends if there is none; returns whether the input is exhausted.
+fn find_line_ends(
+    bytes: &mut Decoded,
+    carry: &mut Vec<u8>,
+    chunk_bytes: usize,
+    mut exhausted: bool,
+) -> Result<bool, SourceError> {
+    let mut seen = 0;
+    while memchr(b'\n', carry.get(seen..).unwrap_or_default()).is_none() {
+        seen = carry.len();
+        if exhausted || seen >= WITHOUT_LINE_END {
+            if memchr(b'\r', carry).is_some() {
+                bytes.take_returns_as_line_ends(carry);
+            }
+            break;
+        }
+        exhausted = append_more(bytes, carry, chunk_bytes)?;
+    }
+    Ok(exhausted)
+}
+
 /// The names of a header; `None` for a blank line, a comment, or a line that declares the delimiter.
-fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
+///
+/// # Errors
+/// [`SourceError::HeaderReturn`]: it has a CR that ends no line.
+fn header_names(dialect: &Dialect, record: &[u8], path: &str, line: u64) -> Result<Option<Vec<String>>, SourceError> {
     let record = dialect.body(record);
     if record.is_empty() || dialect.is_comment(record) || is_separator_line(record) {
-        return None;
+        return Ok(None);
     }
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
     split(dialect, record, &mut spans, &mut scratch);
-    Some(spans.iter().map(|span| String::from_utf8_lossy(span.of(record, &scratch)).into_owned()).collect())
+    let mut names = Vec::with_capacity(spans.len());
+    for span in &spans {
+        let name = String::from_utf8_lossy(span.of(record, &scratch)).into_owned();
+        if dialect.reader.has_strict_records()
+            && !span.quoted
+            && let Some((before, _)) = name.split_once('\r')
+        {
+            return Err(SourceError::HeaderReturn { path: path.to_owned(), line, name: before.to_owned() });
+        }
+        names.push(name);
+    }
+    Ok(Some(names))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::column_diff::ColumnDiff;
-use crate::csv::{Block, CsvPlan};
+use crate::csv::{Block, CsvPlan, TextNotes};
 use crate::error::{SourceError, at_boundary};
 use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
@@ -48,6 +48,8 @@ pub struct ParsedChunk {
     pub origin: Origin,
     /// Adjusted times of `batch`.
     pub times: TimeCounts,
+    /// Unusual records that were read all the same.
+    pub notes: TextNotes,
 }
 
 /// The schema of the batches of these columns.
@@ -87,17 +89,17 @@ impl Parser {
 
     fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body, .. } = chunk;
-        let (columns, rows_read, rejected, origin, times) = match (&self.plan, body) {
+        let (columns, rows_read, rejected, origin, times, notes) = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
                 let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
                 let origin = Origin::csv(bytes, first_line, parsed.starts, plan.dialect);
-                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, parsed.notes)
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
                 let parsed = plan.parse(group, skip, rows, first_line)?;
                 let origin = Origin::parquet(first_line, parsed.source, parsed.kept);
-                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, TextNotes::default())
             }
             // A chunk of another file.
             _ => return Err(SourceError::Changed { path: self.path.clone() }),
@@ -112,7 +114,7 @@ impl Parser {
                 rejected: rejected.len() as u64,
             });
         }
-        Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times })
+        Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times, notes })
     }
 
     /// Whether a chunk has any row, accepted or not.

@@ -2,8 +2,7 @@
 
 use std::io::Read;
 
-use memchr::memchr_iter;
-
+use memchr::{memchr_iter, memmem};
 use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
 use crate::error::SourceError;
 use crate::foreign::Foreign;
@@ -50,6 +49,9 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(SampleError::Empty { path: path.to_owned() });
     }
+    if !bytes.contains(&b'\n') && bytes.contains(&b'\r') {
+        decoded.take_returns_as_line_ends(&mut bytes);
+    }
     let comment = comment(&bytes);
     let declared = declared_delimiter(&bytes);
     let dialects = DELIMITERS
@@ -84,7 +86,14 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     let header = records.first().map(|record| record.fields.clone()).unwrap_or_default();
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: 1, encoding })?;
-    Ok(Head { csv: csv.clone(), names, encoding })
+    let mut csv = csv.clone();
+    if memmem::find(&bytes, b"\\\"").is_some() {
+        let escaped = CsvOptions { escape: Some(b'\\'), ..csv.clone() };
+        if untidy(&escaped, &bytes, whole, names.len()) < untidy(&csv, &bytes, whole, names.len()) {
+            csv = escaped;
+        }
+    }
+    Ok(Head { csv, names, encoding })
 }
 
 /// Whether all names of the header are in single quotes.
@@ -107,6 +116,30 @@ fn comment(bytes: &[u8]) -> Option<u8> {
     };
     // A header may start with `#` too: it has as many fields as what follows.
     (first.starts_with(b"#") && fields(first) != fields(header)).then_some(b'#')
+}
+
+/// How many records are read as they are hardly meant: a quote is never closed, or text follows its closing quote, or there are
+/// not `width` fields.
+fn untidy(csv: &CsvOptions, bytes: &[u8], whole: bool, width: usize) -> usize {
+    let dialect = Dialect::new(csv, ReaderVersion::CURRENT);
+    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
+    let (mut at, mut untidy) = (0, 0);
+    while at < bytes.len() {
+        let (end, is_open) = match dialect.scan(bytes, at, whole) {
+            Scan::Record(end) => (end, false),
+            Scan::Open { resume, .. } => (resume, true),
+            Scan::More => break,
+        };
+        let record = dialect.body(bytes.get(at..end).unwrap_or_default());
+        at = end;
+        if record.is_empty() || dialect.is_comment(record) {
+            continue;
+        }
+        split(&dialect, record, &mut spans, &mut scratch);
+        let has_rest = spans.iter().any(|span| span.has_text_behind);
+        untidy += usize::from(is_open || has_rest || spans.len() != width);
+    }
+    untidy
 }
 
 /// The first records.

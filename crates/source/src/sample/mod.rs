@@ -13,6 +13,7 @@ mod preamble;
 #[cfg(test)]
 mod tests;
 mod times;
+mod units;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,7 @@ use arrow::array::{AsArray, RecordBatch, StringArray};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::csv::TextNotes;
 use crate::error::SourceError;
 use crate::origin::Origin;
 use crate::reject::{RejectReason, Rejected};
@@ -49,6 +51,12 @@ pub struct Sample {
     pub batches: Vec<RecordBatch>,
     /// Sampled rows that will be rejected.
     pub rejected: u64,
+    /// Lines of these rows beyond the first of each.
+    pub more_lines: u64,
+    /// The line of the first of these rows, from 1, and why.
+    pub first_rejected: Option<(u64, String)>,
+    /// Unusual records that are read all the same.
+    pub notes: TextNotes,
     /// Whether the sample is the whole file.
     pub whole: bool,
 }
@@ -84,7 +92,9 @@ struct Pass {
     origins: Vec<Origin>,
     rows: u64,
     rejected: u64,
+    more_lines: u64,
     first: Option<Rejected>,
+    notes: TextNotes,
     whole: bool,
 }
 
@@ -100,7 +110,9 @@ impl Storage {
         let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
-                if let Some(column) = twice(&head.names) {
+                // Opening it tells of a CR in the header.
+                let has_returns = head.names.iter().any(|name| name.contains('\r'));
+                if let Some(column) = twice(&head.names).filter(|_| !has_returns) {
                     let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
                     return Err(match is_value {
                         true => SampleError::NoHeader { path: path.clone() },
@@ -119,25 +131,47 @@ impl Storage {
                 left_out
             }
         };
-        let written = self.pass(&spec, input)?;
+        let mut written = self.pass(&spec, input)?;
         enough(path, &written, encoding)?;
-        let columns = match input.format {
+        let units = match input.format {
+            Format::Csv => units::take_out(&spec, &mut written.batches, zone),
+            Format::Parquet => None,
+        };
+        let mut columns = match input.format {
             Format::Csv => refine_text(&mut spec, &written, zone),
             Format::Parquet => refine_typed(&mut spec, &written.batches, zone),
         };
         if input.format == Format::Csv && kinds::header_is_data(&spec) {
             return Err(SampleError::NoHeader { path: path.clone() });
         }
+        let line = written.origins.first().map_or(0, |origin| origin.line(0));
+        let first_units = units.iter().flatten().zip(spec.columns.iter().zip(&mut columns));
+        for (unit, (column, found)) in first_units.filter(|(unit, _)| !unit.is_empty()) {
+            if column.kind != FieldType::Text && found.odd.is_none() {
+                found.odd = Some(OddValues { count: 1, first: unit.clone(), line });
+                break;
+            }
+        }
         drop(written);
         let typed = self.pass(&spec, input)?;
-        Ok(Sample { spec, columns, left_out, batches: typed.batches, rejected: typed.rejected, whole: typed.whole })
+        let Pass { batches, rejected, more_lines, first, notes, whole, .. } = typed;
+        let first_rejected = first.map(|row| (row.line, row.reason.to_string()));
+        Ok(Sample { spec, columns, left_out, batches, rejected, more_lines, first_rejected, notes, whole })
     }
 
     fn pass(&self, spec: &SourceSpec, input: &InputFile) -> Result<Pass, SourceError> {
         let mut reader = self.open(spec, input)?;
         let parser = reader.parser();
-        let mut pass =
-            Pass { batches: Vec::new(), origins: Vec::new(), rows: 0, rejected: 0, first: None, whole: false };
+        let mut pass = Pass {
+            batches: Vec::new(),
+            origins: Vec::new(),
+            rows: 0,
+            rejected: 0,
+            more_lines: 0,
+            first: None,
+            notes: TextNotes::default(),
+            whole: false,
+        };
         while pass.rows < SAMPLE_ROWS && reader.bytes_read() < SAMPLE_BYTES || pass.rows == 0 {
             let Some(chunk) = reader.next() else {
                 pass.whole = true;
@@ -146,6 +180,8 @@ impl Storage {
             let parsed = parser.parse(chunk?)?;
             pass.rows += parsed.rows_read;
             pass.rejected += parsed.rejected.len() as u64;
+            pass.more_lines += parsed.rejected.iter().map(|row| row.lines.saturating_sub(1)).sum::<u64>();
+            pass.notes.add(&parsed.notes);
             // An encoding error is reported before other rejects.
             let worst = parsed.rejected.iter().find(|row| row.reason == RejectReason::InvalidUtf8);
             let worst = worst.or(parsed.rejected.first());

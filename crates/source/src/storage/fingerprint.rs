@@ -5,10 +5,12 @@
 //! which programs cannot set, and a fingerprint taken within a tick of the change proves nothing: `1514764800000000000 1514764800000000000 8912345` (modification and change in nanoseconds, the inode),
 //! with ` young` after it if so. Fingerprints of before were the modification time alone.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::read::AsFound;
 use crate::storage::{FileAccess, InputFile};
 
 /// At the end of a fingerprint that was taken within a tick of the file's last change.
@@ -25,6 +27,12 @@ pub(super) fn of_file(metadata: &Metadata, now: Option<i128>) -> io::Result<Stri
     let (changed, inode) = change(metadata, modified);
     let mark = if is_young(modified.max(changed), now) { YOUNG } else { "" };
     Ok(format!("{modified} {changed} {inode}{mark}"))
+}
+
+/// Whether the file at `place` still has this size and fingerprint, or is gone.
+fn is_of(place: &Path, size: u64, version: &str) -> bool {
+    let Ok(metadata) = fs::metadata(place) else { return true };
+    metadata.len() == size && of_file(&metadata, None).is_ok_and(|now| now == settled(version))
 }
 
 /// The fingerprint of an object that has none of its own but the time of its last change.
@@ -59,6 +67,18 @@ fn change(_: &Metadata, modified: i128) -> (i128, u64) {
 }
 
 impl InputFile {
+    /// Whether a local file is still as it was found, or gone; an object that changed is not read at all.
+    pub fn is_as_found(&self) -> bool {
+        self.look().is_none_or(|is_as_found| is_as_found())
+    }
+
+    /// As [`Self::is_as_found`], for a reader of the file; `None` if it cannot change.
+    pub(super) fn look(&self) -> Option<AsFound> {
+        let FileAccess::Local(place) = &self.location else { return None };
+        let (place, found) = (place.clone(), (self.size, self.version.clone()));
+        Some(Box::new(move || is_of(&place, found.0, &found.1)))
+    }
+
     /// Whether the file is unchanged since it had this size and fingerprint.
     pub fn is_as(&self, size: u64, version: &str) -> bool {
         let is_same = self.version == version || self.is_as_before(version);
@@ -92,7 +112,7 @@ impl InputFile {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs::File;
     use std::sync::atomic::{AtomicI64, Ordering};
     use std::time::Duration;
 

@@ -26,7 +26,7 @@ use object_store::path::Path as Key;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all_by};
+use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all, hash_all_by};
 use crate::error::{SourceError, at_boundary};
 use crate::location::Split;
 use crate::parquet::ParquetFile;
@@ -221,6 +221,24 @@ impl Storage {
         Ok(tally.hash())
     }
 
+    /// The hash of the first `size` bytes of a file whose first bytes, as many as were found, hash to `found`; `None` if they
+    /// do not any more.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] or [`SourceError::Store`].
+    pub fn hash_of_first(
+        &self,
+        input: &InputFile,
+        size: u64,
+        found: ContentHash,
+    ) -> Result<Option<ContentHash>, SourceError> {
+        let mut tally = Tally::default();
+        tally.mark(vec![size]);
+        hash_all(&mut self.stop_check.read(self.raw(input)?), &mut tally)
+            .map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
+        Ok(tally.marked(size).filter(|_| tally.hash() == found))
+    }
+
     /// Opens a file and finds its columns: reads the header, or the footer.
     ///
     /// # Errors
@@ -231,7 +249,7 @@ impl Storage {
         let columns = column_plans(spec, input.reader)?;
         at_boundary(&input.path, || match input.format {
             Format::Csv => {
-                let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?;
+                let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
                 Ok(InputReader::csv(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
             Format::Parquet => {
@@ -297,6 +315,8 @@ impl Storage {
             return Ok(None);
         }
         held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.size));
+        // Rather a content to which whole records were added.
+        let rank = |(size, growth): &(u64, Growth)| (growth.from.is_some(), *size);
         let mut longest: Option<(u64, Growth)> = None;
         for alike in held.chunk_by(|one, next| (one.reader, &one.breaks) == (next.reader, &next.breaks)) {
             let found = match self.growth_of(spec, input, alike) {
@@ -305,9 +325,7 @@ impl Storage {
                 Err(_) => None,
                 Ok(found) => found.filter(|(_, growth)| growth.bytes == input.size),
             };
-            if found.is_some_and(|(size, _)| longest.is_none_or(|(longest, _)| longest < size)) {
-                longest = found;
-            }
+            longest = longest.into_iter().chain(found).max_by_key(rank);
         }
         Ok(longest.map(|(_, growth)| growth))
     }
@@ -350,7 +368,8 @@ impl Storage {
         match &input.location {
             FileAccess::Local(path) => {
                 let file = File::open(path).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
-                Ok(Box::new(file))
+                // What is appended meanwhile is read by the next load.
+                Ok(Box::new(file.take(input.size)))
             }
             FileAccess::Remote { base, source, key, etag } => {
                 let (Client { store, address }, handle) = self.client(base, source)?;

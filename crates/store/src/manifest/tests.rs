@@ -33,6 +33,7 @@ fn input(path: u8, size: u8) -> Input {
         hash: tidetable_source::ContentHash(0),
         read: 0,
         rejected: 0,
+        more_lines_rejected: 0,
         reader: tidetable_source::ReaderVersion::CURRENT,
         breaks: vec![size.into()],
         days: Vec::new(),

@@ -28,6 +28,9 @@ pub struct Input {
     pub read: u64,
     /// Rows rejected.
     pub rejected: u64,
+    /// Lines of rejected rows beyond the first of each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_lines_rejected: u64,
     /// The rules by which it was read; those before versions were kept are not written.
     #[serde(default, skip_serializing_if = "ReaderVersion::is_first")]
     pub reader: ReaderVersion,

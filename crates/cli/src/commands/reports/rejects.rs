@@ -21,7 +21,7 @@ use crate::output::{FILES_OF_SQL, ResultRows, row, sentences};
 /// Longest header; a longer first line is none.
 const LONGEST_HEADER: u64 = 1 << 20;
 /// Bytes of a row that are kept.
-const KEPT: usize = 4 << 10;
+const KEPT: usize = 1 << 20;
 
 /// Shows the rejected rows of a run, except those whose input was read again since.
 pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
@@ -181,7 +181,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         writeln!(out, "{}", row.raw)?;
     }
     if cut > 0 {
-        print_message(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
+        print_message(global, &format!("warning: {} cut: of a row 1 MiB is kept", count(cut, "row")));
     }
     Ok(())
 }

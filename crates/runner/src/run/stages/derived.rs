@@ -336,6 +336,6 @@ impl Feed for QueryFeed<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some(FeedEnd { hash: hash(input), bytes: 0 }))
+        Ok(Some(FeedEnd { hash: hash(input), bytes: 0, loaded: None }))
     }
 }

@@ -457,6 +457,26 @@ pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> V
         .collect()
 }
 
+/// A note on inputs of a table that were loaded by reading rules of an earlier version.
+pub(crate) fn older_rules_note(planned: &Planned<'_>) -> Option<String> {
+    let Planned { table, base, plan, .. } = planned;
+    let name = &table.spec.name;
+    if base.reset.is_some() {
+        let is_older = |input: &&Input| input.reader.is_older();
+        let older = base.known().inputs.iter().filter(is_older).count();
+        let is_of_files = matches!(table.from, TableInput::Source(_));
+        return (older > 0 && is_of_files).then(|| {
+            format!("{name}: the rebuild reads {older} inputs by the reading rules of this version; they were loaded by older ones")
+        });
+    }
+    let older: Vec<&str> = plan.read_by_older_rules().collect();
+    let first = older.first()?;
+    let others = if older.len() > 1 { format!(" and {} more", older.len() - 1) } else { String::new() };
+    Some(format!(
+        "{name}: {first}{others} goes on under the reading rules by which it was loaded; `run --rebuild` reads it by those of this version"
+    ))
+}
+
 /// The version that a load starts from.
 pub(crate) struct Base {
     pub(crate) version: Version,
@@ -481,16 +501,19 @@ impl Planned<'_> {
         !self.plan.is_empty() || self.base.reset.is_some()
     }
 
-    /// Rejected rows, so far, of the inputs that are read again.
+    /// Rejected lines, so far, of the inputs that are read again.
     fn rejected_before(&self, reread: &[String]) -> u64 {
         let again = self.plan.changed.iter().filter(|(file, _)| reread.contains(&file.path));
-        again.map(|(_, old)| old.rejected).sum()
+        again.map(|(_, old)| old.rejected + old.more_lines_rejected).sum()
     }
 
-    /// Rows rejected and read, so far, of inputs that have grown.
+    /// Lines rejected and read, so far, of inputs that have grown. A record that is not rejected counts as one line.
     fn held(&self) -> (u64, u64) {
         let held = self.plan.grown.iter().filter(|grown| grown.from > 0).map(|grown| &grown.held);
-        held.fold((0, 0), |(rejected, read), held| (rejected + held.rejected, read + held.read))
+        held.fold((0, 0), |(rejected, read), held| {
+            let more_lines = held.more_lines_rejected;
+            (rejected + held.rejected + more_lines, read + held.read + more_lines)
+        })
     }
 
     /// Records in `inputs` by how much files have grown.
@@ -562,11 +585,13 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
     }
 }
 
-/// Checks the rejected rows of a load against the limit of its source. `first` are rejected rows of all sources.
+/// Checks the lines that rejects of a load take away against the limit of its source. `first` are rejected rows of all
+/// sources.
 pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending, first: &[RejectedRow]) -> Result<(), RunError> {
     let record = &load.record;
     let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
-    let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
+    let more_lines = record.stats.more_lines_rejected;
+    let (rejected, read) = (record.stats.rows_rejected + more_lines, record.stats.rows_read + more_lines);
     let (rejected, read) = (rejected + load.held.0, read + load.held.1);
     let counted = rejected.saturating_sub(load.let_pass);
     let is_floor_kept = counted <= source.rejected_floor && load.inputs_read().all(|input| !is_mostly_rejected(input));

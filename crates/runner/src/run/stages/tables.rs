@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::error::Error;
 use std::time::Instant;
 
-use tidetable_ingest::{LoadStats, RejectedRow};
+use tidetable_ingest::{LoadStats, RejectedRow, NotedRows};
 use tidetable_job::{Stage, Table, TableInput};
 use tidetable_record::{
     Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
@@ -543,6 +543,26 @@ fn time_notes(loads: &[Pending]) -> Vec<String> {
         }
         if let Some(times @ 1..) = most(|stats| stats.cut_times) {
             notes.push(format!("source {source}: {times} times have digits beyond the microsecond, which are cut off"));
+        }
+        let noted = |of: fn(&LoadStats) -> Option<&NotedRows>| {
+            let of_source = loads.iter().filter(|load| load.record.source == source);
+            of_source.filter_map(|load| of(&load.record.stats)).max_by_key(|rows| rows.count)
+        };
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.several_lines.as_ref()) {
+            let most = most(|stats| stats.most_lines).unwrap_or_default();
+            notes.push(format!(
+                "source {source}: {count} records go over several lines, one of them over {most} (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`"
+            ));
+        }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
+            notes.push(format!(
+                "source {source}: {count} lines repeat the header and are skipped (first: {file}, line {line})"
+            ));
+        }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
+            notes.push(format!(
+                "source {source}: {count} records hold a carriage return (CR) that ends no line, which stays in the value (first: {file}, line {line})"
+            ));
         }
     }
     notes

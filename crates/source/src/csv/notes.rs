@@ -1,0 +1,52 @@
+//! Unusual records that are read all the same, and told.
+
+use serde::{Deserialize, Serialize};
+
+/// How many lines or records are unusual in one way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Their number.
+    pub count: u64,
+    /// The line on which the first of them starts, from 1; 0 if there is none.
+    pub first_line: u64,
+}
+
+impl Counted {
+    /// Counts one more, on a line behind those before.
+    pub(crate) fn add(&mut self, line: u64) {
+        if self.count == 0 {
+            self.first_line = line;
+        }
+        self.count += 1;
+    }
+
+    fn join(&mut self, later: Self) {
+        if self.count == 0 {
+            self.first_line = later.first_line;
+        }
+        self.count += later.count;
+    }
+}
+
+impl TextNotes {
+    /// Adds those of a later part of the same text.
+    pub(crate) fn add(&mut self, later: &Self) {
+        self.several_lines.join(later.several_lines);
+        self.most_lines = self.most_lines.max(later.most_lines);
+        self.repeated_headers.join(later.repeated_headers);
+        self.bare_returns.join(later.bare_returns);
+    }
+}
+
+/// Unusual records of a part of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TextNotes {
+    /// Accepted records over several lines.
+    pub several_lines: Counted,
+    /// The most lines of one of them.
+    pub most_lines: u64,
+    /// Lines equal to the header, which are skipped.
+    pub repeated_headers: Counted,
+    /// Records with a carriage return in an unquoted value, which stays there.
+    pub bare_returns: Counted,
+}
