@@ -283,6 +283,9 @@ pub(crate) static CSV: Section = Section {
     keys: &[
         key("delimiter", ValueShape::Text).says("Character between values; a comma by default."),
         key("quote", ValueShape::Text).says("Character around values; a double quote by default."),
+        key("escape", ValueShape::Text)
+            .says("Character that takes its meaning from a quote in a quoted value, such as `\\\\`; doubled quotes are read too."),
+        key("skip", ValueShape::Whole).says("Lines before the header that are not read; 0 by default."),
         key("header", ValueShape::Flag).says("Whether the first line names the columns; true by default."),
         key("null", ValueShape::Texts).says("Texts that stand for null; the empty one by default."),
         key("comment", ValueShape::Text).says("Character that begins lines which are not read."),

@@ -171,6 +171,8 @@ pub(crate) enum Mistake {
     SameCharacter { value: char, first: &'static str, second: &'static str },
     #[error("`rejected_floor` cannot be `{value}`")]
     RejectedFloor { value: i64 },
+    #[error("`skip` cannot be `{value}`")]
+    SkippedLines { value: i64 },
     #[error("`max_rejected` cannot be `{value}`")]
     MaxRejected { value: String },
     #[error("the source `{owner}` has no column `{name}`")]
@@ -377,6 +379,7 @@ impl Mistake {
             Self::KeyForType { .. } => "only timestamp columns have a time zone".to_owned(),
             Self::SameCharacter { second, .. } => format!("choose another `{second}`"),
             Self::RejectedFloor { .. } => "write a number of rows, such as `10`".to_owned(),
+            Self::SkippedLines { .. } => "write the number of lines before the header, such as `4`".to_owned(),
             Self::MaxRejected { .. } => "write a share such as `\"0.1%\"`, or a count such as `10`".to_owned(),
             Self::UnknownColumn { near, known, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("its columns are {}", listed(known)))

@@ -126,7 +126,7 @@ timezone = "Europe/Paris"
 [sources.a]
 files = ["a/{day:%Y-%m-%d}.csv"]
 format = "csv"
-csv = { delimiter = ";", quote = "", header = false, null = ["", "NA"], comment = "#", decimal = "," }
+csv = { delimiter = ";", quote = "", escape = "\\", skip = 2, header = false, null = ["", "NA"], comment = "#", decimal = "," }
 time = "ts"
 max_rejected = 10
 schema = "freeze"
@@ -159,6 +159,7 @@ query = { sql = "select 1" }
     let job = load(job).map_err(|error| rendered(&error)).unwrap();
     let csv = &job.sources[0].spec.csv;
     assert_eq!((csv.delimiter, csv.quote, csv.comment), (b';', None, Some(b'#')));
+    assert_eq!((csv.escape, csv.skip), (Some(b'\\'), 2));
     assert!(csv.decimal_comma && !csv.header);
     assert_eq!(csv.null, ["", "NA"]);
     assert_eq!(job.sources[0].spec.columns[0].timezone, Some(Tz::Europe__Paris));

@@ -5,7 +5,7 @@ use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
-use tidetable_source::{ColumnSpec, CsvOptions, Format};
+use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
 
 use crate::file::shown_type;
 use crate::scaffold::entity::{RowKey, copies};
@@ -54,7 +54,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     ));
     csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
-    text.push_str(&max_rejected(sample.rejected, draft.facts.rows as u64));
+    text.push_str(&max_rejected(sample.rejected + sample.more_lines, draft.facts.rows as u64));
     text.push_str(&format!("\n[sources.{SOURCE}.columns]\n"));
     for (at, column) in draft.sample.spec.columns.iter().enumerate() {
         text.push_str(&format!("{} = {}", key_of(&column.name), column_type(draft, at, column)));
@@ -151,7 +151,26 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     let explained = odd.len() == 1 && odd.iter().all(|(count, _)| *count == sample.rejected);
     notes.extend(odd.into_iter().map(|(_, note)| note));
     if sample.rejected > 0 && !explained {
-        notes.push(format!("{} rows do not fit and will be rejected: the run shows them.", sample.rejected));
+        let first = sample.first_rejected.as_ref();
+        let first = first.map_or(String::new(), |(line, reason)| format!(" (first: line {line}: {reason})"));
+        notes.push(format!("{} rows do not fit and will be rejected{first}: the run shows them.", sample.rejected));
+    }
+    let TextNotes { several_lines, most_lines, repeated_headers, bare_returns } = sample.notes;
+    if several_lines.count > 0 {
+        notes.push(format!(
+            "{} records go over several lines, one of them over {most_lines} (first: line {}): if a stray quote joins them, correct it.",
+            several_lines.count, several_lines.first_line
+        ));
+    }
+    if repeated_headers.count > 0 {
+        let Counted { count, first_line } = repeated_headers;
+        notes.push(format!("{count} lines repeat the header and are skipped (first: line {first_line})."));
+    }
+    if bare_returns.count > 0 {
+        let Counted { count, first_line } = bare_returns;
+        notes.push(format!(
+            "{count} records hold a carriage return (CR) that ends no line; it stays in the value (first: line {first_line})."
+        ));
     }
     if !sample.left_out.is_empty() {
         notes.push(format!("Not read: {}.", sample.left_out.join(", ")));
@@ -245,7 +264,7 @@ fn seen(draft: &Draft<'_>) -> String {
 
 fn csv(text: &mut String, draft: &Draft<'_>) {
     let spec = &draft.sample.spec;
-    let CsvOptions { delimiter, quote, null, comment, decimal_comma, .. } = &spec.csv;
+    let CsvOptions { delimiter, quote, escape, skip, null, comment, decimal_comma, .. } = &spec.csv;
     if spec.format != Some(Format::Csv) {
         return;
     }
@@ -258,6 +277,12 @@ fn csv(text: &mut String, draft: &Draft<'_>) {
     }
     if let Some(quote) = quote.filter(|quote| *quote != b'"') {
         options.push(format!("quote = {}", quoted(&char::from(quote).to_string())));
+    }
+    if let Some(escape) = escape {
+        options.push(format!("escape = {}", quoted(&char::from(*escape).to_string())));
+    }
+    if *skip > 0 {
+        options.push(format!("skip = {skip}"));
     }
     if null.iter().any(|marker| !marker.is_empty()) {
         options.push(format!("null = [{}]", null.iter().map(|marker| quoted(marker)).collect::<Vec<_>>().join(", ")));

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use memchr::{memchr_iter, memmem};
+
 use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
 use crate::error::SourceError;
 use crate::foreign::Foreign;

@@ -48,9 +48,12 @@ impl Source {
             .collect();
         let format = format.as_ref().map(|format| matches!(format, Format::Csv));
         let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
+        // Named only where they are set, so that a job without them keeps its fingerprint.
+        let escape = self.spec.csv.escape.map_or_else(String::new, |escape| format!(" escape {escape}"));
+        let skip = if self.spec.csv.skip > 0 { format!(" skip {}", self.spec.csv.skip) } else { String::new() };
         // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
         let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
-        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}", self.derive)
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}", self.derive)
     }
 }
 
@@ -156,6 +159,8 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
         Some(none) if none.value.is_empty() => options.quote = None,
         _ => options.quote = character(reader, &csv, "quote").or(options.quote),
     }
+    options.escape = character(reader, &csv, "escape").or(options.escape);
+    options.skip = skipped(reader, &csv);
     options.comment = character(reader, &csv, "comment").or(options.comment);
     options.header = csv.flag("header").unwrap_or(options.header);
     if csv.has("null") {
@@ -164,6 +169,15 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
     options.decimal_comma = csv.choice(reader, "decimal", &[(".", false), (",", true)]);
     no_clash(reader, &csv, &options);
     options
+}
+
+/// The lines before the header.
+fn skipped(reader: &mut Reader<'_>, csv: &Fields<'_>) -> u64 {
+    let Some(value) = csv.whole("skip") else { return 0 };
+    u64::try_from(value).unwrap_or_else(|_| {
+        reader.refuse(csv.value_at("skip"), Mistake::SkippedLines { value });
+        0
+    })
 }
 
 /// The single ASCII character of `key`.
@@ -183,6 +197,7 @@ fn no_clash(reader: &mut Reader<'_>, csv: &Fields<'_>, options: &CsvOptions) {
     let uses = [
         ("delimiter", Some(options.delimiter)),
         ("quote", options.quote),
+        ("escape", options.escape),
         ("comment", options.comment),
         ("decimal", options.decimal_comma.then_some(b',')),
     ];

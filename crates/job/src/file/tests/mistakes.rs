@@ -100,6 +100,14 @@ const WRONG: &[(&str, &str, &[&str])] = &[
             "7:35 `,` serves both `delimiter` and `quote` | choose another `quote`",
         ],
     ),
+    (
+        "time  =",
+        "csv = { escape = \"\\\"\", skip = -1 }\ntime  =",
+        &[
+            "7:18 `\"` serves both `quote` and `escape` | choose another `escape`",
+            "7:31 `skip` cannot be `-1` | write the number of lines before the header, such as `4`",
+        ],
+    ),
     ("time  =", "format = \"cvs\"\ntime  =", &["7:10 `format` cannot be `cvs` | did you mean `csv`?"]),
     ("row_key =", "from = \"reading\"\nrow_key =", &["16:8 there is no source `reading` | did you mean `readings`?"]),
     (
