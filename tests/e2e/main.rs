@@ -18,6 +18,7 @@ mod load {
     mod layouts;
     mod new;
     mod object_stores;
+    mod records;
     mod schema_guides;
     mod schema_modes;
     mod times;
