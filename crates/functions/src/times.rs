@@ -140,7 +140,7 @@ fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
         let utc = zone("UTC")?;
         return Some(string_to_datetime(&own.unwrap_or(utc), text.trim()).ok()?.timestamp_micros());
     };
-    count_times(TimeCounts { repeated: 0, cut: u64::from(cut) });
+    count_times(TimeCounts { cut: u64::from(cut), ..TimeCounts::default() });
     let instant = match (zone, own) {
         (Zone::Offset(seconds), _) => local.checked_sub(seconds * MICROS),
         (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone, "").instant(local),

@@ -71,6 +71,7 @@ impl TargetState {
             self.first_empty = first.min_by_key(place);
             self.stats.repeated_times += times.repeated;
             self.stats.cut_times += times.cut;
+            self.stats.nan_values += times.nan;
         }
         self.bytes += chunk.bytes;
         self.chunks.push(chunk);

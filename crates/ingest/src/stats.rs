@@ -51,6 +51,9 @@ pub struct LoadStats {
     /// Records with a carriage return in an unquoted value, which stays there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare_returns: Option<NotedRows>,
+    /// NaN in float columns of Parquet, which was taken as null.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub nan_values: u64,
     /// Rows of the table written to SSTs.
     pub rows_written: u64,
     /// Cells written to SSTs.
@@ -107,6 +110,7 @@ impl LoadStats {
         self.most_lines = self.most_lines.max(other.most_lines);
         NotedRows::join(&mut self.repeated_headers, other.repeated_headers.clone());
         NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
+        self.nan_values += other.nan_values;
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;

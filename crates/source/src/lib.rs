@@ -90,3 +90,4 @@ pub use storage::{
     describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use time::{FormatFault, TimeCounts};
+pub use value::Thousands;

@@ -233,6 +233,73 @@ pub(crate) fn parse_decimal(text: &[u8], point: u8, precision: u8, scale: u8) ->
     Ok(if negative { -value } else { value })
 }
 
+/// A decimal number without rounding: `digits` × 10^`exponent`. Equal numbers are equal, however they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Exact {
+    digits: i128,
+    exponent: i32,
+}
+
+impl Exact {
+    /// Parses a number with an optional fraction and exponent; `None` if it is none, or beyond 38 digits.
+    pub fn parse(text: &[u8], point: u8) -> Option<Self> {
+        let (negative, unsigned) = signed(text);
+        let mut digits = 0i128;
+        let mut exponent = 0i32;
+        let mut seen = false;
+        let mut after_point = false;
+        let mut rest = unsigned.iter();
+        while let Some(byte) = rest.next() {
+            match byte {
+                b'0'..=b'9' => {
+                    digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                    exponent -= i32::from(after_point);
+                    seen = true;
+                }
+                _ if *byte == point && !after_point => after_point = true,
+                b'e' | b'E' if seen => {
+                    let written = std::str::from_utf8(rest.as_slice()).ok()?;
+                    exponent = exponent.checked_add(written.parse().ok()?)?;
+                    break;
+                }
+                _ => return None,
+            }
+        }
+        seen.then(|| Self { digits: if negative { -digits } else { digits }, exponent }.normalized())
+    }
+
+    /// The number `digits` / 10^`scale`.
+    pub fn of_scaled(digits: i128, scale: u8) -> Self {
+        Self { digits, exponent: -i32::from(scale) }.normalized()
+    }
+
+    fn normalized(mut self) -> Self {
+        while self.digits != 0 && self.digits % 10 == 0 {
+            self.digits /= 10;
+            self.exponent = self.exponent.saturating_add(1);
+        }
+        if self.digits == 0 {
+            self.exponent = 0;
+        }
+        self
+    }
+
+    /// The number × `factor` × 10^`power`, rounded down, and whether digits were cut off; `None` on overflow.
+    pub fn scaled(self, factor: i64, power: i32) -> Option<(i64, bool)> {
+        let product = self.digits.checked_mul(i128::from(factor))?;
+        let power = self.exponent.checked_add(power)?;
+        let size = 10i128.checked_pow(power.unsigned_abs());
+        let (value, cut) = match (power >= 0, size) {
+            (true, Some(size)) => (product.checked_mul(size)?, false),
+            (true, None) if product == 0 => (0, false),
+            (true, None) => return None,
+            (false, Some(size)) => (product.div_euclid(size), product.rem_euclid(size) != 0),
+            (false, None) => (if product < 0 { -1 } else { 0 }, product != 0),
+        };
+        Some((i64::try_from(value).ok()?, cut))
+    }
+}
+
 pub(crate) fn parse_bool(text: &[u8]) -> Option<bool> {
     const TRUE: [&[u8]; 5] = [b"true", b"1", b"t", b"yes", b"y"];
     const FALSE: [&[u8]; 5] = [b"false", b"0", b"f", b"no", b"n"];
@@ -273,6 +340,24 @@ mod tests {
         assert_eq!(parse_f64(b"1e999", b'.'), Err(NumberFault::OutOfRange));
         assert_eq!(parse_f64(b"+-1", b'.'), Err(NumberFault::NotANumber));
         assert!(parse_f64(b"-0", b'.').is_ok_and(f64::is_sign_negative));
+    }
+
+    #[test]
+    fn exact_numbers() {
+        let exact = |text: &str| Exact::parse(text.as_bytes(), b'.');
+        for same in ["-9999", "-9999.0", "-9999.", "-9999.00", "-9.999e3", "-09999", "-999900e-2"] {
+            assert_eq!(exact(same), exact("-9999"), "{same}");
+        }
+        assert_eq!(exact("0"), exact("-0.00"));
+        assert_ne!(exact("-9999"), exact("-9999.5"));
+        for bad in ["", "-", ".", "1.2.3", "x", "1e", "1e5.5", "--1", "1_0"] {
+            assert_eq!(exact(bad), None, "{bad}");
+        }
+        assert_eq!(Exact::of_scaled(-999_900, 2), exact("-9999").unwrap());
+        assert_eq!(exact("1551129661.4285714").unwrap().scaled(1, 6), Some((1_551_129_661_428_571, true)));
+        assert_eq!(exact("-0.5").unwrap().scaled(1, 0), Some((-1, true)));
+        assert_eq!(exact("1e30").unwrap().scaled(1, 6), None);
+        assert_eq!(exact("1e-50").unwrap().scaled(1, 6), Some((0, true)));
     }
 
     proptest! {

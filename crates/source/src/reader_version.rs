@@ -35,4 +35,11 @@ impl ReaderVersion {
     pub(crate) fn has_strict_records(self) -> bool {
         self >= Self::SECOND
     }
+
+    /// Whether values are read by the wider rules: NaN in float columns of Parquet is null, null markers compare as
+    /// numbers and hold for Parquet, INT96 keeps its range, all blanks of Unicode are trimmed, U+2212 is a minus, 24:00 is
+    /// the next midnight, seconds may be left out, and epoch numbers may have a fraction.
+    pub(crate) fn reads_more_values(self) -> bool {
+        self >= Self::SECOND
+    }
 }

@@ -6,6 +6,7 @@ use chrono_tz::Tz;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::error::SourceError;
+use crate::value::Thousands;
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -32,7 +33,8 @@ pub struct CsvOptions {
     /// has exactly as many fields.
     pub header: bool,
     /// Null markers; the empty field by default. In text columns they are compared exactly and a quoted field is never null;
-    /// in other columns surrounding blanks and quotes are ignored.
+    /// in other columns surrounding blanks and quotes are ignored, and in columns of numbers a marker that is a number stands
+    /// for every equal number: `-9999` also for `-9999.0`. In Parquet they hold for columns that are not text.
     pub null: Vec<String>,
     /// A record that starts with this byte is skipped up to its line end; none by default.
     pub comment: Option<u8>,
@@ -62,18 +64,23 @@ pub struct ColumnSpec {
     pub name: String,
     /// Declared type.
     pub kind: FieldType,
-    /// Format of times and dates: strftime items, or `s`, `ms`, `us`, `ns` for epoch integers. By default RFC 3339 (a blank
-    /// is accepted for the T, the offset is optional) and `%Y-%m-%d`.
+    /// Format of times and dates: strftime items, or `s`, `ms`, `us`, `ns` for epoch numbers, `excel` for
+    /// days since 1899-12-30. By default RFC 3339 (a blank is accepted for the T; seconds and offset are optional) and
+    /// `%Y-%m-%d`.
     pub format: Option<String>,
     /// Zone of times without an offset; UTC by default. An ambiguous local time is the earlier instant; a nonexistent one
     /// rejects its row.
     pub timezone: Option<Tz>,
+    /// Whether `,` is the decimal separator of numbers; as the source's by default.
+    pub decimal_comma: Option<bool>,
+    /// What separates groups of three digits; nothing by default.
+    pub thousands: Option<Thousands>,
 }
 
 impl ColumnSpec {
     /// A column with the default format and zone.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
-        Self { name: name.into(), kind, format: None, timezone: None }
+        Self { name: name.into(), kind, format: None, timezone: None, decimal_comma: None, thousands: None }
     }
 }
 
@@ -161,6 +168,8 @@ pub struct SourceSpec {
     pub rejected_floor: u64,
     /// How files with other columns are handled.
     pub mode: SchemaMode,
+    /// Whether NaN in a float column of Parquet rejects its row; it is null by default.
+    pub rejects_nan: bool,
 }
 
 impl SourceSpec {

@@ -9,6 +9,7 @@ use tidetable_job::{Job, Project};
 use tidetable_job::{NameConflict, name_conflict};
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_layout::time::{MINUTE, SECOND};
+use tidetable_job::{NameConflict, Source, name_conflict};
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
@@ -231,6 +232,9 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     if !not_stored.is_empty() {
         let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
         rows.push(row!["warning", "columns", finding]);
+    }
+    for finding in job.sources.iter().flat_map(Source::idle_settings) {
+        rows.push(row!["warning", "sources", finding]);
     }
     for export in &job.exports {
         rows.push(row!["export", export.name, format!("as {}", export.name_template.as_str())]);

@@ -80,6 +80,7 @@ const LOAD: &[Key] = &[
     key("most_lines", Integer, "the most lines of one of them"),
     key("repeated_headers", OrNull(&Object(NOTED_ROWS)), "lines equal to the header, which were skipped"),
     key("bare_returns", OrNull(&Object(NOTED_ROWS)), "records with a carriage return that ends no line"),
+    key("nan_values", Integer, "NaN in float columns of Parquet, taken as null"),
     key("rows_written", Integer, "rows in the SSTs"),
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),

@@ -6,7 +6,7 @@ use tidetable_source::TimeCounts;
 
 thread_local! {
     /// Counts of this thread since [`counting_times`] began: an expression is evaluated on one thread.
-    static COUNTS: Cell<TimeCounts> = const { Cell::new(TimeCounts { repeated: 0, cut: 0 }) };
+    static COUNTS: Cell<TimeCounts> = const { Cell::new(TimeCounts { repeated: 0, cut: 0, nan: 0 }) };
 }
 
 /// The result of `work`, with its counts.

@@ -173,6 +173,7 @@ pub(crate) static SOURCE: Section = Section {
         key("time", ValueShape::Text).says("The column that holds the time of the event."),
         key("max_rejected", ValueShape::TextOrWhole).says("Rows that may be rejected before the load fails: a number, or a share such as `1%`."),
         key("rejected_floor", ValueShape::Whole).says("Rows that may be rejected whatever the share of `max_rejected`, while no file loses more than half of its rows."),
+        key("nan", ValueShape::Text).says("What NaN in a float column of Parquet is: `null`, or `reject` rejects its row."),
         key("schema", ValueShape::Text).says("What becomes of a file that lacks a declared column: `freeze` stops the run, `evolve` takes null for it, `reject` rejects its rows."),
         key("columns", ValueShape::Table).says("Columns that are read, with their types."),
         key("derive", ValueShape::Table).says("Columns that are computed from others, by name, as SQL expressions."),
@@ -300,6 +301,9 @@ pub(crate) static COLUMN_TYPE: Section = Section {
             .says("Type of the column: `text`, `int64`, `float64`, `decimal(9,2)`, `timestamp`, .."),
         key("format", ValueShape::Text).says("How times are written, such as `%d/%m/%Y %H:%M`."),
         key("timezone", ValueShape::Text).says("Time zone of times without an offset."),
+        key("decimal", ValueShape::Text)
+            .says("Decimal separator of its numbers, `.` or `,`, if it differs from that of `csv`."),
+        key("thousands", ValueShape::Text).says("Separator of thousands in its numbers: `,`, `.`, a blank or `'`."),
     ],
 };
 

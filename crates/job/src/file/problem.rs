@@ -376,6 +376,7 @@ impl Mistake {
                 "write `decimal(p,s)`: p digits in all (1 to 38), s of them after the point (0 to p)".to_owned()
             }
             Self::KeyForType { key: "format", .. } => "only timestamp and date columns have a format".to_owned(),
+            Self::KeyForType { key: "decimal" | "thousands", .. } => "only columns of numbers have separators".to_owned(),
             Self::KeyForType { .. } => "only timestamp columns have a time zone".to_owned(),
             Self::SameCharacter { second, .. } => format!("choose another `{second}`"),
             Self::RejectedFloor { .. } => "write a number of rows, such as `10`".to_owned(),

@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options, nullif};
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type,
+};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use parquet::data_type::Int96;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
+use crate::number::Exact;
+use crate::parquet::columns::FileColumn;
+use crate::parquet::int96;
 use crate::reject::RejectReason;
-use crate::time::{Clock, Remarks, Stamp, TimeFault, Unit};
+use crate::time::{Clock, Remarks, Stamp, TimeFault, TimeRule, Unit};
 use crate::value::ColumnBuilder;
 use crate::value::ColumnPlan;
 
@@ -27,16 +33,18 @@ pub(super) struct Coerced {
     /// The rows that do not fit, whose values are arbitrary.
     pub faults: Vec<Fault>,
     pub remarks: Remarks,
+    /// The rows with NaN, which are null.
+    pub nans: Vec<u32>,
 }
 
 impl Coerced {
     fn new(array: ArrayRef, faults: Vec<Fault>) -> Self {
-        Self { array, faults, remarks: Remarks::default() }
+        Self { array, faults, remarks: Remarks::default(), nans: Vec::new() }
     }
 
     fn of(mut column: ColumnBuilder<'_>, faults: Vec<Fault>) -> Result<Self, ArrowError> {
         let remarks = column.remarks();
-        Ok(Self { array: column.finish()?, faults, remarks })
+        Ok(Self { remarks, ..Self::new(column.finish()?, faults) })
     }
 }
 
@@ -45,7 +53,7 @@ impl Coerced {
 pub(super) enum Coercion {
     /// The same type, in another width or encoding at most: what Arrow's cast loses is out of range.
     Cast,
-    /// Floats must be finite.
+    /// Infinite floats are faults; NaN is null, or a fault where the source says so.
     Float,
     /// Integers that doubles may not hold exactly.
     IntegerToFloat,
@@ -62,17 +70,30 @@ pub(super) enum Coercion {
     Days,
     /// Integers in the unit that the column's format names.
     Epoch,
+    /// Floats in that unit.
+    EpochFloat,
+    /// Bytes of a fixed width as hexadecimal digits.
+    Hex,
+    /// 16 bytes as a UUID.
+    Uuid,
     Nulls,
 }
 
 impl Coercion {
     /// `None` if there is no way.
-    pub fn choose(from: &DataType, column: &ColumnPlan) -> Option<Self> {
+    pub fn choose(from: &FileColumn, column: &ColumnPlan) -> Option<Self> {
+        match (&from.data_type, column.kind) {
+            (DataType::FixedSizeBinary(16), FieldType::Text) if from.is_uuid => Some(Self::Uuid),
+            (data_type, _) => Self::of_type(data_type, column),
+        }
+    }
+
+    fn of_type(from: &DataType, column: &ColumnPlan) -> Option<Self> {
         use DataType as D;
         use FieldType as F;
-        let epoch = column.time.as_ref().is_some_and(|rule| rule.epoch(0).is_some());
+        let epoch = column.time.as_ref().is_some_and(TimeRule::is_epoch);
         Some(match (from, column.kind) {
-            (D::Dictionary(_, value), _) => Self::choose(value, column)?,
+            (D::Dictionary(_, value), _) => Self::of_type(value, column)?,
             (D::Null, _) => Self::Nulls,
             (D::Utf8 | D::LargeUtf8 | D::Utf8View, F::Text) => Self::Cast,
             (D::Utf8 | D::LargeUtf8 | D::Utf8View, _) => Self::ThroughText,
@@ -82,6 +103,11 @@ impl Coercion {
             (integer, F::Text | F::Decimal { .. }) if integer.is_integer() => Self::Written,
             (integer, F::Timestamp) if integer.is_integer() && epoch => Self::Epoch,
             (D::Float16 | D::Float32 | D::Float64, F::Float64) => Self::Float,
+            (D::Float16 | D::Float32 | D::Float64, F::Timestamp) if epoch => Self::EpochFloat,
+            (D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..), F::Timestamp) if epoch => {
+                Self::Written
+            }
+            (D::FixedSizeBinary(_), F::Text) => Self::Hex,
             (D::Decimal128(has, same), F::Decimal { precision, scale })
                 if *same == scale.cast_signed() && *has <= precision =>
             {
@@ -105,8 +131,40 @@ impl Coercion {
         })
     }
 
-    /// The column in its declared type.
+    /// The column in its declared type. Numbers that equal a null marker are null.
     pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
+        let coerced = self.typed(array, column)?;
+        match self {
+            Self::Cast | Self::Float | Self::IntegerToFloat | Self::Written if !column.null_numbers.is_empty() => {
+                without_markers(coerced, array, column)
+            }
+            _ => Ok(coerced),
+        }
+    }
+
+    /// As [`Self::apply`] for a column of INT96: `values` are its values, `array` shows them in messages.
+    pub fn apply_int96(
+        self,
+        array: &ArrayRef,
+        values: &[Option<Int96>],
+        column: &ColumnPlan,
+    ) -> Result<Coerced, ArrowError> {
+        let is_local = match self {
+            Self::Local(_) => true,
+            Self::Instant(_) => false,
+            _ => return self.apply(array, column),
+        };
+        settle(array, column, |row, clock| {
+            let value = values.get(row).and_then(Option::as_ref).ok_or(TimeFault::Range)?;
+            let stamp = int96::stamp(value)?;
+            match &column.time {
+                Some(rule) if is_local => Ok(Stamp { cut: stamp.cut, ..rule.local(stamp.micros, clock)? }),
+                _ => stamp.within(),
+            }
+        })
+    }
+
+    fn typed(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
         let target = column.kind.arrow();
         match self {
             Self::Nulls => Ok(Coerced::new(new_null_array(&target, array.len()), Vec::new())),
@@ -118,17 +176,22 @@ impl Coercion {
             Self::Float => {
                 let result = cast(array, &target)?;
                 let values = result.as_primitive::<Float64Type>();
-                let infinite = values.values().iter().any(|value| !value.is_finite());
-                let faults = if infinite {
-                    faulty(values.len(), |row| {
-                        let value = values.value(row);
-                        (values.is_valid(row) && !value.is_finite())
-                            .then(|| RejectReason::NotFinite { text: value.to_string() })
-                    })
-                } else {
-                    Vec::new()
-                };
-                Ok(Coerced::new(result, faults))
+                if values.values().iter().all(|value| value.is_finite()) {
+                    return Ok(Coerced::new(result, Vec::new()));
+                }
+                let faults = faulty(values.len(), |row| {
+                    let value = values.value(row);
+                    let is_wrong =
+                        values.is_valid(row) && (value.is_infinite() || value.is_nan() && column.rejects_nan);
+                    is_wrong.then(|| RejectReason::NotFinite { text: value.to_string() })
+                });
+                if column.rejects_nan {
+                    return Ok(Coerced::new(result, faults));
+                }
+                let is_nan: BooleanArray =
+                    (0..values.len()).map(|row| Some(values.is_valid(row) && values.value(row).is_nan())).collect();
+                let nans = (0u32..).zip(is_nan.values()).filter(|(_, is_nan)| *is_nan).map(|(row, _)| row).collect();
+                Ok(Coerced { nans, ..Coerced::new(nullif(&result, &is_nan)?, faults) })
             }
             Self::IntegerToFloat => {
                 let result = cast(array, &target)?;
@@ -191,12 +254,107 @@ impl Coercion {
             Self::Epoch => {
                 let counts = cast(array, &DataType::Int64)?;
                 let counts = counts.as_primitive::<Int64Type>();
-                settle(array, column, |row, _| {
+                settle(array, column, |row, clock| {
                     let rule = column.time.as_ref().filter(|_| counts.is_valid(row));
-                    rule.and_then(|rule| rule.epoch(counts.value(row))).unwrap_or(Err(TimeFault::Form))
+                    rule.and_then(|rule| rule.epoch(counts.value(row), clock)).unwrap_or(Err(TimeFault::Form))
                 })
             }
+            Self::EpochFloat => {
+                let counts = cast(array, &DataType::Float64)?;
+                let counts = counts.as_primitive::<Float64Type>();
+                let is_nan: BooleanArray =
+                    (0..counts.len()).map(|row| Some(counts.is_valid(row) && counts.value(row).is_nan())).collect();
+                let array = if column.rejects_nan { Arc::clone(array) } else { nullif(array, &is_nan)? };
+                settle(&array, column, |row, clock| {
+                    let rule = column.time.as_ref();
+                    rule.and_then(|rule| rule.epoch_float(counts.value(row), clock)).unwrap_or(Err(TimeFault::Form))
+                })
+            }
+            Self::Hex => fixed_bytes(array, column, |bytes, text| write_hex(bytes, text)),
+            Self::Uuid => fixed_bytes(array, column, |bytes, text| {
+                for (index, part) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+                    text.push_str(if index == 0 { "" } else { "-" });
+                    write_hex(bytes.get(part).unwrap_or_default(), text);
+                }
+            }),
         }
+    }
+}
+
+/// Nulls the numbers that equal a null marker, also those that do not fit the declared type.
+fn without_markers(coerced: Coerced, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
+    let is_marker = |number: Option<Exact>| number.is_some_and(|number| column.null_numbers.contains(&number));
+    let text = formatter(array)?;
+    let typed = coerced.array.as_ref();
+    let rows = 0..typed.len();
+    let mut nulls: Vec<bool> = match column.kind {
+        FieldType::Int64 => {
+            let values = typed.as_primitive::<Int64Type>();
+            rows.map(|row| is_marker(Some(Exact::of_scaled(i128::from(values.value(row)), 0)))).collect()
+        }
+        FieldType::UInt64 => {
+            let values = typed.as_primitive::<UInt64Type>();
+            rows.map(|row| is_marker(Some(Exact::of_scaled(i128::from(values.value(row)), 0)))).collect()
+        }
+        FieldType::Decimal { scale, .. } => {
+            let values = typed.as_primitive::<Decimal128Type>();
+            rows.map(|row| is_marker(Some(Exact::of_scaled(values.value(row), scale)))).collect()
+        }
+        FieldType::Float64 => {
+            // In the width of the file: a marker of -9999.9 is another double than the float -9999.9.
+            let is_single = matches!(array.data_type(), DataType::Float32);
+            let markers: Vec<f64> = column.null_doubles(is_single);
+            let values = typed.as_primitive::<Float64Type>();
+            rows.map(|row| markers.contains(&values.value(row))).collect()
+        }
+        _ => return Ok(coerced),
+    };
+    let (marked, faults): (Vec<Fault>, Vec<Fault>) = coerced.faults.into_iter().partition(|fault| {
+        let written = text.value(fault.row as usize).to_string();
+        is_marker(Exact::parse(written.as_bytes(), b'.'))
+    });
+    for fault in marked {
+        if let Some(slot) = nulls.get_mut(fault.row as usize) {
+            *slot = true;
+        }
+    }
+    Ok(Coerced { array: nullif(typed, &BooleanArray::from(nulls))?, faults, ..coerced })
+}
+
+/// Text of bytes of a fixed width.
+fn fixed_bytes(
+    array: &ArrayRef,
+    column: &ColumnPlan,
+    write: impl Fn(&[u8], &mut String),
+) -> Result<Coerced, ArrowError> {
+    let bytes = match array.data_type() {
+        // A dictionary: its values.
+        DataType::Dictionary(_, value) => cast(array, value)?,
+        _ => Arc::clone(array),
+    };
+    let bytes = bytes.as_fixed_size_binary();
+    let mut result = ColumnBuilder::new(column, bytes.len());
+    let mut text = String::new();
+    let mut faults = Vec::new();
+    for row in 0..bytes.len() {
+        if bytes.is_null(row) {
+            result.push_null();
+            continue;
+        }
+        text.clear();
+        write(bytes.value(row), &mut text);
+        if let Err(reason) = result.value(text.as_bytes()) {
+            result.push_null();
+            faults.push(Fault { row: row as u32, reason });
+        }
+    }
+    Coerced::of(result, faults)
+}
+
+fn write_hex(bytes: &[u8], text: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
     }
 }
 
@@ -307,5 +465,5 @@ fn settle(
         });
     }
     let array = arrow::array::PrimitiveArray::<TimestampMicrosecondType>::try_new(values.into(), nulls)?;
-    Ok(Coerced { array: Arc::new(array.with_timezone("UTC")), faults, remarks })
+    Ok(Coerced { remarks, ..Coerced::new(Arc::new(array.with_timezone("UTC")), faults) })
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::compute::concat_batches;
@@ -11,6 +12,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
     RowSelector,
 };
+use parquet::data_type::Int96;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::ChunkReader;
@@ -20,6 +22,8 @@ use crate::error::SourceError;
 use crate::foreign::{Foreign, LOOKED_AT};
 use crate::origin::row_text;
 use crate::parquet::coerce::{Coercion, Fault};
+use crate::parquet::columns::{self, FileColumn};
+use crate::parquet::int96::{self, Leaf};
 use crate::plan::{Matched, match_columns};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
@@ -53,9 +57,16 @@ pub(crate) struct ParquetPlan {
     columns: Vec<ColumnPlan>,
     mask: ProjectionMask,
     /// One for each declared column; `None` for those that the file lacks, which are null.
-    coercions: Vec<Option<Coercion>>,
+    sources: Vec<Option<ColumnSource>>,
     /// Why every row is rejected, if so.
     refused: Option<ColumnDiff>,
+}
+
+/// Where the values of a declared column are, and their way to its type.
+#[derive(Debug)]
+struct ColumnSource {
+    column: FileColumn,
+    coercion: Coercion,
 }
 
 /// What became of a slice.
@@ -89,9 +100,39 @@ impl ParquetFile {
         Ok(Self { name: name.to_owned(), bits, footer })
     }
 
-    /// The columns as Arrow has them.
-    pub fn schema(&self) -> &arrow::datatypes::Schema {
-        self.footer.schema()
+    /// The columns that a source may declare.
+    pub fn columns(&self) -> Vec<FileColumn> {
+        columns::columns(self.footer.schema(), self.footer.parquet_schema())
+    }
+
+    /// The file with INT96 columns in microseconds.
+    fn in_micros(self) -> Result<Self, SourceError> {
+        let Some(schema) = columns::in_micros(self.footer.schema(), self.footer.parquet_schema()) else {
+            return Ok(self);
+        };
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+        let footer = ArrowReaderMetadata::try_new(Arc::clone(self.footer.metadata()), options)
+            .map_err(|source| self.parquet(source))?;
+        Ok(Self { footer, ..self })
+    }
+
+    /// The columns that the declaration is matched to: a struct of which no field is declared counts as one column.
+    fn declarable(&self, spec: &SourceSpec) -> Vec<FileColumn> {
+        let declared = |column: &FileColumn| spec.columns.iter().any(|wanted| wanted.name == column.name);
+        let mut found: Vec<FileColumn> = Vec::new();
+        for column in self.columns() {
+            if column.path.len() == 1 || declared(&column) {
+                found.push(column);
+                continue;
+            }
+            let root = column.path.first().cloned().unwrap_or_default();
+            let is_known = found.iter().any(|known| known.path.first() == Some(&root));
+            if let (false, Ok(field)) = (is_known, self.footer.schema().field_with_name(&root)) {
+                let data_type = field.data_type().clone();
+                found.push(FileColumn { name: root.clone(), path: vec![root], data_type, leaf: None, ..column });
+            }
+        }
+        found
     }
 
     pub fn bits(&self) -> &Bits {
@@ -144,37 +185,42 @@ impl ParquetPlan {
         file: ParquetFile,
         columns: Vec<ColumnPlan>,
     ) -> Result<(Self, ColumnDiff), SourceError> {
-        let schema = file.footer.schema();
-        let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let is_old = columns.iter().any(|column| !column.reader.reads_more_values());
+        let file = if is_old { file } else { file.in_micros()? };
+        let found = file.declarable(spec);
+        let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
         let Matched { steps, mut diff } = match_columns(&file.name, &header, spec, &columns)?;
-        let mut coercions = Vec::with_capacity(columns.len());
+        let mut sources = Vec::with_capacity(columns.len());
         for (index, column) in columns.iter().enumerate() {
-            let field = steps.iter().zip(schema.fields()).find(|(step, _)| **step == Some(index));
-            let Some((_, field)) = field else {
-                coercions.push(None);
+            let place = steps.iter().position(|step| *step == Some(index));
+            let Some(found) = place.and_then(|place| found.get(place)) else {
+                sources.push(None);
                 continue;
             };
-            let found = field.data_type();
             let coercion = Coercion::choose(found, column);
             match (coercion, spec.mode) {
-                (None, SchemaMode::Reject) => diff.unlike.push((column.name.clone(), found.to_string())),
+                (None, SchemaMode::Reject) => diff.unlike.push((column.name.clone(), found.data_type.to_string())),
                 (None, _) => {
                     return Err(SourceError::ColumnType {
                         path: file.name.clone(),
                         column: column.name.clone(),
-                        found: found.clone(),
+                        found: found.data_type.clone(),
                         wanted: column.kind,
                     });
                 }
                 (Some(_), _) => {}
             }
-            coercions.push(coercion);
+            sources.push(coercion.map(|coercion| ColumnSource { column: found.clone(), coercion }));
         }
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         // The raw batch is kept for rejected rows.
-        let roots = steps.iter().enumerate().filter(|(_, step)| step.is_some() || refused.is_some());
-        let mask = ProjectionMask::roots(file.footer.parquet_schema(), roots.map(|(root, _)| root));
-        Ok((Self { file, columns, mask, coercions, refused }, diff))
+        let wanted = |path: &[String]| {
+            refused.is_some() || sources.iter().flatten().any(|source| path.starts_with(&source.column.path))
+        };
+        let schema = file.footer.parquet_schema();
+        let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| wanted(leaf.path().parts()));
+        let mask = ProjectionMask::leaves(schema, leaves.map(|(leaf, _)| leaf));
+        Ok((Self { file, columns, mask, sources, refused }, diff))
     }
 
     /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.
@@ -187,23 +233,32 @@ impl ParquetPlan {
         let mut arrays = Vec::with_capacity(self.columns.len());
         let mut faults: Vec<(u32, usize, RejectReason)> = Vec::new();
         let mut remarks: Vec<Remarks> = Vec::new();
-        for (index, (column, coercion)) in self.columns.iter().zip(&self.coercions).enumerate() {
-            let Some(coercion) = coercion else {
+        let mut nans: Vec<Vec<u32>> = Vec::new();
+        for (index, (column, place)) in self.columns.iter().zip(&self.sources).enumerate() {
+            let Some(ColumnSource { column: found, coercion }) = place else {
                 arrays.push(new_null_array(&column.kind.arrow(), source.num_rows()));
                 continue;
             };
-            let Some(array) = source.column_by_name(&column.name) else {
+            let Some(array) = columns::values(&source, &found.path).map_err(arrow)? else {
                 return Err(SourceError::Changed { path: self.file.name.clone() });
             };
-            let coerced = coercion.apply(array, column).map_err(arrow)?;
+            let coerced = match found.leaf.filter(|_| found.is_int96 && column.reader.reads_more_values()) {
+                Some(leaf) => {
+                    let values = self.int96(Leaf { group, column: leaf }, skip, rows)?;
+                    coercion.apply_int96(&array, &values, column).map_err(arrow)?
+                }
+                None => coercion.apply(&array, column).map_err(arrow)?,
+            };
             arrays.push(coerced.array);
             remarks.push(coerced.remarks);
+            nans.push(coerced.nans);
             faults.extend(coerced.faults.into_iter().map(|Fault { row, reason }| (row, index, reason)));
         }
         let read = source.num_rows() as u64;
         let times = |kept: &dyn Fn(usize) -> bool| {
             let mut times = TimeCounts::default();
             remarks.iter().for_each(|remarks| times += remarks.counts(kept));
+            times.nan = nans.iter().flatten().filter(|row| kept(**row as usize)).count() as u64;
             times
         };
         if faults.is_empty() {
@@ -247,6 +302,20 @@ impl ParquetPlan {
         let rejected = (0..rows).map(rejected).collect();
         let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
         Parsed { columns, source, kept: Some(Vec::new()), rejected, read: rows as u64, times: TimeCounts::default() }
+    }
+
+    /// The values of an INT96 column, as they are stored.
+    fn int96(&self, leaf: Leaf, skip: usize, rows: usize) -> Result<Vec<Option<Int96>>, SourceError> {
+        let metadata = self.file.footer.metadata();
+        let values = match &self.file.bits {
+            Bits::Memory(bytes) => int96::read(bytes.clone(), metadata, leaf, skip, rows),
+            Bits::Local { path, .. } => {
+                let file =
+                    File::open(path).map_err(|source| SourceError::Io { path: self.file.name.clone(), source })?;
+                int96::read(file, metadata, leaf, skip, rows)
+            }
+        };
+        values.map_err(|source| self.file.parquet(source))
     }
 
     fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {

@@ -8,6 +8,7 @@ use crate::reader_version::ReaderVersion;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::ColumnPlan;
+use crate::value::blanks::trimmed_text;
 
 /// Values that are tried before all of them.
 const FIRST: usize = 64;
@@ -16,7 +17,10 @@ const FIRST: usize = 64;
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub spec: ColumnSpec,
-    pub markers: BTreeSet<&'static str>,
+    pub markers: BTreeSet<String>,
+    /// The first number that a cell writes differently, and two texts that are one number but stay apart.
+    pub rewritten: Option<String>,
+    pub apart: Option<(String, String)>,
     pub also: Option<String>,
     pub without_offset: bool,
     pub maybe_epoch: Option<&'static str>,
@@ -24,7 +28,15 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub fn plain(spec: ColumnSpec) -> Self {
-        Self { spec, markers: BTreeSet::new(), also: None, without_offset: false, maybe_epoch: None }
+        Self {
+            spec,
+            markers: BTreeSet::new(),
+            rewritten: None,
+            apart: None,
+            also: None,
+            without_offset: false,
+            maybe_epoch: None,
+        }
     }
 }
 
@@ -62,5 +74,5 @@ fn taken<'a>(plan: &ColumnPlan, mut values: impl Iterator<Item = &'a str>) -> bo
 pub(super) fn values<'a>(column: &'a [&StringArray]) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
     column
         .iter()
-        .flat_map(|array| (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| array.value(row).trim()))
+        .flat_map(|array| (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| trimmed_text(array.value(row))))
 }

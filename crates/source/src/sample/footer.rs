@@ -1,25 +1,36 @@
 //! The columns of a Parquet file.
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::DataType;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::parquet::FileColumn;
 use crate::spec::ColumnSpec;
 
-/// The columns that can be read, and the names of the others with why.
-pub(super) fn columns(schema: &Schema, zone: Option<Tz>) -> (Vec<ColumnSpec>, Vec<String>) {
+/// The columns that can be read, and the names of the others with their types.
+pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> (Vec<ColumnSpec>, Vec<String>) {
     let (mut columns, mut left_out) = (Vec::new(), Vec::new());
-    for field in schema.fields() {
-        match kind(field.data_type()) {
+    for column in found {
+        match kind(&column.data_type) {
             Some(kind) => {
-                let local = matches!(field.data_type(), DataType::Timestamp(_, None));
+                let local = matches!(column.data_type, DataType::Timestamp(_, None));
                 let timezone = zone.filter(|_| local);
-                columns.push(ColumnSpec { timezone, ..ColumnSpec::new(field.name().clone(), kind) });
+                columns.push(ColumnSpec { timezone, ..ColumnSpec::new(column.name.clone(), kind) });
             }
-            None => left_out.push(format!("{} ({})", field.name(), field.data_type())),
+            None => left_out.push(named(column)),
         }
     }
     (columns, left_out)
+}
+
+/// A column with its type. The type of what is nested is long, so it is only named.
+pub(super) fn named(column: &FileColumn) -> String {
+    let kind = match &column.data_type {
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::ListView(_) => "List",
+        DataType::Map(..) => "Map",
+        other => return format!("{} ({other})", column.name),
+    };
+    format!("{} ({kind})", column.name)
 }
 
 fn kind(from: &DataType) -> Option<FieldType> {
@@ -27,6 +38,8 @@ fn kind(from: &DataType) -> Option<FieldType> {
     Some(match from {
         D::Dictionary(_, value) => kind(value)?,
         D::Utf8 | D::LargeUtf8 | D::Utf8View => FieldType::Text,
+        // Most writers without annotations mean text; the sample tells.
+        D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) => FieldType::Text,
         D::UInt64 => FieldType::UInt64,
         integer if integer.is_integer() => FieldType::Int64,
         D::Float16 | D::Float32 | D::Float64 => FieldType::Float64,

@@ -8,34 +8,46 @@ use tidetable_layout::FieldType;
 
 use crate::number::parse_bool;
 use crate::sample::candidate::{Candidate, fits, values};
-use crate::sample::{numbers, times};
+use crate::sample::numbers::Forms;
+use crate::sample::{notation, numbers, times};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::value::notation::Notation;
 
 /// Common null markers; only used in columns that are not text.
 pub(super) const MARKERS: [&str; 14] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "?", "\\N"];
 
-/// The narrowest type that fits all values of the column `name`.
-pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Candidate {
+/// The narrowest type that fits all values of the column `name`, whose numbers are in `notation`.
+pub(super) fn infer(
+    name: &str,
+    column: &[&StringArray],
+    csv: &CsvOptions,
+    notation: Notation,
+    zone: Option<Tz>,
+) -> Candidate {
     let text = || Candidate::plain(ColumnSpec::new(name, FieldType::Text));
-    let markers: BTreeSet<&'static str> =
-        values(column).filter_map(|value| MARKERS.iter().find(|marker| **marker == value).copied()).collect();
-    let there = values(column).filter(|value| !value.is_empty() && !markers.contains(value));
+    let markers: BTreeSet<String> = values(column).filter(|value| MARKERS.contains(value)).map(str::to_owned).collect();
+    let there = values(column).filter(|value| !value.is_empty() && !markers.contains(*value));
     if there.clone().next().is_none() {
         return text();
     }
-    let csv = CsvOptions {
-        null: markers.iter().map(|marker| (*marker).to_owned()).chain([String::new()]).collect(),
-        ..csv.clone()
-    };
-    let point = if csv.decimal_comma { ',' } else { '.' };
-    let number = numbers::kind(there.clone(), point).map(|kind| ColumnSpec::new(name, kind));
-    let found = number
+    let csv = CsvOptions { null: markers.iter().cloned().chain([String::new()]).collect(), ..csv.clone() };
+    let forms = numbers::forms(there.clone(), notation);
+    let apart = forms.as_ref().and_then(|_| {
+        let all: Vec<&str> = there.clone().collect();
+        notation::written_two_ways(&all, notation.point)
+    });
+    let kind = forms.as_ref().filter(|_| apart.is_none()).and_then(Forms::kind);
+    let spec = kind.map(|kind| notation::declared(ColumnSpec::new(name, kind), notation, &csv));
+    let found = spec
         .filter(|spec| fits(spec, column, &csv))
         .map(|spec| match spec.kind {
             FieldType::Int64 => {
                 let range = there.clone().filter_map(|value| value.parse().ok()).map(|value: i64| (value, value));
                 times::of_integers(name, &range.collect::<Vec<_>>()).unwrap_or_else(|| Candidate::plain(spec))
+            }
+            FieldType::Float64 | FieldType::Decimal { .. } => {
+                times::of_fractions(name, there.clone(), notation).unwrap_or_else(|| Candidate::plain(spec))
             }
             _ => Candidate::plain(spec),
         })
@@ -46,7 +58,14 @@ pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone:
     // Eight digits can be a day, if the column's name suggests it.
     let digits = times::of_digits(name, column, &csv, zone);
     let found = digits.or(found).or_else(|| times::of_text(name, column, &csv, zone));
-    found.map_or_else(text, |found| Candidate { markers, ..found })
+    let rewritten = forms.and_then(|forms| forms.rewritten);
+    found.map_or_else(
+        || Candidate { apart, ..text() },
+        |found| {
+            let is_time = matches!(found.spec.kind, FieldType::Timestamp | FieldType::Date);
+            Candidate { markers, rewritten: rewritten.filter(|_| !is_time), ..found }
+        },
+    )
 }
 
 /// Whether the header looks like data: all names fit the types of their columns.

@@ -2,11 +2,15 @@
 //!
 //! The result is validated with the reader that will load the file, so that the two cannot disagree.
 
+mod binary;
 mod candidate;
+mod counters;
 mod error;
 mod footer;
+mod formats;
 mod head;
 mod kinds;
+mod notation;
 mod numbers;
 mod odd;
 mod preamble;
@@ -14,6 +18,7 @@ mod preamble;
 mod tests;
 mod times;
 mod units;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -27,11 +32,14 @@ use crate::origin::Origin;
 use crate::reject::{RejectReason, Rejected};
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};
+use crate::value::blanks::trimmed_text;
 
 pub use error::SampleError;
+pub use times::named_so;
 
 use candidate::Candidate;
-use odd::decimal_comma;
+use odd::{Inferred, decimal_comma};
+use words::Words;
 
 /// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
@@ -57,6 +65,8 @@ pub struct Sample {
     pub first_rejected: Option<(u64, String)>,
     /// Unusual records that are read all the same.
     pub notes: TextNotes,
+    /// Ambiguous local times of the sample, because the clocks go back.
+    pub repeated: u64,
     /// Whether the sample is the whole file.
     pub whole: bool,
 }
@@ -72,6 +82,40 @@ pub struct SampleColumn {
     pub maybe_epoch: Option<&'static str>,
     /// Values that do not fit, whose rows will be rejected.
     pub odd: Option<OddValues>,
+    /// Words that are null, of a column of numbers.
+    pub words: Option<NullWords>,
+    /// Of text of which most values are numbers or times: the others.
+    pub nearly: Option<NearlyTyped>,
+    /// The first number that a cell writes differently than the file, such as `+3.2`.
+    pub rewritten: Option<String>,
+    /// Two texts that are one number, so that the column stays text: versions such as 1.1 and 1.10.
+    pub apart: Option<(String, String)>,
+    /// Whether its commas could be the other separator too, and the first value with one.
+    pub ambiguous_comma: Option<String>,
+    /// The first value.
+    pub first: Option<String>,
+}
+
+/// Words that stand for missing numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NullWords {
+    /// Values of the column that are not empty.
+    pub values: u64,
+    /// How many are words.
+    pub count: u64,
+    /// The different words, the most frequent first.
+    pub words: Vec<String>,
+}
+
+/// Text of which most values are numbers or times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearlyTyped {
+    /// Whether they are times; numbers otherwise.
+    pub is_time: bool,
+    /// Values that are not empty.
+    pub values: u64,
+    /// Those that are neither.
+    pub odd: OddValues,
 }
 
 /// A few values of a column that do not fit its type.
@@ -93,6 +137,7 @@ struct Pass {
     rows: u64,
     rejected: u64,
     more_lines: u64,
+    repeated: u64,
     first: Option<Rejected>,
     notes: TextNotes,
     whole: bool,
@@ -107,7 +152,7 @@ impl Storage {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
         let mut encoding = "latin1";
-        let left_out = match input.format {
+        let mut left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
                 // Opening it tells of a CR in the header.
@@ -120,19 +165,24 @@ impl Storage {
                     });
                 }
                 let (named, nameless): (Vec<_>, Vec<_>) =
-                    head.names.into_iter().enumerate().partition(|(_, name)| !name.trim().is_empty());
+                    head.names.into_iter().enumerate().partition(|(_, name)| !trimmed_text(name).is_empty());
                 (spec.csv, encoding) = (head.csv, head.encoding);
                 spec.columns = named.into_iter().map(|(_, name)| ColumnSpec::new(name, FieldType::Text)).collect();
                 nameless.into_iter().map(|(at, _)| format!("column {} (it has no name)", at + 1)).collect()
             }
             Format::Parquet => {
-                let (columns, left_out) = footer::columns(self.parquet(input)?.schema(), zone);
+                let (columns, left_out) = footer::columns(&self.parquet(input)?.columns(), zone);
                 spec.columns = columns;
                 left_out
             }
         };
         let mut written = self.pass(&spec, input)?;
+        while let Some(column) = binary::take_unreadable(&mut spec, &written) {
+            left_out.push(format!("{column} (bytes that are not UTF-8)"));
+            written = self.pass(&spec, input)?;
+        }
         enough(path, &written, encoding)?;
+
         let units = match input.format {
             Format::Csv => units::take_out(&spec, &mut written.batches, zone),
             Format::Parquet => None,
@@ -153,10 +203,14 @@ impl Storage {
             }
         }
         drop(written);
-        let typed = self.pass(&spec, input)?;
-        let Pass { batches, rejected, more_lines, first, notes, whole, .. } = typed;
+
+        let mut typed = self.pass(&spec, input)?;
+        if counters::revert(&mut spec, &typed.batches) {
+            typed = self.pass(&spec, input)?;
+        }
+        let Pass { batches, rejected, more_lines, repeated, first, notes, whole, .. } = typed;
         let first_rejected = first.map(|row| (row.line, row.reason.to_string()));
-        Ok(Sample { spec, columns, left_out, batches, rejected, more_lines, first_rejected, notes, whole })
+        Ok(Sample { spec, columns, left_out, batches, rejected, more_lines, first_rejected, notes, repeated, whole })
     }
 
     fn pass(&self, spec: &SourceSpec, input: &InputFile) -> Result<Pass, SourceError> {
@@ -168,6 +222,7 @@ impl Storage {
             rows: 0,
             rejected: 0,
             more_lines: 0,
+            repeated: 0,
             first: None,
             notes: TextNotes::default(),
             whole: false,
@@ -179,6 +234,7 @@ impl Storage {
             };
             let parsed = parser.parse(chunk?)?;
             pass.rows += parsed.rows_read;
+            pass.repeated += parsed.times.repeated;
             pass.rejected += parsed.rejected.len() as u64;
             pass.more_lines += parsed.rejected.iter().map(|row| row.lines.saturating_sub(1)).sum::<u64>();
             pass.notes.add(&parsed.notes);
@@ -200,7 +256,7 @@ impl Storage {
 /// The first duplicate name.
 fn twice(names: &[String]) -> Option<&String> {
     let mut seen = BTreeSet::new();
-    names.iter().filter(|name| !name.trim().is_empty()).find(|name| !seen.insert(name.as_str()))
+    names.iter().filter(|name| !trimmed_text(name).is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
 /// Checks that the sample suffices. `encoding` is what the file has if it is not UTF-8.
@@ -235,21 +291,75 @@ fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<Samp
     if spec.csv.delimiter != b',' {
         spec.csv.decimal_comma = decimal_comma((0..spec.columns.len()).map(text));
     }
+    let csv = spec.csv.clone();
+    let mut inferred: Vec<Inferred> = spec
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| odd::infer_most(&column.name, &text(at), &csv, zone))
+        .collect();
+    keep_words_of_text(spec, &mut inferred, &text);
+
     let mut markers = BTreeSet::from([String::new()]);
     let mut columns = Vec::with_capacity(spec.columns.len());
-    let csv = spec.csv.clone();
-    for (at, column) in spec.columns.iter_mut().enumerate() {
+    for (at, (column, inferred)) in spec.columns.iter_mut().zip(inferred).enumerate() {
         let values = text(at);
-        let (found, places) = odd::infer_most(&column.name, &values, &csv, zone);
-        markers.extend(found.markers.iter().map(|marker| (*marker).to_owned()));
-        let odd = places.first().and_then(|(batch, row)| {
-            let first = values.get(*batch)?.value(*row).trim().to_owned();
+        let Inferred { found, odd, words, nearly, notation, count } = inferred;
+        markers.extend(found.markers.iter().cloned());
+        let odd_values = |places: &[(usize, usize)]| {
+            let (batch, row) = places.first()?;
+            let first = trimmed_text(values.get(*batch)?.value(*row)).to_owned();
             Some(OddValues { count: places.len() as u64, first, line: pass.origins.get(*batch)?.line(*row) })
+        };
+        let nearly = nearly.and_then(|nearly| {
+            Some(NearlyTyped { is_time: nearly.is_time, values: count as u64, odd: odd_values(&nearly.odd)? })
         });
-        columns.push(SampleColumn { odd, ..settle(column, found) });
+        let is_number =
+            !matches!(found.spec.kind, FieldType::Text | FieldType::Bool | FieldType::Timestamp | FieldType::Date);
+        let ambiguous_comma = notation
+            .also
+            .filter(|_| is_number)
+            .and_then(|_| candidate::values(&values).find(|value| value.contains(',')).map(str::to_owned));
+        columns.push(SampleColumn {
+            odd: odd_values(&odd),
+            words: words.map(|words| null_words(&words, count)),
+            nearly,
+            ambiguous_comma,
+            first: candidate::values(&values).find(|value| !value.is_empty()).map(str::to_owned),
+            ..settle(column, found)
+        });
     }
     spec.csv.null = markers.into_iter().collect();
     columns
+}
+
+/// Makes columns text again whose words for missing numbers are values of a column of text: null markers hold for all.
+fn keep_words_of_text<'a>(spec: &SourceSpec, inferred: &mut [Inferred], text: &impl Fn(usize) -> Vec<&'a StringArray>) {
+    let words: BTreeSet<String> =
+        inferred.iter().flat_map(|found| found.words.iter().flat_map(|words| words.counts.keys().cloned())).collect();
+    if words.is_empty() {
+        return;
+    }
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for (at, found) in inferred.iter().enumerate() {
+        if found.found.spec.kind == FieldType::Text {
+            let column = text(at);
+            taken.extend(candidate::values(&column).filter(|value| words.contains(*value)).map(str::to_owned));
+        }
+    }
+    for (found, column) in inferred.iter_mut().zip(&spec.columns) {
+        if found.words.as_ref().is_some_and(|words| words.counts.keys().any(|word| taken.contains(word))) {
+            found.found = Candidate::plain(ColumnSpec::new(&column.name, FieldType::Text));
+            found.words = None;
+        }
+    }
+}
+
+fn null_words(words: &Words, values: usize) -> NullWords {
+    let mut found: Vec<(&String, &u64)> = words.counts.iter().collect();
+    found.sort_by_key(|(word, count)| (std::cmp::Reverse(**count), **word != words.first));
+    let names = found.into_iter().map(|(word, _)| word.clone()).collect();
+    NullWords { values: values as u64, count: words.places.len() as u64, words: names }
 }
 
 /// Infers times among text and integer columns of a Parquet file.
@@ -260,6 +370,7 @@ fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>
         let found = match column.kind {
             FieldType::Text => times::of_text(&column.name, &texts(batches, at), &csv, zone),
             FieldType::Int64 | FieldType::UInt64 => times::of_integers(&column.name, &integers(batches, at)),
+            FieldType::Float64 => times::of_ranges(&column.name, &floats(batches, at)),
             _ => None,
         };
         columns.push(found.map(|found| settle(column, found)).unwrap_or_default());
@@ -269,12 +380,28 @@ fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>
 
 fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn {
     *column = found.spec;
-    SampleColumn { also: found.also, without_offset: found.without_offset, maybe_epoch: found.maybe_epoch, odd: None }
+    SampleColumn {
+        also: found.also,
+        without_offset: found.without_offset,
+        maybe_epoch: found.maybe_epoch,
+        rewritten: found.rewritten,
+        apart: found.apart,
+        ..SampleColumn::default()
+    }
 }
 
 /// The text column at index `at`.
 fn texts(batches: &[RecordBatch], at: usize) -> Vec<&StringArray> {
     batches.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>()).collect()
+}
+
+/// The range of the float column at index `at` in each batch, in whole numbers.
+fn floats(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
+    let ranges = batches.iter().filter_map(|batch| {
+        let array = batch.columns().get(at)?.as_primitive_opt::<arrow::datatypes::Float64Type>()?;
+        Some((arrow::compute::min(array)? as i64, arrow::compute::max(array)? as i64))
+    });
+    ranges.collect()
 }
 
 /// The range of the integer column at index `at` in each batch.

@@ -3,6 +3,8 @@
 use tidetable_layout::FieldType;
 
 use crate::sample::candidate::at_most;
+use crate::sample::notation::is_number;
+use crate::value::notation::Notation;
 
 /// Digits that a decimal gets at least, so that a larger value of a later file still fits.
 const ROOM: usize = 10;
@@ -10,11 +12,16 @@ const ROOM: usize = 10;
 const LONGEST_SCALE: usize = 9;
 const LONGEST_WHOLE: usize = 18;
 
+/// Digits behind a `+` from which on it is part of a telephone number or another code.
+const CODE_DIGITS: usize = 8;
+
 /// The forms of the numbers of a column.
 #[derive(Debug, Default)]
-struct Forms {
+pub(super) struct Forms {
     /// `007`
     zeros_in_front: bool,
+    /// `+4917012345670`
+    is_code: bool,
     exponent: bool,
     point: bool,
     /// `1.50`
@@ -23,47 +30,56 @@ struct Forms {
     whole: usize,
     least_scale: usize,
     most_scale: usize,
+    /// The first number that a cell writes differently: `+3.2`, `.5`, `5.`, `1e1`, `00123.9`.
+    pub rewritten: Option<String>,
 }
 
-/// The type of `values`, which hold `point` before their fraction; `None` if one is no number.
-pub(super) fn kind<'a>(values: impl Iterator<Item = &'a str>, point: char) -> Option<FieldType> {
+/// The forms of `values`, whose fraction follows `point`; `None` if one is no number.
+pub(super) fn forms<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<Forms> {
     let mut forms = Forms { least_scale: usize::MAX, ..Forms::default() };
+    let mut buffer = Vec::new();
     for value in values {
-        forms.add(value, point)?;
+        let plain = notation.plain(value.as_bytes(), &mut buffer);
+        forms.add(std::str::from_utf8(plain).ok()?, char::from(notation.point))?;
     }
-    if forms.zeros_in_front {
-        // A code, whose zeros a number would lose.
-        return None;
-    }
-    if !forms.point && !forms.exponent {
-        return match forms.whole {
-            0..=19 if forms.above_i64 => Some(FieldType::UInt64),
-            0..=19 => Some(FieldType::Int64),
-            20 => Some(FieldType::UInt64),
-            _ => None,
-        };
-    }
-    let alike = forms.least_scale == forms.most_scale;
-    let short = forms.most_scale <= LONGEST_SCALE && forms.whole <= LONGEST_WHOLE;
-    // A float prints its shortest form: where zeros stand behind, only a decimal gives them back.
-    if !forms.exponent && short && (alike || forms.zeros_behind) {
-        let precision = (forms.whole + forms.most_scale + 2).max(ROOM);
-        return Some(FieldType::Decimal {
-            precision: u8::try_from(precision).ok()?,
-            scale: u8::try_from(forms.most_scale).ok()?,
-        });
-    }
-    Some(FieldType::Float64)
+    Some(forms)
 }
 
 /// The indices of `values` that are no numbers; `None` if there are more than `most`.
-pub(super) fn odd(values: &[&str], point: char, most: usize) -> Option<Vec<usize>> {
-    let is_number = |value: &str| Forms::default().add(value, point).is_some();
-    at_most(values.iter().enumerate().filter(|(_, value)| !is_number(value)).map(|(at, _)| at), most)
+pub(super) fn odd(values: &[&str], notation: Notation, most: usize) -> Option<Vec<usize>> {
+    let odd = values.iter().enumerate().filter(|(_, value)| !is_number(value, notation));
+    at_most(odd.map(|(at, _)| at), most)
 }
 
 impl Forms {
-    fn add(&mut self, value: &str, point: char) -> Option<()> {
+    /// The type that gives the numbers back as they are written; `None` for codes, which a number would change.
+    pub fn kind(&self) -> Option<FieldType> {
+        let is_whole = !self.point && !self.exponent;
+        if is_whole && self.zeros_in_front || self.is_code {
+            return None;
+        }
+        if is_whole {
+            return match self.whole {
+                0..=19 if self.above_i64 => Some(FieldType::UInt64),
+                0..=19 => Some(FieldType::Int64),
+                20 => Some(FieldType::UInt64),
+                _ => None,
+            };
+        }
+        let alike = self.least_scale == self.most_scale;
+        let short = self.most_scale <= LONGEST_SCALE && self.whole <= LONGEST_WHOLE;
+        // A float prints its shortest form: where zeros stand behind, only a decimal gives them back.
+        if !self.exponent && short && (alike || self.zeros_behind) {
+            let precision = (self.whole + self.most_scale + 2).max(ROOM);
+            return Some(FieldType::Decimal {
+                precision: u8::try_from(precision).ok()?,
+                scale: u8::try_from(self.most_scale).ok()?,
+            });
+        }
+        Some(FieldType::Float64)
+    }
+
+    pub fn add(&mut self, value: &str, point: char) -> Option<()> {
         let unsigned = value.strip_prefix(['-', '+']).unwrap_or(value);
         let (number, exponent) = match unsigned.split_once(['e', 'E']) {
             Some((number, exponent)) => (number, Some(exponent)),
@@ -82,7 +98,10 @@ impl Forms {
         if !digits(whole) || !fraction.is_none_or(digits) || !exponent_fits || !any {
             return None;
         }
-        self.zeros_in_front |= whole.len() > 1 && whole.starts_with('0');
+        let zeros_in_front = whole.len() > 1 && whole.starts_with('0');
+        let has_plus = value.starts_with('+');
+        self.zeros_in_front |= zeros_in_front;
+        self.is_code |= has_plus && fraction.is_none() && exponent.is_none() && whole.len() >= CODE_DIGITS;
         self.exponent |= exponent.is_some();
         self.point |= fraction.is_some();
         self.zeros_behind |= fraction.is_some_and(|fraction| fraction.ends_with('0'));
@@ -91,6 +110,10 @@ impl Forms {
         let scale = fraction.map_or(0, str::len);
         self.least_scale = self.least_scale.min(scale);
         self.most_scale = self.most_scale.max(scale);
+        let is_bare = whole.is_empty() || fraction.is_some_and(str::is_empty);
+        if self.rewritten.is_none() && (zeros_in_front || has_plus || exponent.is_some() || is_bare) {
+            self.rewritten = Some(value.to_owned());
+        }
         Some(())
     }
 }
@@ -101,7 +124,11 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_are_written() {
-        let kind = |values: &str| kind(values.split(' '), '.');
+        let of = |values: &str, point| {
+            let notation = Notation { point, thousands: None, unicode_minus: true };
+            forms(values.split(' '), notation).and_then(|forms| forms.kind())
+        };
+        let kind = |values: &str| of(values, b'.');
         let decimal = |precision, scale| Some(FieldType::Decimal { precision, scale });
         assert_eq!(kind("1 -20 0"), Some(FieldType::Int64));
         assert_eq!(kind("1 18446744073709551615"), Some(FieldType::UInt64));
@@ -117,6 +144,10 @@ mod tests {
         for bad in ["", "-", ".", "1.2.3", "1e", "x", "1 x", "0x1", "1_000"] {
             assert_eq!(kind(bad), None, "{bad}");
         }
-        assert_eq!(super::kind(["1,5", "2,5"].into_iter(), ','), decimal(10, 1));
+        assert_eq!(of("1,5 2,5", b','), decimal(10, 1));
+        assert_eq!(kind("00123.9 5.25"), Some(FieldType::Float64));
+        assert_eq!(kind("+4917012345670 +4917012345671"), None);
+        assert_eq!(kind("+3 -2"), Some(FieldType::Int64));
+        assert_eq!(kind("\u{2212}6.0 1.5"), decimal(10, 1));
     }
 }

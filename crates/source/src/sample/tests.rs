@@ -5,6 +5,7 @@ use crate::sample::Sample;
 use crate::sample::error::SampleError;
 use crate::spec::SourceSpec;
 use crate::storage::Storage;
+use crate::value::Thousands;
 
 fn sample_of(name: &str, bytes: &[u8]) -> Result<Sample, SampleError> {
     let root = tempfile::tempdir().unwrap();
@@ -165,4 +166,137 @@ fn what_is_not_odd_stays_text() {
     assert_eq!(kind(with("x,1,1.5,1"), 0), FieldType::Timestamp);
     let words: String = (0..1000).map(|row| format!("{row},{}\n", ["true", "false"][row % 2])).collect();
     assert_eq!(kind(format!("a,b\n{words}1,unknown\n"), 1), FieldType::Text);
+}
+
+fn rows(header: &str, count: usize, row: impl Fn(usize) -> String) -> String {
+    (0..count).fold(format!("{header}\n"), |text, at| text + &row(at) + "\n")
+}
+
+#[test]
+fn digits_are_calendar_times_where_all_read_so() {
+    let first = |text: String| columns_of(&text)[0].clone();
+    let two = |at: usize| format!("21040{}{:02}{:02}", 1 + at / 96, at / 4 % 24, at % 4 * 15);
+    assert_eq!(first(rows("time,v", 192, |at| format!("{},{at}", two(at)))), "time Timestamp %y%m%d%H%M Europe/Paris");
+    let seconds = rows("time,v", 192, |at| format!("{}00,{at}", two(at)));
+    assert_eq!(first(seconds), "time Timestamp %y%m%d%H%M%S Europe/Paris");
+    let midnight = rows("reading_time,v", 96, |at| format!("2021040{}{:02}00,{at}", 1 + at / 24, 1 + at % 24));
+    assert_eq!(first(midnight), "reading_time Timestamp %Y%m%d%H%M Europe/Paris");
+    let epochs = rows("time,v", 192, |at| format!("{},{at}", 1_612_310_000 + at));
+    assert_eq!(first(epochs), "time Timestamp s -");
+}
+
+#[test]
+fn more_forms_of_times() {
+    for (first, second, wanted) in [
+        ("2021-04-01T10:00", "2021-04-01T10:00:20.5", "Timestamp - Europe/Paris"),
+        ("2021-04-01 10:00:00,000", "2021-04-01 10:00:01,007", "Timestamp %Y-%m-%d %H:%M:%S,%f Europe/Paris"),
+        ("2021-07-01T00:00:00+02:00", "2021-07-01 00:15:00", "Timestamp - Europe/Paris"),
+        ("2021-10-31 02:00 CEST", "2021-10-31 02:00 CET", "Timestamp %Y-%m-%d %H:%M %Z Europe/Paris"),
+        (
+            "Thu Apr 01 2021 00:00:00 GMT+0200",
+            "Thu Apr 01 2021 01:00:00 GMT+0200",
+            "Timestamp %a %b %d %Y %H:%M:%S GMT%z -",
+        ),
+        ("1551129661.000000", "1551129663.142857", "Timestamp s -"),
+        ("3 mars 2021", "4 avr. 2021", "Date %d %b %Y -"),
+        ("2022-07-01 23:00", "2022-07-01 24:00", "Timestamp %Y-%m-%d %H:%M Europe/Paris"),
+    ] {
+        let text = format!("time;v\n{first};1\n{second};2\n");
+        assert_eq!(columns_of(&text)[0], format!("time {wanted}"), "{first}");
+    }
+    let serials = columns_of("date,v\n44287.0,1\n44287.0104166667,2\n");
+    assert_eq!(serials[0], "date Timestamp excel -");
+}
+
+#[test]
+fn the_first_of_each_month_is_monthly() {
+    let format = |text: &str| {
+        let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+        (sample.spec.columns[0].format.clone().unwrap(), sample.columns[0].also.clone())
+    };
+    let month = rows("date,v", 12, |at| format!("01/{:02}/2020,{at}", at + 1));
+    assert_eq!(format(&month), ("%d/%m/%Y".to_owned(), Some("%m/%d/%Y".to_owned())));
+    let day = rows("date,v", 12, |at| format!("{:02}/03/2022,{at}", at + 1));
+    assert_eq!(format(&day), ("%d/%m/%Y".to_owned(), Some("%m/%d/%Y".to_owned())));
+    let american = rows("date,v", 12, |at| format!("{:02}/01/2020,{at}", at + 1));
+    assert_eq!(format(&american), ("%m/%d/%Y".to_owned(), Some("%d/%m/%Y".to_owned())));
+}
+
+#[test]
+fn counters_are_no_times() {
+    let text = rows("time,uptime_ms,cpu_time_total,v", 150, |at| {
+        format!("2021-04-01T00:{:02}:{:02}Z,{},{},{at}.5", at / 60, at % 60, 800_000_000_000 + at, 900_000_000 + at)
+    });
+    let columns = columns_of(&text);
+    assert_eq!(columns[1..3], ["uptime_ms Int64 - -", "cpu_time_total Int64 - -"]);
+}
+
+#[test]
+fn notations_of_numbers() {
+    let column = |text: &str| {
+        let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+        assert_eq!(sample.rejected, 0, "{text}");
+        let column = sample.spec.columns[1].clone();
+        (column.kind, column.decimal_comma, column.thousands)
+    };
+    let decimal = FieldType::Decimal { precision: 10, scale: 1 };
+    let english = column("ts,v\n2020-01-01,\"1,025.3\"\n2020-01-02,900.1\n");
+    assert_eq!(english, (decimal, None, Some(Thousands::Comma)));
+    let german = column("ts;v\n2020-01-01;1.025,3\n2020-01-02;900,1\n");
+    assert_eq!(german, (decimal, Some(true), Some(Thousands::Point)));
+    let quoted = column("ts,v\n2020-01-01,\"9,8\"\n2020-01-02,\"0,3\"\n");
+    assert_eq!(quoted, (decimal, Some(true), None));
+    let minus = column("ts,v\n2020-01-01,\u{2212}6.0\n2020-01-02,7.5\n");
+    assert_eq!(minus, (decimal, None, None));
+    let blanks = column("ts,v\n2020-01-01\u{A0},1.5\u{A0}\n2020-01-02\u{A0},\u{A0}2.5\n");
+    assert_eq!(blanks, (decimal, None, None));
+}
+
+#[test]
+fn codes_stay_text_and_measures_do_not() {
+    let text = rows("ts,fw,phone,plus,short,code", 40, |at| {
+        let version = ["1.9", "1.10", "1.1", "2.0"][at % 4];
+        format!("2020-01-01 00:{at:02},{version},+4917012345{at:02},+{at}.2,.5,0{at}")
+    });
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    let kinds: Vec<bool> = sample.spec.columns[1..].iter().map(|column| column.kind == FieldType::Text).collect();
+    assert_eq!(kinds, [true, true, false, false, true]);
+    assert_eq!(sample.columns[1].apart, Some(("1.1".to_owned(), "1.10".to_owned())));
+    assert_eq!(sample.columns[3].rewritten.as_deref(), Some("+0.2"));
+    assert_eq!(sample.columns[4].rewritten.as_deref(), Some(".5"));
+}
+
+#[test]
+fn words_of_missing_numbers_are_null() {
+    let words = ["No Data", "Bad Input", "Pt Created"];
+    let value = |at: usize| if at % 20 == 11 { words[at / 20 % 3].to_owned() } else { format!("{}.25", 100 + at % 37) };
+    let text =
+        rows("ts,tag,value", 600, |at| format!("2020-01-01 {:02}:{:02},F{},{}", at / 60, at % 60, at % 3, value(at)));
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    let found = sample.columns[2].words.clone().unwrap();
+    assert_eq!((found.values, found.count, found.words.len(), sample.rejected), (600, 30, 3, 0));
+    assert!(
+        words.iter().all(|word| sample.spec.csv.null.iter().any(|null| null == word)),
+        "{:?}",
+        sample.spec.csv.null
+    );
+    // A word of a text column is no null marker.
+    let text = text.replace(",F1,", ",No Data,");
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    assert_eq!(sample.spec.columns[2].kind, FieldType::Text);
+    assert_eq!(sample.spec.csv.null, [""]);
+    // Names among integers are no missing numbers.
+    let room = |at: usize| if at % 10 == 3 { "Lobby" } else { ["101", "102", "103"][at % 3] };
+    let rooms = rows("ts,room,v", 200, |at| format!("2020-01-01 00:{:02},{},1", at % 60, room(at)));
+    assert_eq!(sample_of("a.csv", rooms.as_bytes()).unwrap().spec.columns[1].kind, FieldType::Text);
+}
+
+#[test]
+fn text_that_is_nearly_numbers_names_the_first_other_value() {
+    let value = |at: usize| if at % 10 == 7 { format!("{at} kW") } else { format!("{at}.5") };
+    let text = rows("ts,power", 100, |at| format!("2020-01-01 00:{:02},{}", at % 60, value(at)));
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    let nearly = sample.columns[1].nearly.clone().unwrap();
+    assert_eq!((nearly.is_time, nearly.values, nearly.odd.count, nearly.odd.line), (false, 100, 10, 9));
+    assert_eq!(nearly.odd.first, "7 kW");
 }

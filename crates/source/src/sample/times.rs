@@ -1,50 +1,19 @@
 //! Infers times and dates: the common formats that all values of a column match.
 
-use std::sync::OnceLock;
-
-use arrow::array::{Array, AsArray, StringArray};
+use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Date32Type, TimestampMicrosecondType};
+use chrono::Datelike;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
 use crate::reader_version::ReaderVersion;
 use crate::sample::candidate::{Candidate, fits, misfits, values};
+use crate::sample::formats;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
-
-const DAYS: [&str; 20] = [
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%Y.%m.%d",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d.%m.%Y",
-    "%d/%m/%y",
-    "%m/%d/%y",
-    "%d.%m.%y",
-    "%Y%m%d",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%d-%b-%y",
-    "%b %d, %Y",
-    "%b %d %Y",
-    "%d/%b/%Y",
-    "%b-%d-%Y",
-    "%b/%d/%Y",
-];
-/// Months, quarters and weeks stand for their first day.
-const COARSE: [&str; 15] = [
-    "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b %Y", "%b-%Y", "%b-%y", "%b %y", "%Y %b", "%Y-%b", "%YM%m", "%YQ%q",
-    "%Y-Q%q", "%Y Q%q", "Q%q %Y",
-];
-const CLOCKS: [&str; 10] =
-    ["%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.f", "%H:%M", "%H%M%S", "%H%M", "%H", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
-const BETWEEN: [&str; 4] = [" ", "T", ":", ", "];
-/// Suffixes, and whether each is an offset.
-const OFFSETS: [(&str, bool); 5] = [("", false), ("Z", true), (" UTC", true), ("%z", true), (" %z", true)];
+use crate::value::blanks::trimmed_text;
+use crate::value::notation::Notation;
 
 /// Words in the names of time columns.
 const WORDS: [&str; 14] = [
@@ -62,9 +31,14 @@ const EPOCHS: [(&str, i64, i64); 4] = [
     ("ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
 ];
 
+/// Words in the names of columns that hold the days of a spreadsheet.
+const SPREADSHEET: [&str; 6] = ["date", "datetime", "timestamp", "excel", "serial", "datum"];
+/// Days of a spreadsheet of the years 1982 to 2064.
+const SPREADSHEET_DAYS: std::ops::Range<i64> = 30_000..60_000;
+
 /// Whether a column of this name is likely to hold times.
-pub(super) fn named_so(name: &str) -> bool {
-    let name = name.trim().to_lowercase();
+pub fn named_so(name: &str) -> bool {
+    let name = trimmed_text(name).to_lowercase();
     let part = |word: &&str| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word);
     WORDS.iter().any(|word| name.contains(word)) || NAMES.iter().any(part)
 }
@@ -82,37 +56,61 @@ pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate
     Some(Candidate { maybe_epoch: Some(*unit), ..plain })
 }
 
+/// Numbers with a fraction that count from the epoch, or days of a spreadsheet, where the name says that they are times.
+pub(super) fn of_fractions<'a>(
+    name: &str,
+    values: impl Iterator<Item = &'a str>,
+    notation: Notation,
+) -> Option<Candidate> {
+    if !named_so(name) {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    for value in values {
+        let (whole, _) = notation.exact(value.as_bytes())?.scaled(1, 0)?;
+        ranges.push((whole, whole));
+    }
+    of_ranges(name, &ranges)
+}
+
+/// As [`of_fractions`], of the least and greatest whole numbers of parts of the column.
+pub(super) fn of_ranges(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> {
+    let least = ranges.iter().map(|(least, _)| *least).min()?;
+    let most = ranges.iter().map(|(_, most)| *most).max()?;
+    let lower = name.to_lowercase();
+    let is_spreadsheet = SPREADSHEET.iter().any(|word| lower.contains(word))
+        && SPREADSHEET_DAYS.contains(&least)
+        && SPREADSHEET_DAYS.contains(&most);
+    let unit = if is_spreadsheet {
+        "excel"
+    } else {
+        EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high).map(|(unit, ..)| *unit)?
+    };
+    if !named_so(name) {
+        return None;
+    }
+    let spec = ColumnSpec { format: Some(unit.to_owned()), ..ColumnSpec::new(name, FieldType::Timestamp) };
+    Some(Candidate { without_offset: is_spreadsheet, ..Candidate::plain(spec) })
+}
+
 /// `201801`, `20180131` and `20180131134500`, where the name says that it is a time.
 pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
     let first = values(column).find(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))?;
-    let all_digits = first.bytes().all(|byte| byte.is_ascii_digit());
-    if !named_so(name) || !all_digits {
+    if !named_so(name) || !is_digits(first) {
         return None;
     }
-    let (kind, formats): (_, &[&str]) = match first.len() {
-        6 => (FieldType::Date, &["%Y%m", "%y%m%d"]),
-        8 => (FieldType::Date, &["%Y%m%d"]),
-        10 => (FieldType::Timestamp, &["%Y%m%d%H"]),
-        12 => (FieldType::Timestamp, &["%Y%m%d%H%M"]),
-        14 => (FieldType::Timestamp, &["%Y%m%d%H%M%S"]),
-        _ => return None,
-    };
-    formats.iter().find_map(|format| of_format(name, column, csv, zone, (kind, format)))
+    let (kind, formats) = formats::of_digits(first.len())?;
+    formats.iter().find_map(|format| {
+        of_format(column, csv, zone, ColumnSpec { format: Some((*format).to_owned()), ..ColumnSpec::new(name, kind) })
+    })
 }
 
 /// Digits that are a time in this format, if they are likely to be one.
-fn of_format(
-    name: &str,
-    column: &[&StringArray],
-    csv: &CsvOptions,
-    zone: Option<Tz>,
-    (kind, format): (FieldType, &str),
-) -> Option<Candidate> {
-    let spec = ColumnSpec { format: Some(format.to_owned()), ..ColumnSpec::new(name, kind) };
+fn of_format(column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>, spec: ColumnSpec) -> Option<Candidate> {
     // A number of eight digits is seldom one of the last or next centuries by chance.
     let (first, last) = range(&spec, column, csv)?;
     let likely = first > -2_208_988_800_000_000 && last < 4_102_444_800_000_000;
-    let without_offset = kind == FieldType::Timestamp;
+    let without_offset = spec.kind == FieldType::Timestamp;
     let timezone = zone.filter(|_| without_offset);
     likely.then(|| Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
@@ -123,22 +121,32 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
     let first = there().next().filter(|value| is_like_time(value))?;
     let sample = StringArray::from(vec![first]);
     let rfc_3339 = ColumnSpec::new(name, FieldType::Timestamp);
-    if fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv) {
-        let without_offset = !there().any(has_offset);
+    let is_rfc_3339 = fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv);
+    let of_rfc_3339 = || {
+        let without_offset = !there().all(has_offset);
         let timezone = zone.filter(|_| without_offset);
-        return Some(Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..rfc_3339 }) });
+        Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..rfc_3339.clone() }) }
+    };
+    // Times that lack seconds or have a comma have formats that say so, unless they differ among themselves.
+    if is_rfc_3339 && there().all(has_seconds) {
+        return Some(of_rfc_3339());
     }
-    let mut fitting = formats()
+    let mut fitting = formats::all()
         .iter()
         .map(|(kind, format, offset)| {
             let plain = *kind == FieldType::Date && format == "%Y-%m-%d";
+            // Where a zone is given, abbreviations are those of the zone.
+            let timezone = zone.filter(|_| format.contains("%Z"));
             let format = (!plain).then(|| format.clone());
-            (ColumnSpec { format, ..ColumnSpec::new(name, *kind) }, *offset)
+            (ColumnSpec { format, timezone, ..ColumnSpec::new(name, *kind) }, *offset)
         })
         .filter(|(spec, _)| fits(spec, &[&sample], csv) && fits(spec, column, csv));
-    let (spec, offset) = fitting.next()?;
-    // Day or month first: what happened lies closer together when it is read right.
-    let width = |spec: &ColumnSpec| range(spec, column, csv).map_or(i64::MAX, |(first, last)| last - first);
+    let Some((spec, offset)) = fitting.next() else { return is_rfc_3339.then(of_rfc_3339) };
+    // Day or month first: what happened lies closer together when it is read right, unless it is the first of each month.
+    let width = |spec: &ColumnSpec| {
+        let is_monthly = of_first_days(spec, column, csv);
+        range(spec, column, csv).map_or((true, i64::MAX), |(first, last)| (!is_monthly, last - first))
+    };
     let other = fitting.find(|(other, _)| swapped(&spec, other)).map(|(other, _)| other);
     let (spec, also) = match other {
         Some(other) if width(&other) < width(&spec) => (other, spec.format),
@@ -146,7 +154,7 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
         None => (spec, None),
     };
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
-    let timezone = zone.filter(|_| without_offset);
+    let timezone = spec.timezone.or(zone.filter(|_| without_offset));
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
 
@@ -155,15 +163,39 @@ pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> 
     // The first value may be the odd one.
     let samples = [0, there.len() / 2, there.len().saturating_sub(1)].into_iter().filter_map(|at| there.get(at));
     let mut samples = samples.filter(|value| is_like_time(value));
-    let best = |sample: &&str| {
-        let sample = StringArray::from(vec![*sample]);
+    let best = |text: &&str| {
+        let sample = StringArray::from(vec![*text]);
         let spec = |kind, format| ColumnSpec { format, ..ColumnSpec::new(name, kind) };
         let rfc_3339 = std::iter::once(spec(FieldType::Timestamp, None));
-        let specs = rfc_3339.chain(formats().iter().map(|(kind, format, _)| spec(*kind, Some(format.clone()))));
+        let digits = formats::of_digits(text.len()).filter(|_| named_so(name) && is_digits(text));
+        let digits = digits.into_iter().flat_map(|(kind, formats)| formats.iter().map(move |format| (kind, *format)));
+        let digits = digits.map(|(kind, format)| spec(kind, Some(format.to_owned())));
+        let specs = digits
+            .chain(rfc_3339)
+            .chain(formats::all().iter().map(|(kind, format, _)| spec(*kind, Some(format.clone()))));
         let likely = specs.filter(|spec| fits(spec, &[&sample], csv));
         likely.filter_map(|spec| misfits(&spec, there, csv, most)).min_by_key(Vec::len)
     };
     samples.find_map(best)
+}
+
+fn is_digits(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a time of RFC 3339's form has seconds, and a point before their fraction.
+fn has_seconds(value: &str) -> bool {
+    value.as_bytes().get(16) == Some(&b':') && !value.contains(',')
+}
+
+/// Whether all times are the first day of a month, and of several months.
+fn of_first_days(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> bool {
+    let Some(micros) = micros(spec, column, csv) else { return false };
+    let days: Option<Vec<chrono::NaiveDate>> =
+        micros.iter().map(|micros| Some(chrono::DateTime::from_timestamp_micros(*micros)?.date_naive())).collect();
+    let Some(days) = days else { return false };
+    let months: std::collections::BTreeSet<(i32, u32)> = days.iter().map(|day| (day.year(), day.month())).collect();
+    days.iter().all(|day| day.day() == 1) && months.len() > 2
 }
 
 /// Whether a value is worth trying the formats.
@@ -186,6 +218,12 @@ fn has_offset(value: &str) -> bool {
 
 /// The first and the last time, in microseconds since the epoch.
 fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option<(i64, i64)> {
+    let micros = micros(spec, column, csv)?;
+    Some((micros.iter().copied().min()?, micros.iter().copied().max()?))
+}
+
+/// The times of a column that are not null, in microseconds since the epoch.
+fn micros(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option<Vec<i64>> {
     let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
     let plans = crate::plan::column_plans(&whole, ReaderVersion::CURRENT).ok()?;
     let mut read = ColumnBuilder::new(plans.first()?, 64);
@@ -194,27 +232,7 @@ fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option
     }
     let array = read.finish().ok()?;
     if let Some(days) = array.as_primitive_opt::<Date32Type>() {
-        let micros = |days: i32| i64::from(days) * DAY;
-        return Some((micros(arrow::compute::min(days)?), micros(arrow::compute::max(days)?)));
+        return Some(days.iter().flatten().map(|days| i64::from(days) * DAY).collect());
     }
-    let times = array.as_primitive_opt::<TimestampMicrosecondType>().filter(|times| !times.is_empty())?;
-    Some((arrow::compute::min(times)?, arrow::compute::max(times)?))
-}
-
-/// Every format that is tried, with whether it holds an offset; the plainest first.
-fn formats() -> &'static [(FieldType, String, bool)] {
-    static FORMATS: OnceLock<Vec<(FieldType, String, bool)>> = OnceLock::new();
-    FORMATS.get_or_init(|| {
-        let days = DAYS.iter().chain(&COARSE).map(|day| (FieldType::Date, (*day).to_owned(), false));
-        let moments = DAYS.iter().flat_map(|day| {
-            CLOCKS.iter().flat_map(move |clock| {
-                BETWEEN.iter().flat_map(move |between| {
-                    OFFSETS.iter().map(move |(end, offset)| {
-                        (FieldType::Timestamp, format!("{day}{between}{clock}{end}"), *offset)
-                    })
-                })
-            })
-        });
-        days.chain(moments).collect()
-    })
+    Some(array.as_primitive_opt::<TimestampMicrosecondType>()?.iter().flatten().collect())
 }

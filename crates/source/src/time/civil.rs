@@ -27,6 +27,13 @@ impl Civil {
         Some((self.days() * 86_400 + seconds) * 1_000_000 + i64::from(self.micros))
     }
 
+    /// The start of the day, if the time of day is 24:00, the midnight that ends it.
+    #[inline(always)]
+    pub fn before_midnight(&self) -> Option<Self> {
+        let is_midnight = self.hour == 24 && self.minute == 0 && self.second == 0 && self.micros == 0;
+        is_midnight.then_some(Self { hour: 0, ..*self })
+    }
+
     fn days_in_month(&self) -> u32 {
         match self.month {
             2 if self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400)) => 29,

@@ -1,14 +1,18 @@
 //! strftime formats, compiled once and parsed from bytes.
 
+use crate::number::Exact;
 use crate::time::civil::Civil;
+use crate::time::month_names::{take_month, take_weekday};
 use crate::time::stamp::Stamp;
+use crate::time::zone_names::ZoneName;
 
 /// An error of a time format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatFault {
     /// An unknown item.
     #[error(
-        "%{0} is not read; use Y y q m b B d e H I p M S f 3f 6f 9f .f z s F T R, or s, ms, us, ns for epoch numbers"
+        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, or s, ms, us, ns for epoch numbers, \
+         or excel for its days"
     )]
     Item(String),
     /// A `%` at the end.
@@ -23,13 +27,18 @@ pub enum FormatFault {
 }
 
 /// A unit of epoch numbers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
     Millis,
     Micros,
     Nanos,
+    /// Days of local time since 1899-12-30, as spreadsheets count.
+    ExcelDays,
 }
+
+/// Seconds from day 0 of a spreadsheet to 1970.
+const EXCEL_TO_EPOCH: i64 = 25_569 * 86_400;
 
 impl Unit {
     pub fn named(text: &str) -> Option<Self> {
@@ -38,6 +47,7 @@ impl Unit {
             "ms" => Some(Self::Millis),
             "us" => Some(Self::Micros),
             "ns" => Some(Self::Nanos),
+            "excel" => Some(Self::ExcelDays),
             _ => None,
         }
     }
@@ -49,7 +59,51 @@ impl Unit {
             Self::Millis => count.checked_mul(1000).map(Stamp::at),
             Self::Micros => Some(Stamp::at(count)),
             Self::Nanos => Some(Stamp { cut: count.rem_euclid(1000) != 0, ..Stamp::at(count.div_euclid(1000)) }),
+            Self::ExcelDays => {
+                count.checked_mul(86_400)?.checked_sub(EXCEL_TO_EPOCH)?.checked_mul(1_000_000).map(Stamp::at)
+            }
         }
+    }
+
+    /// As [`Self::stamp`] for numbers with a fraction. Days of a spreadsheet are rounded to milliseconds, because their
+    /// fractions are inexact.
+    pub fn exact(self, count: Exact) -> Option<Stamp> {
+        let power = match self {
+            Self::Seconds => 6,
+            Self::Millis => 3,
+            Self::Micros => 0,
+            Self::Nanos => -3,
+            Self::ExcelDays => {
+                let (micros, _) = count.scaled(86_400, 6)?;
+                let millis = micros.checked_add(500)?.div_euclid(1000);
+                return millis.checked_sub(EXCEL_TO_EPOCH * 1000)?.checked_mul(1000).map(Stamp::at);
+            }
+        };
+        let (micros, cut) = count.scaled(1, power)?;
+        Some(Stamp { cut, ..Stamp::at(micros) })
+    }
+
+    /// As [`Self::exact`] for a double, rounded to microseconds.
+    pub fn float(self, count: f64) -> Option<Stamp> {
+        let whole = count.floor();
+        let fraction = count - whole;
+        if !(-1e15..1e19).contains(&whole) {
+            return None;
+        }
+        // Seconds in a double have no digits beyond the microsecond that could be cut.
+        let (size, scale) = match self {
+            Self::Seconds => (1_000_000, 1e6),
+            Self::Millis => (1000, 1e3),
+            Self::Micros => (1, 1.0),
+            Self::Nanos => return self.stamp(whole as i64),
+            Self::ExcelDays => {
+                let millis =
+                    (whole as i64).checked_mul(86_400_000)?.checked_add((fraction * 86_400e3).round() as i64)?;
+                return millis.checked_sub(EXCEL_TO_EPOCH * 1000)?.checked_mul(1000).map(Stamp::at);
+            }
+        };
+        let micros = (whole as i64).checked_mul(size)?.checked_add((fraction * scale).round() as i64)?;
+        Some(Stamp::at(micros))
     }
 }
 
@@ -64,8 +118,10 @@ pub(super) enum Item {
     /// One digit; stands for its first month.
     Quarter,
     Month,
-    /// English, three letters or whole.
+    /// Three letters or whole, English or another large language of Europe.
     MonthName,
+    /// English, three letters or whole; says nothing.
+    Weekday,
     /// May be padded with a blank.
     Day,
     Hour,
@@ -84,18 +140,24 @@ pub(super) enum Item {
     Offset,
     /// As [`Item::Offset`], or nothing.
     MaybeOffset,
+    /// An abbreviation such as CEST.
+    ZoneName,
+    /// Nothing, or a colon and seconds, which a point or comma and digits may follow.
+    MaybeSeconds,
     /// T, t or a blank.
     Separator,
     /// Seconds since the epoch, in UTC.
     Epoch,
 }
 
-pub(super) fn rfc_3339() -> Vec<Item> {
+/// RFC 3339; unless `is_strict`, seconds may be left out, and a comma may precede the fraction, as in ISO 8601.
+pub(super) fn rfc_3339(is_strict: bool) -> Vec<Item> {
     use Item::*;
     let dash = Literal(b'-');
     let colon = Literal(b':');
-    let date = [Year, dash, Month, dash, Day, Separator];
-    date.into_iter().chain([Hour, colon, Minute, colon, Second, PointFraction, MaybeOffset]).collect()
+    let minutes = [Year, dash, Month, dash, Day, Separator, Hour, colon, Minute];
+    let seconds: &[Item] = if is_strict { &[colon, Second, PointFraction] } else { &[MaybeSeconds] };
+    minutes.iter().chain(seconds).chain(&[MaybeOffset]).copied().collect()
 }
 
 pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
@@ -116,6 +178,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
             "q" => items.push(Item::Quarter),
             "m" | "-m" => items.push(Item::Month),
             "b" | "B" | "h" => items.push(Item::MonthName),
+            "a" | "A" => items.push(Item::Weekday),
             "d" | "e" | "-d" => items.push(Item::Day),
             "H" | "-H" => items.push(Item::Hour),
             "I" | "-I" => items.push(Item::Hour12),
@@ -131,6 +194,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
             ".6f" => items.extend([Item::Literal(b'.'), exactly(6)]),
             ".9f" => items.extend([Item::Literal(b'.'), exactly(9)]),
             "z" | ":z" => items.push(Item::Offset),
+            "Z" => items.push(Item::ZoneName),
             "s" => items.push(Item::Epoch),
             "F" => items.extend(compile("%Y-%m-%d")?),
             "T" => items.extend(compile("%H:%M:%S")?),
@@ -164,8 +228,16 @@ pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
 pub(super) enum Moment {
     /// Microseconds since the epoch.
     Instant(i64),
-    /// Calendar fields, and the seconds east of UTC they were written with.
-    Civil(Civil, Option<i32>),
+    /// Calendar fields, and the offset they were written with.
+    Civil(Civil, Option<WrittenOffset>),
+}
+
+/// The offset a time was written with.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WrittenOffset {
+    /// Seconds east of UTC.
+    Seconds(i32),
+    Name(ZoneName),
 }
 
 /// What `text` means, and whether digits beyond the microsecond were cut; `None` if it is not of the form.
@@ -189,7 +261,8 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
                 civil.month = if (1..=4).contains(&quarter) { quarter * 3 - 2 } else { return None };
             }
             Item::Month => civil.month = number(&mut rest, 1, 2)?,
-            Item::MonthName => civil.month = month_name(&mut rest)?,
+            Item::MonthName => civil.month = take_month(&mut rest)?,
+            Item::Weekday => take_weekday(&mut rest)?,
             Item::Day => {
                 rest = rest.strip_prefix(b" ").unwrap_or(rest);
                 civil.day = number(&mut rest, 1, 2)?;
@@ -219,9 +292,20 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
                     (civil.micros, cut) = fraction(&mut rest, 1, usize::MAX)?;
                 }
             }
-            Item::Offset => offset = Some(zone_offset(&mut rest)?),
+            Item::MaybeSeconds => {
+                if let Some(after) = rest.strip_prefix(b":") {
+                    rest = after;
+                    civil.second = number(&mut rest, 1, 2)?;
+                    if let Some((b'.' | b',', after)) = rest.split_first() {
+                        rest = after;
+                        (civil.micros, cut) = fraction(&mut rest, 1, usize::MAX)?;
+                    }
+                }
+            }
+            Item::Offset => offset = Some(WrittenOffset::Seconds(zone_offset(&mut rest)?)),
             Item::MaybeOffset if rest.is_empty() => {}
-            Item::MaybeOffset => offset = Some(zone_offset(&mut rest)?),
+            Item::MaybeOffset => offset = Some(WrittenOffset::Seconds(zone_offset(&mut rest)?)),
+            Item::ZoneName => offset = Some(WrittenOffset::Name(ZoneName::take(&mut rest)?)),
             Item::Separator => {
                 let (first, after) = rest.split_first()?;
                 if !matches!(first, b'T' | b't' | b' ') {
@@ -275,34 +359,6 @@ fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<(u32, bool)> 
     let padded = taken.iter().copied().chain(std::iter::repeat(b'0')).take(6);
     let micros = padded.fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
     Some((micros, taken.iter().skip(6).any(|digit| *digit != b'0')))
-}
-
-fn month_name(rest: &mut &[u8]) -> Option<u32> {
-    const NAMES: [&[u8]; 12] = [
-        b"january",
-        b"february",
-        b"march",
-        b"april",
-        b"may",
-        b"june",
-        b"july",
-        b"august",
-        b"september",
-        b"october",
-        b"november",
-        b"december",
-    ];
-    for (month, name) in (1..).zip(NAMES) {
-        for length in [name.len(), 3] {
-            if let (Some(written), Some(wanted)) = (rest.get(..length), name.get(..length))
-                && written.eq_ignore_ascii_case(wanted)
-            {
-                *rest = rest.get(length..)?;
-                return Some(month);
-            }
-        }
-    }
-    None
 }
 
 /// Seconds east of UTC.

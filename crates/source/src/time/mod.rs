@@ -3,17 +3,23 @@
 mod civil;
 mod fixed;
 mod format;
+mod month_names;
 mod stamp;
 #[cfg(test)]
 mod tests;
 mod zone;
+mod zone_names;
 
+use chrono::DateTime;
 use chrono_tz::Tz;
 use civil::Civil;
 use fixed::{Fixed, Words};
-use format::{Item, Moment};
+use format::{Item, Moment, WrittenOffset};
 use tidetable_layout::time::{DAY, LocalOffset, SECOND};
 use zone::ZoneCache;
+
+use crate::number;
+use crate::number::Exact;
 
 pub use format::FormatFault;
 pub(crate) use format::Unit;
@@ -29,6 +35,8 @@ pub(crate) struct TimeRule {
     shape: Shape,
     fixed: Vec<Fixed>,
     zone: Option<Tz>,
+    /// Whether the rules of the first reader version hold: no 24:00, no fractions of epoch numbers.
+    is_old: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +53,8 @@ pub(crate) struct Clock {
 }
 
 impl TimeRule {
-    pub fn timestamp(format: Option<&str>, zone: Option<Tz>) -> Result<Self, FormatFault> {
+    /// The rule of a timestamp column; `is_old` selects the rules of the first reader version.
+    pub fn timestamp(format: Option<&str>, zone: Option<Tz>, is_old: bool) -> Result<Self, FormatFault> {
         let zone = zone.filter(|zone| *zone != Tz::UTC && *zone != Tz::Etc__UTC);
         match format {
             None => {
@@ -59,24 +68,26 @@ impl TimeRule {
                 ];
                 let fixed =
                     common.iter().filter_map(|(text, utc)| Fixed::new(&format::compile(text).ok()?, *utc)).collect();
-                Ok(Self { written: RFC_3339.to_owned(), shape: Shape::Items(format::rfc_3339()), fixed, zone })
+                let shape = Shape::Items(format::rfc_3339(is_old));
+                Ok(Self { written: RFC_3339.to_owned(), shape, fixed, zone, is_old })
             }
-            Some(text) => Self::declared(text, zone),
+            Some(text) => Self::declared(text, zone, is_old),
         }
     }
 
-    pub fn date(format: Option<&str>) -> Result<Self, FormatFault> {
-        Self::declared(format.unwrap_or("%Y-%m-%d"), None)
+    /// The rule of a date column.
+    pub fn date(format: Option<&str>, is_old: bool) -> Result<Self, FormatFault> {
+        Self::declared(format.unwrap_or("%Y-%m-%d"), None, is_old)
     }
 
-    fn declared(text: &str, zone: Option<Tz>) -> Result<Self, FormatFault> {
+    fn declared(text: &str, zone: Option<Tz>, is_old: bool) -> Result<Self, FormatFault> {
         if let Some(unit) = Unit::named(text) {
-            return Ok(Self { written: text.to_owned(), shape: Shape::Epoch(unit), fixed: Vec::new(), zone });
+            return Ok(Self { written: text.to_owned(), shape: Shape::Epoch(unit), fixed: Vec::new(), zone, is_old });
         }
         let items = format::compile(text)?;
         format::check(&items)?;
         let fixed = Fixed::new(&items, false).into_iter().collect();
-        Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone })
+        Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone, is_old })
     }
 
     /// The format, for messages.
@@ -85,10 +96,28 @@ impl TimeRule {
     }
 
     /// The time of an epoch integer; `None` if the format is not an epoch unit.
-    pub fn epoch(&self, count: i64) -> Option<Result<Stamp, TimeFault>> {
-        match self.shape {
-            Shape::Epoch(unit) => Some(unit.stamp(count).ok_or(TimeFault::Range).and_then(Stamp::within)),
-            Shape::Items(_) => None,
+    pub fn epoch(&self, count: i64, clock: &mut Clock) -> Option<Result<Stamp, TimeFault>> {
+        let Shape::Epoch(unit) = self.shape else { return None };
+        Some(self.counted(unit, unit.stamp(count), clock))
+    }
+
+    /// The time of an epoch number in a double; `None` if the format is not an epoch unit.
+    pub fn epoch_float(&self, count: f64, clock: &mut Clock) -> Option<Result<Stamp, TimeFault>> {
+        let Shape::Epoch(unit) = self.shape else { return None };
+        Some(self.counted(unit, unit.float(count), clock))
+    }
+
+    /// Whether the format is an epoch unit.
+    pub fn is_epoch(&self) -> bool {
+        matches!(self.shape, Shape::Epoch(_))
+    }
+
+    fn counted(&self, unit: Unit, stamp: Option<Stamp>, clock: &mut Clock) -> Result<Stamp, TimeFault> {
+        let stamp = stamp.ok_or(TimeFault::Range)?;
+        match unit {
+            // A spreadsheet has local times.
+            Unit::ExcelDays => Ok(Stamp { cut: stamp.cut, ..self.local(stamp.micros, clock)? }),
+            _ => stamp.within(),
         }
     }
 
@@ -105,10 +134,15 @@ impl TimeRule {
     /// Parses a field.
     pub fn stamp(&self, text: &[u8], clock: &mut Clock) -> Result<Stamp, TimeFault> {
         match &self.shape {
-            Shape::Epoch(_) => {
-                let count = crate::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
-                self.epoch(count).unwrap_or(Err(TimeFault::Form))
-            }
+            Shape::Epoch(unit) => match number::parse_i64(text) {
+                Ok(count) => self.counted(*unit, unit.stamp(count), clock),
+                Err(_) if self.is_old => Err(TimeFault::Form),
+                Err(_) => {
+                    let point = if text.contains(&b',') { b',' } else { b'.' };
+                    let count = Exact::parse(text, point).ok_or(TimeFault::Form)?;
+                    self.counted(*unit, unit.exact(count), clock)
+                }
+            },
             Shape::Items(items) => {
                 let (moment, cut) = format::read(items, text).ok_or(TimeFault::Form)?;
                 let stamp = match moment {
@@ -127,9 +161,9 @@ impl TimeRule {
             Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)?.0 {
                 Moment::Instant(micros) => micros.div_euclid(DAY),
                 Moment::Civil(civil, _) => {
-                    let micros = civil.micros().ok_or(TimeFault::Form)?;
-                    leap(&civil, micros)?;
-                    civil.days()
+                    let (local, civil) = self.local_micros(&civil)?;
+                    leap(&civil, local)?;
+                    local.div_euclid(DAY)
                 }
             },
         };
@@ -153,7 +187,8 @@ impl TimeRule {
             }
             let Some(civil) = fixed.civil(rest, &words) else { continue };
             // Ambiguous times are left to the complete parser, which counts them.
-            let Stamp { micros, repeated: false, .. } = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?
+            let Stamp { micros, repeated: false, .. } =
+                self.settle(&civil, fixed.utc().then_some(WrittenOffset::Seconds(0)), clock).ok()?
             else {
                 return None;
             };
@@ -174,20 +209,41 @@ impl TimeRule {
             return i32::try_from(days).ok();
         }
         let civil = fixed.civil(rest, &words)?;
-        leap(&civil, civil.micros()?).ok()?;
-        clock.last = Some((0, words, civil.days()));
-        i32::try_from(civil.days()).ok()
+        let (local, civil) = self.local_micros(&civil).ok()?;
+        leap(&civil, local).ok()?;
+        let days = local.div_euclid(DAY);
+        clock.last = Some((0, words, days));
+        i32::try_from(days).ok()
     }
 
     #[inline(always)]
-    fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<Stamp, TimeFault> {
-        let local = civil.micros().ok_or(TimeFault::Form)?;
+    fn settle(&self, civil: &Civil, offset: Option<WrittenOffset>, clock: &mut Clock) -> Result<Stamp, TimeFault> {
+        let (local, civil) = self.local_micros(civil)?;
         let stamp = match offset {
-            Some(seconds) => Stamp::at(local - i64::from(seconds) * SECOND).within()?,
+            Some(WrittenOffset::Seconds(seconds)) => Stamp::at(local - i64::from(seconds) * SECOND).within()?,
+            Some(WrittenOffset::Name(name)) => {
+                let written = DateTime::from_timestamp_micros(local).ok_or(TimeFault::Range)?.naive_utc();
+                let seconds = match self.zone {
+                    Some(_) => name.offset(self.zone, &written),
+                    None => name.common(),
+                };
+                Stamp::at(local - i64::from(seconds.ok_or(TimeFault::Form)?) * SECOND).within()?
+            }
             None => self.local(local, clock)?,
         };
-        leap(civil, stamp.micros)?;
+        leap(&civil, stamp.micros)?;
         Ok(stamp)
+    }
+
+    /// The fields as microseconds since the epoch, without regard to zones; 24:00 is the midnight that ends the day.
+    #[inline(always)]
+    fn local_micros(&self, civil: &Civil) -> Result<(i64, Civil), TimeFault> {
+        if let Some(micros) = civil.micros() {
+            return Ok((micros, *civil));
+        }
+        let civil = civil.before_midnight().filter(|_| !self.is_old).ok_or(TimeFault::Form)?;
+        let start = civil.micros().ok_or(TimeFault::Form)?;
+        Ok((start + DAY, civil))
     }
 }
 

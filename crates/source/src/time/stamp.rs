@@ -39,19 +39,22 @@ impl Stamp {
     }
 }
 
-/// The number of adjusted times.
+/// The number of adjusted times, and of values that were taken as null.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeCounts {
     /// Ambiguous local times, because the clocks go back: the first instant is taken.
     pub repeated: u64,
     /// Times whose digits beyond the microsecond were truncated.
     pub cut: u64,
+    /// NaN in float columns of Parquet, which is null.
+    pub nan: u64,
 }
 
 impl AddAssign for TimeCounts {
     fn add_assign(&mut self, other: Self) {
         self.repeated += other.repeated;
         self.cut += other.cut;
+        self.nan += other.nan;
     }
 }
 
@@ -84,6 +87,6 @@ impl Remarks {
     /// Counts the adjusted times of the rows that `kept` selects.
     pub fn counts(&self, kept: impl Fn(usize) -> bool) -> TimeCounts {
         let count = |list: &[u32]| list.iter().filter(|row| kept(**row as usize)).count() as u64;
-        TimeCounts { repeated: count(&self.repeated), cut: count(&self.cut) }
+        TimeCounts { repeated: count(&self.repeated), cut: count(&self.cut), nan: 0 }
     }
 }

@@ -8,7 +8,7 @@ use crate::time::zone::ZoneCache;
 use crate::time::{Clock, TimeRule};
 
 fn micros(format: Option<&str>, zone: Option<Tz>, text: &str) -> Result<i64, TimeFault> {
-    let rule = TimeRule::timestamp(format, zone).unwrap();
+    let rule = TimeRule::timestamp(format, zone, false).unwrap();
     let mut clock = Clock::default();
     let stamp = rule.stamp(text.as_bytes(), &mut clock);
     let slow = stamp.map(|stamp| stamp.micros);
@@ -51,7 +51,8 @@ fn rfc_3339() {
         "2017-07-26",
         "2017-02-29T00:00:00Z",
         "2017-13-01T00:00:00Z",
-        "2017-07-26T24:00:00Z",
+        "2017-07-26T24:00:01Z",
+        "2017-07-26T25:00:00Z",
         "2017-07-26T00:60:00Z",
         "2017-07-26T00:15:60Z",
         "2017-07-26T23:59:61Z",
@@ -81,6 +82,76 @@ fn times_that_queries_cannot_work_with() {
 }
 
 #[test]
+fn midnight_is_written_in_two_ways() {
+    let next = instant("2017-07-27T00:00:00Z");
+    assert_eq!(micros(None, None, "2017-07-26T24:00:00Z"), next);
+    assert_eq!(micros(Some("%Y%m%d%H%M"), None, "201707262400"), next);
+    assert_eq!(
+        micros(Some("%Y-%m-%d %H:%M"), Some(Europe::Paris), "2021-03-27 24:00"),
+        instant("2021-03-27T23:00:00Z")
+    );
+    assert_eq!(micros(Some("%d/%m/%Y %H:%M:%S"), None, "31/12/2020 24:00:00"), instant("2021-01-01T00:00:00Z"));
+    assert_eq!(micros(None, None, "2017-02-30T24:00:00Z"), Err(TimeFault::Form));
+}
+
+#[test]
+fn iso_8601_times() {
+    assert_eq!(micros(None, None, "2021-04-01T10:00"), instant("2021-04-01T10:00:00Z"));
+    assert_eq!(micros(None, None, "2021-04-01T10:00+02:00"), instant("2021-04-01T08:00:00Z"));
+    assert_eq!(micros(None, None, "2021-04-01 10:00:20,5"), instant("2021-04-01T10:00:20.5Z"));
+    assert_eq!(
+        micros(Some("%Y-%m-%d %H:%M:%S,%f"), None, "2021-04-01 10:00:20,25"),
+        instant("2021-04-01T10:00:20.25Z")
+    );
+}
+
+#[test]
+fn epoch_numbers_with_a_fraction() {
+    let at = instant("2019-02-25T21:21:01.428571Z");
+    assert_eq!(micros(Some("s"), None, "1551129661.4285717"), at);
+    assert_eq!(micros(Some("s"), None, "1551129661,428571"), at);
+    assert_eq!(micros(Some("ms"), None, "1551129661428.571"), at);
+    assert_eq!(micros(Some("s"), None, "1.551129661e9"), instant("2019-02-25T21:21:01Z"));
+    assert_eq!(micros(Some("excel"), None, "44287.0104166667"), instant("2021-04-01T00:15:00Z"));
+    assert_eq!(micros(Some("excel"), Some(Europe::Paris), "44287"), instant("2021-03-31T22:00:00Z"));
+    assert_eq!(micros(Some("s"), None, "1.5.2"), Err(TimeFault::Form));
+}
+
+#[test]
+fn names_of_zones_days_and_months() {
+    let cest = |zone, text| micros(Some("%Y-%m-%d %H:%M %Z"), zone, text);
+    for zone in [None, Some(Europe::Paris), Some(chrono_tz::America::New_York)] {
+        assert_eq!(cest(zone, "2021-10-31 02:00 CEST"), instant("2021-10-31T00:00:00Z"), "{zone:?}");
+        assert_eq!(cest(zone, "2021-10-31 02:00 CET"), instant("2021-10-31T01:00:00Z"), "{zone:?}");
+    }
+    assert_eq!(cest(None, "2021-10-31 02:00 IST"), Err(TimeFault::Form));
+    assert_eq!(cest(Some(chrono_tz::Asia::Kolkata), "2021-10-31 02:00 IST"), instant("2021-10-30T20:30:00Z"));
+    let script = "%a %b %d %Y %H:%M:%S GMT%z";
+    assert_eq!(micros(Some(script), None, "Thu Apr 01 2021 01:30:00 GMT+0200"), instant("2021-03-31T23:30:00Z"));
+    assert_eq!(micros(Some("%d %b %Y"), None, "3 févr. 2021"), instant("2021-02-03T00:00:00Z"));
+    assert_eq!(micros(Some("%d. %B %Y %H:%M"), None, "3. März 2021 07:00"), instant("2021-03-03T07:00:00Z"));
+}
+
+#[test]
+fn inputs_of_the_first_reader_keep_their_rules() {
+    let stamp = |format, text: &str| {
+        let rule = TimeRule::timestamp(format, None, true).unwrap();
+        let padded = format!("{text}{}", " ".repeat(40));
+        let fast = rule.short_micros(padded.as_bytes(), text.len(), &mut Clock::default());
+        assert_eq!(fast, None, "{text}");
+        rule.stamp(text.as_bytes(), &mut Clock::default())
+    };
+    for (format, text) in [
+        (None, "2017-07-26T24:00:00Z"),
+        (None, "2017-07-26T10:00"),
+        (None, "2017-07-26T10:00:00,5"),
+        (Some("s"), "1551129661.5"),
+    ] {
+        assert_eq!(stamp(format, text), Err(TimeFault::Form), "{text}");
+    }
+}
+
+#[test]
 fn a_leap_second_is_the_first_of_the_next_day() {
     let midnight = instant("2017-01-01T00:00:00Z");
     assert_eq!(micros(None, None, "2016-12-31T23:59:60Z"), midnight);
@@ -95,7 +166,7 @@ fn a_leap_second_is_the_first_of_the_next_day() {
 #[test]
 fn what_is_not_quite_as_written_is_marked() {
     let stamp = |format, zone, text: &str| {
-        let rule = TimeRule::timestamp(format, zone).unwrap();
+        let rule = TimeRule::timestamp(format, zone, false).unwrap();
         let stamp = rule.stamp(text.as_bytes(), &mut Clock::default()).unwrap();
         (stamp.repeated, stamp.cut)
     };
@@ -141,7 +212,7 @@ fn formats() {
     assert_eq!(micros(Some("%d/%m/%Y"), None, "31/04/2017"), Err(TimeFault::Form));
     assert_eq!(micros(Some("%YQ%q"), None, "1995Q5"), Err(TimeFault::Form));
     assert_eq!(micros(Some("%Y-%m"), None, "1995-13"), Err(TimeFault::Form));
-    let fault = |format| TimeRule::timestamp(Some(format), None).unwrap_err();
+    let fault = |format| TimeRule::timestamp(Some(format), None, false).unwrap_err();
     assert_eq!(fault("%Q"), FormatFault::Item("Q".to_owned()));
     assert_eq!(fault("%Y %"), FormatFault::Unfinished);
     for no_moment in ["%Y-%m %H", "%m-%d", "%Y %d", "%Y-%m Q%q", "%H:%M", "plain"] {
@@ -164,7 +235,7 @@ fn clock_changes() {
 
 #[test]
 fn dates() {
-    let date = |text: &str| TimeRule::date(None).unwrap().days(text.as_bytes());
+    let date = |text: &str| TimeRule::date(None, false).unwrap().days(text.as_bytes());
     assert_eq!(date("1970-01-02"), Ok(1));
     assert_eq!(date("2000-02-29"), Ok(11_016));
     assert_eq!(date("2001-02-29"), Err(TimeFault::Form));
@@ -194,7 +265,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_do_not_panic(text in proptest::collection::vec(any::<u8>(), 0..40)) {
         for format in [None, Some("%d/%m/%Y %H:%M"), Some("%s%.f"), Some("%b %e %Y %I%p %z"), Some("us")] {
-            let rule = TimeRule::timestamp(format, Some(Europe::Paris)).unwrap();
+            let rule = TimeRule::timestamp(format, Some(Europe::Paris), false).unwrap();
             let mut clock = Clock::default();
             let slow = rule.stamp(&text, &mut clock).map(|stamp| stamp.micros);
             let mut padded = text.clone();

@@ -15,7 +15,6 @@ use crate::reject::{RejectReason, quoted};
 use crate::time::{Clock, Remarks, TimeFault};
 use crate::value::ColumnPlan;
 use crate::value::Slices;
-use crate::value::field::trimmed;
 
 enum Values {
     UInt64(Vec<u64>),
@@ -37,6 +36,8 @@ pub(crate) struct ColumnBuilder<'p> {
     /// Rows whose times were adjusted.
     remarks: Remarks,
     clock: Clock,
+    /// A number in plain notation.
+    buffer: Vec<u8>,
 }
 
 impl<'p> ColumnBuilder<'p> {
@@ -56,7 +57,14 @@ impl<'p> ColumnBuilder<'p> {
             FieldType::Timestamp => Values::Timestamp(Vec::with_capacity(rows)),
             FieldType::Date => Values::Date(Vec::with_capacity(rows)),
         };
-        Self { plan, values, nulls: Vec::new(), remarks: Remarks::default(), clock: Clock::default() }
+        Self {
+            plan,
+            values,
+            nulls: Vec::new(),
+            remarks: Remarks::default(),
+            clock: Clock::default(),
+            buffer: Vec::new(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -114,8 +122,8 @@ impl<'p> ColumnBuilder<'p> {
             }
             return self.value(text);
         }
-        let text = trimmed(text);
-        if plan.is_null(text) {
+        let text = plan.trimmed(text);
+        if plan.is_null(text) || plan.is_null_number(text) {
             self.push_null();
             return Ok(());
         }
@@ -124,7 +132,7 @@ impl<'p> ColumnBuilder<'p> {
 
     /// Appends a number written with a decimal point, regardless of the source's decimal separator; never a null marker.
     pub fn push_written(&mut self, text: &str) -> Result<(), RejectReason> {
-        if self.plan.point == b'.' || self.plan.kind == FieldType::Text {
+        if self.plan.notation.point == b'.' || self.plan.kind == FieldType::Text {
             return self.value(text.as_bytes());
         }
         self.value(text.replace('.', ",").as_bytes())
@@ -133,13 +141,21 @@ impl<'p> ColumnBuilder<'p> {
     /// Appends a non-null field without surrounding blanks.
     pub fn value(&mut self, text: &[u8]) -> Result<(), RejectReason> {
         let plan = self.plan;
+        let point = plan.notation.point;
         let number = |fault| plan.reason(fault, text);
         match (&mut self.values, &plan.time) {
-            (Values::UInt64(values), _) => values.push(number::parse_u64(text).map_err(number)?),
-            (Values::Int64(values), _) => values.push(number::parse_i64(text).map_err(number)?),
-            (Values::Float64(values), _) => values.push(number::parse_f64(text, plan.point).map_err(number)?),
+            (Values::UInt64(values), _) => {
+                values.push(number::parse_u64(plan.notation.plain(text, &mut self.buffer)).map_err(number)?);
+            }
+            (Values::Int64(values), _) => {
+                values.push(number::parse_i64(plan.notation.plain(text, &mut self.buffer)).map_err(number)?);
+            }
+            (Values::Float64(values), _) => {
+                values.push(number::parse_f64(plan.notation.plain(text, &mut self.buffer), point).map_err(number)?);
+            }
             (Values::Decimal(values, precision, scale), _) => {
-                values.push(number::parse_decimal(text, plan.point, *precision, *scale).map_err(number)?);
+                let plain = plan.notation.plain(text, &mut self.buffer);
+                values.push(number::parse_decimal(plain, point, *precision, *scale).map_err(number)?);
             }
             (Values::Text { ends, bytes }, _) => {
                 bytes.extend_from_slice(text);
@@ -196,7 +212,7 @@ impl<'p> ColumnBuilder<'p> {
         if !plan.short {
             return fields.next();
         }
-        let (point, clock) = (plan.point, &mut self.clock);
+        let (point, clock) = (plan.notation.point, &mut self.clock);
         match (&mut self.values, &plan.time) {
             (Values::UInt64(values), _) => extend(values, fields, number::short_u64),
             (Values::Int64(values), _) => extend(values, fields, number::short_i64),

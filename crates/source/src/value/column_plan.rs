@@ -3,11 +3,13 @@
 use tidetable_layout::FieldType;
 
 use crate::error::SourceError;
-use crate::number::NumberFault;
+use crate::number::{Exact, NumberFault};
 use crate::reader_version::ReaderVersion;
 use crate::reject::{RejectReason, quoted};
 use crate::spec::{ColumnSpec, SourceSpec};
 use crate::time::{TimeFault, TimeRule};
+use crate::value::blanks::{trimmed, trimmed_of_ascii, trimmed_text};
+use crate::value::notation::Notation;
 
 /// How one declared column is read.
 #[derive(Debug)]
@@ -19,21 +21,25 @@ pub(crate) struct ColumnPlan {
     /// Null markers except the empty one.
     pub(crate) nulls: Vec<Vec<u8>>,
     empty_is_null: bool,
-    /// `.` or `,`.
-    pub point: u8,
+    /// How its numbers are written.
+    pub notation: Notation,
+    /// The null markers that are numbers, of numeric columns: equal numbers are null, however they are written.
+    pub null_numbers: Vec<Exact>,
+    /// Whether NaN rejects its row; otherwise it is null.
+    pub rejects_nan: bool,
     /// Whether a field in a short form is certainly a value: no null marker looks like one (such as -999).
     pub short: bool,
     /// The reading rules of the file.
-    #[expect(dead_code, reason = "no rule of values differs between versions yet")]
     pub reader: ReaderVersion,
 }
 
 impl ColumnPlan {
     pub(crate) fn new(spec: &SourceSpec, column: &ColumnSpec, reader: ReaderVersion) -> Result<Self, SourceError> {
+        let is_old = !reader.reads_more_values();
         let format = column.format.as_deref();
         let time = match column.kind {
-            FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone)),
-            FieldType::Date => Some(TimeRule::date(format)),
+            FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone, is_old)),
+            FieldType::Date => Some(TimeRule::date(format, is_old)),
             _ => None,
         };
         let time = time.transpose().map_err(|fault| SourceError::TimeFormat {
@@ -41,28 +47,65 @@ impl ColumnPlan {
             format: format.unwrap_or_default().to_owned(),
             fault,
         })?;
-        let point = if spec.csv.decimal_comma { b',' } else { b'.' };
+        let decimal_comma = column.decimal_comma.unwrap_or(spec.csv.decimal_comma);
+        let point = if decimal_comma { b',' } else { b'.' };
+        let notation = Notation { point, thousands: column.thousands, unicode_minus: !is_old };
         let is_text = column.kind == FieldType::Text;
-        let markers = spec.csv.null.iter().map(|marker| if is_text { marker.as_str() } else { blanks_off(marker) });
+        let markers: Vec<&str> =
+            spec.csv.null.iter().map(|marker| if is_text { marker } else { trimmed_text(marker) }).collect();
+        let is_number = matches!(
+            column.kind,
+            FieldType::UInt64 | FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. }
+        );
+        let is_number = is_number && !is_old;
+        let number = |marker: &&str| {
+            // A marker may be written with a point although the values have a comma.
+            notation.exact(marker.as_bytes()).or_else(|| Exact::parse(marker.as_bytes(), b'.'))
+        };
         Ok(Self {
             name: column.name.clone(),
             kind: column.kind,
             time,
             nulls: markers
-                .clone()
+                .iter()
                 .filter(|marker| !marker.is_empty())
                 .map(|marker| marker.as_bytes().to_vec())
                 .collect(),
-            empty_is_null: markers.clone().any(str::is_empty),
-            point,
+            empty_is_null: markers.iter().any(|marker| marker.is_empty()),
+            notation,
+            null_numbers: if is_number { markers.iter().filter_map(number).collect() } else { Vec::new() },
+            rejects_nan: spec.rejects_nan || is_old,
             short: false,
             reader,
         })
     }
 
+    /// The field without surrounding blanks.
+    #[inline]
+    pub fn trimmed<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        if self.reader.reads_more_values() { trimmed(text) } else { trimmed_of_ascii(text) }
+    }
+
+    /// Whether a number equals one that stands for null.
+    #[inline]
+    pub fn is_null_number(&self, text: &[u8]) -> bool {
+        !self.null_numbers.is_empty()
+            && self.notation.exact(text).is_some_and(|number| self.null_numbers.contains(&number))
+    }
+
     #[inline]
     pub fn is_null(&self, text: &[u8]) -> bool {
         if text.is_empty() { self.empty_is_null } else { self.nulls.iter().any(|marker| marker == text) }
+    }
+
+    /// The null markers that are numbers as doubles; of single precision if `is_single`.
+    pub fn null_doubles(&self, is_single: bool) -> Vec<f64> {
+        let texts = self.nulls.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
+        let numbers = texts.map(|marker| marker.replace(char::from(self.notation.point), "."));
+        if is_single {
+            return numbers.filter_map(|marker| marker.parse::<f32>().ok()).map(f64::from).collect();
+        }
+        numbers.filter_map(|marker| marker.parse().ok()).collect()
     }
 
     /// The reject reason of an invalid number.
@@ -91,8 +134,4 @@ impl ColumnPlan {
             TimeFault::Range => RejectReason::TimeRange { text },
         }
     }
-}
-
-fn blanks_off(text: &str) -> &str {
-    text.trim_matches([' ', '\t'])
 }

@@ -2,14 +2,6 @@
 
 use crate::number;
 
-/// The field without surrounding blanks.
-pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let Some(start) = text.iter().position(|byte| !blank(byte)) else { return &[] };
-    let end = text.iter().rposition(|byte| !blank(byte)).map_or(text.len(), |last| last + 1);
-    text.get(start..end).unwrap_or_default()
-}
-
 /// The offset of the first of either byte. Most fields are too short for memchr to pay off.
 #[inline]
 pub(crate) fn find(rest: &[u8], one: u8, other: u8) -> Option<usize> {

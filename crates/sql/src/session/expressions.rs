@@ -416,14 +416,14 @@ mod tests {
         ] {
             let (seconds, counts, reasons) = times(sql, &rows);
             assert_eq!(seconds, [1_635_636_600, 1_635_640_200, 1_635_647_400], "{sql}");
-            assert_eq!(counts, TimeCounts { repeated: 1, cut: 0 }, "{sql}");
+            assert_eq!(counts, TimeCounts { repeated: 1, ..TimeCounts::default() }, "{sql}");
             assert!(reasons.len() == 1 && reasons[0].contains("2021-03-28"), "{sql} {reasons:?}");
         }
         // Text with an offset is not a local time.
         let (seconds, counts, _) = times("cast(Day || 'T' || time || 'Z' as timestamp)", &rows[1..]);
         assert_eq!((seconds[0], counts.repeated), (1_635_647_400, 0));
         let (_, counts, _) = times("cast(Day || 'T' || time || '.123456789Z' as timestamp)", &rows);
-        assert_eq!(counts, TimeCounts { repeated: 0, cut: 4 });
+        assert_eq!(counts, TimeCounts { cut: 4, ..TimeCounts::default() });
     }
 
     #[test]

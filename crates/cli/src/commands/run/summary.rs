@@ -257,6 +257,9 @@ fn figures(record: &RunRecord) -> ResultRows {
         if stats.cut_times > 0 {
             line("times cut to microseconds", json!(stats.cut_times));
         }
+        if stats.nan_values > 0 {
+            line("NaN taken as null", json!(stats.nan_values));
+        }
         line("rows written", json!(stats.rows_written));
         line("cells written", json!(stats.cells));
         if stats.overwritten > 0 {

@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{
-    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split,
+    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split, Thousands,
 };
 use tidetable_sql::Derive;
 use tidetable_sql::Preparation;
@@ -43,7 +43,11 @@ impl Source {
             .iter()
             .map(|column| {
                 let zone = column.timezone.map(|zone| zone.name());
-                format!("{} {} {:?} {zone:?}", column.name, stored_names::field_type(column.kind), column.format)
+                let kind = stored_names::field_type(column.kind);
+                // Keys that are not set leave the fingerprint as it was before they existed.
+                let decimal = column.decimal_comma.map_or("", |comma| if comma { " decimal ," } else { " decimal ." });
+                let thousands = column.thousands.map_or("", Thousands::written);
+                format!("{} {kind} {:?} {zone:?}{decimal}{thousands}", column.name, column.format)
             })
             .collect();
         let format = format.as_ref().map(|format| matches!(format, Format::Csv));
@@ -53,7 +57,43 @@ impl Source {
         let skip = if self.spec.csv.skip > 0 { format!(" skip {}", self.spec.csv.skip) } else { String::new() };
         // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
         let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
-        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}", self.derive)
+        let nan = if self.spec.rejects_nan { " nan" } else { "" };
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}", self.derive)
+    }
+}
+
+impl Source {
+    /// Settings that change nothing, because no file of the source has their format: a sentence each.
+    pub fn idle_settings(&self) -> Vec<String> {
+        let SourceSpec { name, files, format, csv, rejects_nan, .. } = &self.spec;
+        let is_parquet = |file: &String| [".parquet", ".pq"].iter().any(|ending| file.to_lowercase().ends_with(ending));
+        let all_parquet = *format == Some(Format::Parquet) || format.is_none() && files.iter().all(is_parquet);
+        let no_parquet = *format == Some(Format::Csv) || format.is_none() && !files.iter().any(is_parquet);
+        let mut idle = Vec::new();
+        if all_parquet {
+            let default = CsvOptions::default();
+            // Null markers hold for numbers of Parquet, too.
+            let set = [
+                ("csv.delimiter", csv.delimiter != default.delimiter),
+                ("csv.quote", csv.quote != default.quote),
+                ("csv.header", csv.header != default.header),
+                ("csv.comment", csv.comment != default.comment),
+            ];
+            let names = set.iter().filter(|(_, is_set)| *is_set);
+            idle.extend(
+                names.map(|(key, _)| format!("`{key}` of source {name} changes nothing: its files are Parquet")),
+            );
+            let is_text = |column: &ColumnSpec| column.kind == FieldType::Text;
+            if csv.null != default.null && self.spec.columns.iter().all(is_text) {
+                idle.push(format!(
+                    "`csv.null` of source {name} changes nothing: in Parquet it holds for columns that are not text"
+                ));
+            }
+        }
+        if no_parquet && *rejects_nan {
+            idle.push(format!("`nan` of source {name} changes nothing: none of its files is Parquet"));
+        }
+        idle
     }
 }
 
@@ -87,6 +127,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let max_rejected = max_rejected(reader, &fields);
     let rejected_floor = rejected_floor(reader, &fields);
     let mode = mode(reader, &fields, &csv);
+    let rejects_nan = fields.choice(reader, "nan", &[("null", false), ("reject", true)]);
     let columns = columns(reader, &fields);
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
@@ -105,6 +146,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         max_rejected,
         rejected_floor,
         mode,
+        rejects_nan,
     };
     let storage = storage::read(reader, &fields, &spec);
     Some(ReadSource { spec, derived, schema, storage })
@@ -263,7 +305,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     let name = named.name.to_owned();
     if let Some(written) = named.value.get_ref().as_str() {
         let kind = field_type(reader, written, named.value)?;
-        return Some(ColumnSpec { name, kind, format: None, timezone: None });
+        return Some(ColumnSpec::new(name, kind));
     }
     if !named.value.get_ref().is_table() {
         let found = named.value.get_ref().type_str();
@@ -293,7 +335,27 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
         reader.refuse(fields.key_at("timezone"), mistake);
     }
     let timezone = zone.and_then(|text| timezone(reader, &text));
-    Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone })
+    let decimal_comma = fields.has("decimal").then(|| fields.choice(reader, "decimal", &[(".", false), (",", true)]));
+    let thousands = fields.choice(reader, "thousands", &THOUSANDS.map(|known| (known.written(), Some(known))));
+    for key in ["decimal", "thousands"] {
+        if fields.has(key) && !is_number(kind) {
+            reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: types::shown(kind) });
+        }
+    }
+    if let (Some(separator), Some(is_comma)) = (thousands, decimal_comma)
+        && separator.written() == if is_comma { "," } else { "." }
+    {
+        let value = if is_comma { ',' } else { '.' };
+        let mistake = Mistake::SameCharacter { value, first: "decimal", second: "thousands" };
+        reader.refuse(fields.value_at("thousands"), mistake);
+    }
+    Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone, decimal_comma, thousands })
+}
+
+const THOUSANDS: [Thousands; 4] = [Thousands::Comma, Thousands::Point, Thousands::Blank, Thousands::Apostrophe];
+
+fn is_number(kind: FieldType) -> bool {
+    matches!(kind, FieldType::UInt64 | FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. })
 }
 
 /// Checks a time format with the parser of files.

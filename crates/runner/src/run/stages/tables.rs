@@ -189,7 +189,7 @@ impl Run<'_> {
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        let notes = rowless_notes(&pending).into_iter().chain(time_notes(&pending)).chain(idle);
+        let notes = rowless_notes(&pending).into_iter().chain(value_notes(&pending)).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&records);
@@ -525,8 +525,8 @@ fn note(
     }
 }
 
-/// Notes on the times that were read, once per source.
-fn time_notes(loads: &[Pending]) -> Vec<String> {
+/// Notes on times and numbers that were read, once per source.
+fn value_notes(loads: &[Pending]) -> Vec<String> {
     let mut notes = Vec::new();
     let mut sources: Vec<&str> = loads.iter().map(|load| load.record.source.as_str()).collect();
     sources.sort_unstable();
@@ -563,6 +563,10 @@ fn time_notes(loads: &[Pending]) -> Vec<String> {
             notes.push(format!(
                 "source {source}: {count} records hold a carriage return (CR) that ends no line, which stays in the value (first: {file}, line {line})"
             ));
+        }
+        if let Some(values @ 1..) = most(|stats| stats.nan_values) {
+            notes
+                .push(format!("source {source}: {values} values are NaN and were taken as null; `nan` says otherwise"));
         }
     }
     notes

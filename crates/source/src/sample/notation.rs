@@ -1,0 +1,170 @@
+//! How most numbers of a column are written: with which separators.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::number::Exact;
+use crate::sample::numbers::Forms;
+use crate::spec::{ColumnSpec, CsvOptions};
+use crate::value::Thousands;
+use crate::value::notation::Notation;
+
+/// Values that decide whether a column is worth counting.
+const FIRST: usize = 1000;
+/// Most texts of a column in which numbers that are written in two ways are names, and how often each repeats.
+const FEW_NAMES: usize = 20;
+const REPEATS: usize = 3;
+
+/// A notation, and whether another one reads the same values as other numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub notation: Notation,
+    pub also: Option<Notation>,
+}
+
+/// The notation of a file's numbers.
+pub(super) fn of_file(csv: &CsvOptions) -> Notation {
+    plain(if csv.decimal_comma { b',' } else { b'.' })
+}
+
+fn plain(point: u8) -> Notation {
+    Notation { point, thousands: None, unicode_minus: true }
+}
+
+/// The declaration with a notation that differs from the file's.
+pub(super) fn declared(spec: ColumnSpec, notation: Notation, csv: &CsvOptions) -> ColumnSpec {
+    let is_comma = notation.point == b',';
+    let decimal_comma = (is_comma != csv.decimal_comma).then_some(is_comma);
+    ColumnSpec { decimal_comma, thousands: notation.thousands, ..spec }
+}
+
+/// The notation in which most of `values` are numbers, the file's if none is better.
+pub(super) fn of_values(values: &[&str], csv: &CsvOptions) -> Found {
+    let file = of_file(csv);
+    let other = plain(if csv.decimal_comma { b'.' } else { b',' });
+    let first = values.get(..FIRST).unwrap_or(values);
+    let file_misfits = misfits(first, file);
+    if file_misfits == 0 && misfits(values, file) == 0 {
+        return Found { notation: file, also: None };
+    }
+    let grouped = |point: Notation, thousands| Notation { thousands: Some(thousands), ..point };
+    let (point, comma) = (plain(b'.'), plain(b','));
+    let mut candidates = vec![
+        file,
+        other,
+        grouped(point, Thousands::Comma),
+        grouped(comma, Thousands::Point),
+        grouped(file, Thousands::Blank),
+        grouped(other, Thousands::Blank),
+        grouped(file, Thousands::Apostrophe),
+    ];
+    candidates.retain(|notation| misfits(first, *notation) * 2 <= first.len());
+    candidates.retain(|notation| notation.thousands.is_none() || agrees(values, *notation));
+    let counted: Vec<(usize, Notation)> =
+        candidates.into_iter().map(|notation| (misfits(values, notation), notation)).collect();
+    // Of equals the first.
+    let Some((least, best)) = counted.iter().copied().min_by_key(|(misfits, _)| *misfits) else {
+        return Found { notation: file, also: None };
+    };
+    let rival = counted.iter().find(|(misfits, notation)| *misfits == least && *notation != best);
+    match rival {
+        // `1,025` between commas is how English writes a thousand; elsewhere the comma is the decimal separator.
+        Some((_, rival)) if csv.delimiter == b',' && rival.thousands == Some(Thousands::Comma) => {
+            Found { notation: *rival, also: Some(best) }
+        }
+        Some((_, rival)) if rival.thousands.is_some() => Found { notation: best, also: Some(*rival) },
+        _ => Found { notation: best, also: None },
+    }
+}
+
+/// How many of `values` are no numbers in this notation.
+fn misfits(values: &[&str], notation: Notation) -> usize {
+    values.iter().filter(|value| !is_number(value, notation)).count()
+}
+
+/// Whether a value is a number in this notation.
+pub(super) fn is_number(value: &str, notation: Notation) -> bool {
+    let mut buffer = Vec::new();
+    let plain = notation.plain(value.as_bytes(), &mut buffer);
+    std::str::from_utf8(plain).is_ok_and(|plain| Forms::default().add(plain, char::from(notation.point)).is_some())
+}
+
+/// Whether some value has thousands separators, and none of five digits lacks them.
+fn agrees(values: &[&str], notation: Notation) -> bool {
+    let mut buffer = Vec::new();
+    let mut some = false;
+    for value in values {
+        let plain = notation.plain(value.as_bytes(), &mut buffer);
+        if plain.len() < value.chars().count() {
+            some = true;
+            continue;
+        }
+        let whole = plain.split(|byte| *byte == notation.point).next().unwrap_or_default();
+        if whole.iter().filter(|byte| byte.is_ascii_digit()).count() > 4 {
+            return false;
+        }
+    }
+    some
+}
+
+/// Two texts of a column of few that are the same number, such as the versions 1.1 and 1.10: they are names.
+pub(super) fn written_two_ways(values: &[&str], point: u8) -> Option<(String, String)> {
+    let mut texts: HashSet<&str> = HashSet::new();
+    for value in values {
+        texts.insert(value);
+        if texts.len() > FEW_NAMES {
+            return None;
+        }
+    }
+    if texts.len() * REPEATS > values.len() {
+        return None;
+    }
+    let mut texts: Vec<&str> = texts.into_iter().collect();
+    texts.sort_unstable();
+    let mut numbers: HashMap<Exact, &str> = HashMap::new();
+    for text in texts {
+        let fraction = text.split_once(char::from(point)).map_or("", |(_, fraction)| fraction);
+        if fraction.bytes().all(|byte| byte == b'0') || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let number = Exact::parse(text.as_bytes(), point)?;
+        if let Some(earlier) = numbers.insert(number, text) {
+            return Some((earlier.to_owned(), text.to_owned()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(values: &str, delimiter: u8) -> (char, Option<Thousands>, bool) {
+        let values: Vec<&str> = values.split('|').collect();
+        let found = of_values(&values, &CsvOptions { delimiter, ..CsvOptions::default() });
+        (char::from(found.notation.point), found.notation.thousands, found.also.is_some())
+    }
+
+    #[test]
+    fn notations_of_columns() {
+        assert_eq!(found("900.1|1,025.3|12,345.0", b','), ('.', Some(Thousands::Comma), false));
+        assert_eq!(found("900,1|1.025,3|12.345,0", b';'), (',', Some(Thousands::Point), false));
+        assert_eq!(found("9,87|12,90", b','), (',', None, false));
+        assert_eq!(found("1 025,5|900,5", b';'), (',', Some(Thousands::Blank), false));
+        assert_eq!(found("1'025.5|900.5", b';'), ('.', Some(Thousands::Apostrophe), false));
+        assert_eq!(found("1,025|2,310", b','), ('.', Some(Thousands::Comma), true));
+        assert_eq!(found("1,025|0,350", b','), (',', None, false));
+        assert_eq!(found("1,025|2,310", b';'), (',', None, true));
+        assert_eq!(found("1.5|2.25", b';'), ('.', None, false));
+        assert_eq!(found("a|b|1,5", b','), ('.', None, false));
+        assert_eq!(found("12345|1,025", b','), (',', None, false));
+    }
+
+    #[test]
+    fn versions_are_names() {
+        let versions = ["1.9", "1.10", "1.1", "2.0"].repeat(5);
+        assert_eq!(written_two_ways(&versions, b'.'), Some(("1.1".to_owned(), "1.10".to_owned())));
+        assert_eq!(written_two_ways(&["9.90", "10", "9.90", "0", "0.0"].repeat(5), b'.'), None);
+        let many: Vec<String> = (0..300).map(|number| format!("{number}.10")).collect();
+        assert_eq!(written_two_ways(&many.iter().map(String::as_str).collect::<Vec<_>>(), b'.'), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Words that stand for a missing value in a column of numbers, such as "No Data".
+
+use std::collections::BTreeMap;
+
+use tidetable_layout::FieldType;
+
+use crate::sample::notation::is_number;
+use crate::value::notation::Notation;
+
+/// Words of data loggers, historians and spreadsheets, in lower case.
+const KNOWN: [&str; 48] = [
+    "no data",
+    "nodata",
+    "no_data",
+    "no value",
+    "bad",
+    "bad input",
+    "bad data",
+    "bad quality",
+    "i/o timeout",
+    "timeout",
+    "pt created",
+    "scan off",
+    "scan timeout",
+    "shutdown",
+    "comm fail",
+    "error",
+    "err",
+    "fault",
+    "failed",
+    "fail",
+    "invalid",
+    "missing",
+    "unknown",
+    "offline",
+    "overflow",
+    "underflow",
+    "over range",
+    "under range",
+    "out of range",
+    "not available",
+    "not connect",
+    "unavailable",
+    "undefined",
+    "nil",
+    "nan",
+    "null",
+    "n.a.",
+    "n.d.",
+    "nd",
+    "#n/a",
+    "#value!",
+    "#ref!",
+    "#div/0!",
+    "#num!",
+    "--",
+    "---",
+    "----",
+    "keine daten",
+];
+/// Most different words, and their greatest share of the values, as one in so many.
+const MOST_WORDS: usize = 12;
+const SHARE: usize = 5;
+/// Fewest different numbers of a column of integers that are measured, not names.
+const MEASURED: usize = 20;
+
+/// The words among the values of a column of numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words {
+    /// Each word, and how often it is there.
+    pub counts: BTreeMap<String, u64>,
+    /// The indices of their values.
+    pub places: Vec<usize>,
+    /// The first.
+    pub first: String,
+}
+
+/// Whether a word is known to stand for a missing value.
+fn is_known(word: &str) -> bool {
+    KNOWN.contains(&word.to_lowercase().as_str())
+}
+
+/// The words among `values`, if all others are numbers and the words stand for missing ones.
+pub(super) fn find(values: &[&str], notation: Notation) -> Option<Words> {
+    let most = values.len() / SHARE;
+    let mut words = Words { counts: BTreeMap::new(), places: Vec::new(), first: String::new() };
+    for (at, value) in values.iter().enumerate() {
+        if is_number(value, notation) {
+            continue;
+        }
+        if words.places.len() >= most || words.counts.len() > MOST_WORDS {
+            return None;
+        }
+        if words.places.is_empty() {
+            words.first = (*value).to_owned();
+        }
+        words.places.push(at);
+        *words.counts.entry((*value).to_owned()).or_default() += 1;
+    }
+    let all_known = words.counts.keys().all(|word| is_known(word));
+    let all_repeat = words.counts.iter().all(|(word, count)| is_known(word) || *count > 1 && !is_name(word));
+    let fits = !words.places.is_empty() && words.counts.len() <= MOST_WORDS && (all_known || all_repeat);
+    fits.then_some(words)
+}
+
+/// Whether a column of this type is measured, so that its words are no names: integers are names if they are few.
+pub(super) fn is_measured(kind: FieldType, words: &Words, distinct: usize) -> bool {
+    match kind {
+        FieldType::Float64 | FieldType::Decimal { .. } => true,
+        FieldType::Int64 | FieldType::UInt64 => distinct > MEASURED || words.counts.keys().all(|word| is_known(word)),
+        _ => false,
+    }
+}
+
+/// Letters and digits, and nothing else.
+pub(super) fn is_name(value: &str) -> bool {
+    let has = |class: fn(char) -> bool| value.chars().any(class);
+    has(char::is_alphabetic) && has(char::is_numeric) && value.chars().all(char::is_alphanumeric)
+}
