@@ -1,6 +1,7 @@
 //! `tidetable new` proposes jobs that load every row.
 
 mod odd_values;
+mod readings;
 mod shapes;
 
 use std::fs;

@@ -55,7 +55,7 @@ pub(crate) struct Duplicates {
 pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
     let usable = |at: &usize| {
         facts.columns.get(*at).is_some_and(|column| {
-            column.nulls == 0 && column.name != time.name && column.fits_templates() && !time.parts.contains(at)
+            column.nulls <= facts.tolerated() && column.name != time.name && !time.parts.contains(at)
         })
     };
     let all: Vec<usize> = (0..facts.columns.len()).filter(usable).collect();
@@ -112,7 +112,32 @@ fn worth(facts: &Facts, time: &EventTime, (before, then): (usize, usize), tier: 
 
 /// Rows equal to an earlier one in every column.
 pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
-    doubles(facts, time, &(0..facts.columns.len()).collect::<Vec<_>>()).count
+    let all: Vec<&Column> = facts.columns.iter().collect();
+    pairs(time, &all, true).count()
+}
+
+/// The columns in which rows differ from an earlier row with the same key and time.
+pub(crate) fn differing(facts: &Facts, time: &EventTime, key: &RowKey) -> Vec<String> {
+    let columns: Vec<&Column> = key.columns().filter_map(|at| facts.columns.get(at)).collect();
+    let pairs: Vec<(usize, usize)> = pairs(time, &columns, false).collect();
+    let differs = |column: &&Column| pairs.iter().any(|(one, other)| column.ids.get(*one) != column.ids.get(*other));
+    facts.columns.iter().filter(differs).map(|column| column.name.clone()).collect()
+}
+
+/// Rows in which a column of the key is null, which rejects them: how many, the first, and its column.
+pub(crate) fn keyless(facts: &Facts, key: &RowKey) -> Option<(usize, usize, String)> {
+    let columns: Vec<&Column> = key.columns().filter_map(|at| facts.columns.get(at)).collect();
+    let null_in = |row: usize| columns.iter().find(|column| column.ids.get(row) == Some(&0));
+    let mut rows = (0..facts.rows).filter_map(|row| Some((row, null_in(row)?)));
+    let (first, column) = rows.next()?;
+    Some((rows.count() + 1, first, column.name.clone()))
+}
+
+impl RowKey {
+    /// All its columns.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.entity.iter().chain(&self.ties).copied()
+    }
 }
 
 /// Removes columns that turn out not to be needed; the first column is the entity.
@@ -129,23 +154,36 @@ fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
 /// Rows that share the columns and the time with an earlier row.
 fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
     let columns: Vec<&Column> = columns.iter().filter_map(|at| facts.columns.get(*at)).collect();
-    let mut seen: HashMap<u128, usize> = HashMap::with_capacity(facts.rows);
     let mut doubles = Duplicates::default();
-    let mut bytes = Vec::new();
-    for (row, micros) in time.micros.iter().enumerate() {
-        let Some(micros) = micros else { continue };
-        bytes.clear();
-        bytes.extend_from_slice(&micros.to_le_bytes());
-        for column in &columns {
-            bytes.extend_from_slice(&column.ids.get(row).copied().unwrap_or(0).to_le_bytes());
-        }
-        let earlier = *seen.entry(xxh3_128(&bytes)).or_insert(row);
-        if earlier != row {
-            doubles.count += 1;
-            doubles.first.get_or_insert((earlier, row));
-        }
+    for pair in pairs(time, &columns, false) {
+        doubles.count += 1;
+        doubles.first.get_or_insert(pair);
     }
     doubles
+}
+
+/// Rows that share the columns and the time with an earlier row, after that row. Unless `with_nulls`, a row in which a
+/// column is null shares nothing: a key rejects it.
+fn pairs<'f>(
+    time: &'f EventTime,
+    columns: &'f [&'f Column],
+    with_nulls: bool,
+) -> impl Iterator<Item = (usize, usize)> + 'f {
+    let mut seen: HashMap<u128, usize> = HashMap::with_capacity(time.micros.len());
+    let mut bytes = Vec::new();
+    time.micros.iter().enumerate().filter_map(move |(row, micros)| {
+        bytes.clear();
+        bytes.extend_from_slice(&(*micros)?.to_le_bytes());
+        for column in columns {
+            let id = column.ids.get(row).copied().unwrap_or(0);
+            if id == 0 && !with_nulls {
+                return None;
+            }
+            bytes.extend_from_slice(&id.to_le_bytes());
+        }
+        let earlier = *seen.entry(xxh3_128(&bytes)).or_insert(row);
+        (earlier != row).then_some((earlier, row))
+    })
 }
 
 /// Whether the values of a column identify things: they repeat, or the column has such a name. For rows without a time

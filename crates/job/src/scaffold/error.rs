@@ -39,16 +39,19 @@ pub enum ProposeError {
     Sample(#[from] SampleError),
     /// No column has times, and none is unique.
     #[error(
-        "{path}: no column holds times, and of the columns {} none tells the rows apart: add a column with a number of the \
-         row, or with times. Times are written as 2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; \
-         numbers since the epoch need a name such as `ts` or `time`",
-        listed(columns)
+        "{path}: no column holds times, and {}: add a column with a number of the row, or with times. Times are written as \
+         2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; numbers since the epoch need a name such as \
+         `ts` or `time`{}",
+        keyless(columns),
+        unread(left_out)
     )]
     NoKey {
         /// The file.
         path: String,
         /// Its columns.
         columns: Vec<String>,
+        /// Columns that cannot be read, with their types.
+        left_out: Vec<String>,
     },
     /// The job exists already.
     #[error("{} is there already; {}", .path.display(), exists(job, *by_force))]
@@ -71,6 +74,20 @@ pub enum ProposeError {
         /// The cause.
         source: std::io::Error,
     },
+}
+
+fn keyless(columns: &[String]) -> String {
+    match columns {
+        [] => "none of its columns can be read".to_owned(),
+        columns => format!("of the columns {} none tells the rows apart", listed(columns)),
+    }
+}
+
+fn unread(left_out: &[String]) -> String {
+    match left_out {
+        [] => String::new(),
+        left_out => format!(". Not read: {}", left_out.join(", ")),
+    }
 }
 
 fn exists(job: &str, by_force: bool) -> String {

@@ -10,8 +10,16 @@ use arrow::row::{RowConverter, SortField};
 use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
 
+use crate::scaffold::day_time::DayTime;
+
 /// Months by their first three letters.
 pub(crate) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
+
+/// A column is of the key although one row in so many has no value.
+const MOST_KEYLESS: usize = 100;
+/// Words in the names of columns of times of day.
+const CLOCKS: [&str; 12] =
+    ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
 
 /// Columns and rows of a sample.
 #[derive(Debug)]
@@ -36,8 +44,12 @@ pub(crate) struct Column {
     pub has_hash: bool,
     /// Whether it is text with names of months; `whole` has their numbers.
     pub month_names: bool,
-    /// For text of the form `13:45` or `13:45:30`: the seconds of the day, and the number of parts.
-    pub clock: Option<(Vec<Option<i64>>, usize)>,
+    /// For times of day, such as `13:45`, `1:45 PM` or 134500.
+    pub clock: Option<DayTime>,
+    /// The first value of text.
+    pub first: Option<String>,
+    /// The name under which a row key has it, where a template cannot refer to its own.
+    pub alias: Option<String>,
 }
 
 impl Facts {
@@ -57,13 +69,38 @@ impl Facts {
                 has_hash: false,
                 month_names: false,
                 clock: None,
+                first: None,
+                alias: None,
             };
             match concat(&parts) {
                 Ok(array) => column.filled(&array),
                 Err(_) => column,
             }
         });
-        Self { columns: columns.collect(), rows }
+        let mut facts = Self { columns: columns.collect(), rows };
+        for at in 0..facts.columns.len() {
+            let alias = facts.columns.get(at).filter(|column| !column.fits_templates());
+            let alias = alias.map(|column| facts.free_alias(column));
+            if let Some(column) = facts.columns.get_mut(at) {
+                column.alias = alias;
+            }
+        }
+        facts
+    }
+
+    /// A plain name for a column, which no other has.
+    fn free_alias(&self, column: &Column) -> String {
+        let words = column.words().join("_");
+        let plain = if words.is_empty() { "entity".to_owned() } else { words };
+        let numbered = (2..100).map(|number| format!("{plain}_{number}"));
+        let is_free =
+            |name: &String| self.columns.iter().all(|other| other.name != *name && other.alias.as_ref() != Some(name));
+        std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+    }
+
+    /// How many rows may lack a value of a column of the key: they are rejected.
+    pub fn tolerated(&self) -> usize {
+        self.rows / MOST_KEYLESS
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
@@ -107,15 +144,27 @@ impl Column {
             if let Some(months) = months(text) {
                 (self.whole, self.month_names) = (months, true);
             }
-            self.clock = [2, 3].into_iter().find_map(|parts| Some((clocks(text, parts)?, parts)));
+            self.clock = DayTime::of_text(&self.name, text);
+            self.first = text.iter().flatten().next().map(str::to_owned);
+        }
+        if self.is_natural() && self.words().iter().any(|word| CLOCKS.contains(&word.as_str())) {
+            self.clock = DayTime::of_digits(&self.name, &self.whole);
         }
         self
     }
 
     /// Whether templates can refer to it.
     pub fn fits_templates(&self) -> bool {
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.' | '/' | '%');
-        !self.name.is_empty() && self.name.trim() == self.name && self.name.chars().all(plain)
+        let special = |letter: char| matches!(letter, '{' | '}' | ':') || letter.is_control();
+        !self.name.is_empty()
+            && self.name.trim() == self.name
+            && !self.name.contains(special)
+            && !self.name.starts_with("salt(")
+    }
+
+    /// The name under which a row key has it.
+    pub fn key_name(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.name)
     }
 
     /// Whether it has integers from 0 on.
@@ -161,22 +210,5 @@ fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
     };
     let read: Option<Vec<Option<i64>>> =
         text.iter().map(|value| value.map_or(Some(None), |value| number(value).map(Some))).collect();
-    read.filter(|read| read.iter().any(Option::is_some))
-}
-
-/// The seconds of the day, if all values are clock times with `parts` parts.
-fn clocks(text: &StringArray, parts: usize) -> Option<Vec<Option<i64>>> {
-    let seconds = |value: &str| {
-        let found: Vec<&str> = value.split(':').collect();
-        let number = |at: usize, most: i64| {
-            let part = found.get(at)?;
-            let digits = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-            part.parse::<i64>().ok().filter(|value| digits && *value < most)
-        };
-        let second = if parts == 3 { number(2, 60) } else { Some(0) };
-        (found.len() == parts).then_some(number(0, 24)? * 3600 + number(1, 60)? * 60 + second?)
-    };
-    let read: Option<Vec<Option<i64>>> =
-        text.iter().map(|value| value.map_or(Some(None), |value| seconds(value).map(Some))).collect();
     read.filter(|read| read.iter().any(Option::is_some))
 }

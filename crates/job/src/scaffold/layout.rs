@@ -227,6 +227,9 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
             .filter_map(|at| facts.columns.get(*at))
             .map(|column| quoted(&column.name))
             .collect();
+        // Columns that are derived for the key.
+        let key_columns = key.columns().filter_map(|at| facts.columns.get(at));
+        except.extend(key_columns.filter_map(|column| column.alias.as_deref()).map(quoted));
         except.push(quoted(&time.name));
         lines.push(Line {
             text: format!(
@@ -294,12 +297,12 @@ fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
             FieldType::Int64 | FieldType::UInt64 if column.is_natural() => {
                 let most = column.whole.iter().flatten().max().copied().unwrap_or(0);
                 let digits = if most.to_string().len() > DIGITS { 20 } else { DIGITS };
-                format!("{{{}:0{digits}}}", column.name)
+                format!("{{{}:0{digits}}}", column.key_name())
             }
-            FieldType::Date => format!("{{{}:%Y%m%d}}", column.name),
-            FieldType::Timestamp => format!("{{{}:us}}", column.name),
-            _ if column.has_hash => format!("{{{}:percent}}", column.name),
-            _ => field(&column.name),
+            FieldType::Date => format!("{{{}:%Y%m%d}}", column.key_name()),
+            FieldType::Timestamp => format!("{{{}:us}}", column.key_name()),
+            _ if column.has_hash => format!("{{{}:percent}}", column.key_name()),
+            _ => field(column.key_name()),
         })
         .collect()
 }

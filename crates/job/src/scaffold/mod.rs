@@ -2,11 +2,12 @@
 //! comments, and an export.
 //!
 //! - `facts` computes statistics of the columns of a sample.
-//! - `time` finds the event time, or derives it from several columns.
+//! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time.
 //! - `layout` decides the row key and the columns.
 //! - `write` writes the job file, `query` the SQL.
 
+pub(crate) mod day_time;
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
@@ -96,6 +97,7 @@ pub fn propose(
         return Err(ProposeError::NoKey {
             path: file.to_owned(),
             columns: facts.columns.iter().map(|column| column.name.clone()).collect(),
+            left_out: sample.left_out.clone(),
         });
     }
     let plan = layout::plan(&facts, &time, &key);

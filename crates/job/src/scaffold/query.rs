@@ -20,12 +20,12 @@ pub(crate) struct Query {
 pub(crate) fn of(draft: &Draft<'_>) -> Query {
     let Draft { facts, key, plan, time, table, .. } = draft;
     let entity: Vec<String> =
-        key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name)).collect();
+        key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(column.key_name())).collect();
     let measures: Vec<&Column> =
         plan.values.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| measures(column)).collect();
     let summary = plan.often && !measures.is_empty();
     if !summary {
-        let ties = key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name));
+        let ties = key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(column.key_name()));
         let when = (!time.is_none()).then(|| identifier(&time.name));
         let order = entity.iter().cloned().chain(when).chain(ties).collect::<Vec<_>>().join(", ");
         let what = match plan.per {

@@ -6,6 +6,7 @@ use tidetable_layout::FieldType;
 use tidetable_layout::time::{DAY, HOUR, LocalOffset, SECOND};
 use tidetable_source::sample::Sample;
 
+use crate::scaffold::day_time::DayTime;
 use crate::scaffold::facts::{Column, Facts, MONTHS};
 use crate::scaffold::identifier::identifier;
 
@@ -145,18 +146,19 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
     if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
-        && let Some((seconds, parts)) = &clock.clock
+        && let Some(DayTime { micros, sql, has_fraction }) = &clock.clock
     {
-        let part = |number: usize| format!("cast(split_part({}, ':', {number}) as bigint)", identifier(&clock.name));
-        let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(*parts);
-        let terms: String = sizes.map(|(at, size)| format!(" + {size}{}", part(at + 1))).collect();
-        let moment =
-            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * SECOND);
-        let micros = day.whole.iter().zip(seconds).map(moment).collect();
+        let moment = |(day, micros): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*micros)?);
+        let micros = day.whole.iter().zip(micros).map(moment).collect();
         let why = "a day and a time of day, put together";
-        return Some(made(facts, vec![day_at, clock_at], format!("{start}{terms}"), micros, zone, why));
+        let parts = vec![day_at, clock_at];
+        let local = match has_fraction {
+            true => format!("to_timestamp_micros(1000000 * {start} + {sql})"),
+            false => format!("to_timestamp_seconds({start} + {sql})"),
+        };
+        return Some(made(facts, parts, local, micros, zone, why));
     }
-    let hour = named(facts, &["hour", "hr"], 0..24);
+    let hour = named(facts, &["hour", "hr", "hora", "heure", "stunde"], 0..25);
     let minute = named(facts, &["minute", "min"], 0..60);
     let (hour_at, hour) = hour?;
     let mut parts = vec![day_at, hour_at];
@@ -172,7 +174,8 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
         add(&mut micros, minute, 60);
         parts.push(at);
     }
-    Some(made(facts, parts, seconds, micros, zone, "a day and an hour, put together"))
+    let local = format!("to_timestamp_seconds({seconds})");
+    Some(made(facts, parts, local, micros, zone, "a day and an hour, put together"))
 }
 
 /// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
@@ -207,14 +210,15 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
         return None;
     }
     for (names, range, size) in
-        [(["hour", "hr", "hh"], 0..24, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
+        [(["hour", "hr", "hh"], 0..25, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
     {
         let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some()) else { break };
         seconds.push_str(&format!(" + {size} * {}", identifier(&column.name)));
         add(&mut micros, column, size);
         parts.push(at);
     }
-    Some(made(facts, parts, seconds, micros, zone, "put together from its parts"))
+    let local = format!("to_timestamp_seconds({seconds})");
+    Some(made(facts, parts, local, micros, zone, "put together from its parts"))
 }
 
 /// Integers that may be times since the epoch, if there is nothing better.
@@ -241,15 +245,15 @@ fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
     }
 }
 
+/// The event time whose local time is the SQL `local`.
 fn made(
     facts: &Facts,
     parts: Vec<usize>,
-    seconds: String,
+    local: String,
     micros: Vec<Option<i64>>,
     zone: Option<Tz>,
     why: &str,
 ) -> EventTime {
-    let local = format!("to_timestamp_seconds({seconds})");
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
             let moment = |local: Option<i64>| {

@@ -4,11 +4,10 @@ use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_source::sample::Sample;
+use tidetable_source::sample::{Sample, NearlyTyped, NullWords, SampleColumn, named_so};
 use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
-
 use crate::file::shown_type;
-use crate::scaffold::entity::{RowKey, copies};
+use crate::scaffold::entity::{RowKey, copies, differing, keyless};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{LayoutPlan, Per, quoted};
@@ -20,6 +19,10 @@ const WIDTH: usize = 116;
 const LONGEST_VALUE: usize = 40;
 /// Rows that may be rejected in any load: single lines that a logger broke.
 const FLOOR: u64 = 10;
+/// Words in the names of columns of times of day.
+const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
+/// Most names that a note lists.
+const SHOWN: usize = 4;
 /// Maximum tolerance that is proposed, in percent.
 const MAX_REJECTED: u64 = 5;
 
@@ -54,14 +57,21 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     ));
     csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
-    text.push_str(&max_rejected(sample.rejected + sample.more_lines, draft.facts.rows as u64));
+    let keyless = keyless(draft.facts, key).map_or(0, |(count, ..)| count as u64);
+    text.push_str(&max_rejected(sample.rejected + sample.more_lines + keyless, draft.facts.rows as u64 - keyless));
     text.push_str(&format!("\n[sources.{SOURCE}.columns]\n"));
     for (at, column) in draft.sample.spec.columns.iter().enumerate() {
         text.push_str(&format!("{} = {}", key_of(&column.name), column_type(draft, at, column)));
         text.push_str(&format!("{}\n", column_comment(draft, at)));
     }
-    if let Some(derive) = &time.derive {
-        text.push_str(&format!("\n[sources.{SOURCE}.derive]\n{} = {}\n", key_of(&time.name), quoted(derive)));
+    let derived = time.derive.iter().map(|derive| (time.name.as_str(), derive.clone()));
+    let aliases = key.columns().filter_map(|at| draft.facts.columns.get(at));
+    let aliases = aliases.filter_map(|column| Some((column.alias.as_deref()?, identifier(&column.name))));
+    for (index, (name, sql)) in derived.chain(aliases).enumerate() {
+        if index == 0 {
+            text.push_str(&format!("\n[sources.{SOURCE}.derive]\n"));
+        }
+        text.push_str(&format!("{} = {}\n", key_of(name), quoted(&sql)));
     }
     text.push('\n');
     for reason in &plan.key_reasons {
@@ -119,7 +129,9 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
              as `ts` or `time`."
                 .to_owned(),
         );
+        notes.extend(likeliest_time(draft));
     }
+    notes.extend(day_beside_clock(draft));
     notes.extend(replaced(draft));
     if time.nulls() > 0 {
         notes.push(format!("{} rows have no time and are left out.", time.nulls()));
@@ -184,6 +196,22 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
             .collect();
         notes.push(format!("{} are not stored: {} says the same.", names.join(", "), time.name));
     }
+    for (found, column) in sample.columns.iter().zip(&sample.spec.columns) {
+        notes.extend(column_notes(draft, found, column));
+    }
+    if let Some((count, first, column)) = keyless(draft.facts, draft.key) {
+        let rows = if count == 1 { "1 row is".to_owned() } else { format!("{count} rows are") };
+        notes.push(format!(
+            "{column} is of the key: {rows} without a value (the first is row {}) and will be rejected.",
+            first + 1
+        ));
+    }
+    if sample.repeated > 0 {
+        notes.push(format!(
+            "{} local times occur twice, because the clocks go back: the first of the two is taken.",
+            sample.repeated
+        ));
+    }
     let local = sample
         .columns
         .iter()
@@ -191,6 +219,102 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
         .any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
     if local && draft.zone.is_none() {
         notes.push("Times are written without an offset and taken as UTC; --timezone says otherwise.".to_owned());
+    }
+    notes
+}
+
+/// The column that most likely holds times, although it is in no known form, with its first value.
+fn likeliest_time(draft: &Draft<'_>) -> Option<String> {
+    let columns = draft.sample.columns.iter().zip(&draft.sample.spec.columns);
+    let named = columns.filter(|(_, column)| named_so(&column.name));
+    let (found, column) = named.filter(|(found, _)| found.first.is_some()).min_by_key(|(found, column)| {
+        let digits = |value: &String| value.bytes().filter(u8::is_ascii_digit).count();
+        (column.kind != FieldType::Text, std::cmp::Reverse(found.first.as_ref().map_or(0, digits)))
+    })?;
+    let first = found.first.as_deref().unwrap_or_default();
+    Some(format!(
+        "{} is named like a time, but '{}' is in no known form: a `format` reads other ones.",
+        column.name,
+        cut(first)
+    ))
+}
+
+/// A column that may be the time of day where the event time is only a day.
+fn day_beside_clock(draft: &Draft<'_>) -> Option<String> {
+    let time = draft.time;
+    let is_day = !time.is_none()
+        && time.parts.is_empty()
+        && draft.facts.columns.iter().any(|column| column.name == time.name && column.kind == FieldType::Date);
+    if !is_day {
+        return None;
+    }
+    let is_clock = |column: &ColumnSpec| {
+        let words: Vec<String> =
+            column.name.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
+        let is_time = matches!(column.kind, FieldType::Timestamp | FieldType::Date);
+        !is_time && words.iter().any(|word| TIMES_OF_DAY.contains(&word.as_str()))
+    };
+    let mut columns = draft.sample.columns.iter().zip(&draft.sample.spec.columns);
+    let (found, column) = columns.find(|(_, column)| is_clock(column))?;
+    let first = found.first.as_deref()?;
+    Some(format!(
+        "{} gives only the day: if {} ('{}') is the time of day, put both together in `derive`.",
+        time.name,
+        column.name,
+        cut(first)
+    ))
+}
+
+/// What is unusual about the values of a column.
+fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
+    let name = &column.name;
+    let mut notes = Vec::new();
+    if let Some(NullWords { values, count, words }) = &found.words {
+        let first: Vec<String> = words.iter().take(SHOWN).map(|word| format!("'{}'", cut(word))).collect();
+        let others = words.len().saturating_sub(SHOWN);
+        let rest = if others > 0 { format!(" and {others} other words") } else { String::new() };
+        notes.push(format!(
+            "{name}: {} of {values} values are numbers, {count} are {}{rest}: taken as null.",
+            values - count,
+            first.join(", ")
+        ));
+    }
+    if let Some(NearlyTyped { is_time, values, odd }) = &found.nearly {
+        let kind = if *is_time { "times of one form" } else { "numbers" };
+        notes.push(format!(
+            "{name}: {} of {values} values are {kind}, {} are not (the first is '{}' in line {}): read as text.",
+            values - odd.count,
+            odd.count,
+            cut(&odd.first),
+            odd.line
+        ));
+    }
+    if let Some(value) = &found.rewritten {
+        notes.push(format!(
+            "{name}: numbers such as '{}' are stored in plain form; declare it text to keep them.",
+            cut(value)
+        ));
+    }
+    if let Some((one, other)) = &found.apart {
+        notes.push(format!("{name}: '{}' and '{}' are one number, so it is read as text.", cut(one), cut(other)));
+    }
+    if let Some(value) = &found.ambiguous_comma {
+        let (as_read, otherwise) = match column.thousands {
+            Some(_) => ("separates thousands", "`decimal = \",\"` reads a fraction"),
+            None => ("precedes a fraction", "`thousands = \",\"` reads thousands"),
+        };
+        notes.push(format!("{name}: the comma of '{}' {as_read}; {otherwise}.", cut(value)));
+    }
+    if let (Some(also), Some(format)) = (&found.also, &column.format) {
+        let first = found.first.as_deref().unwrap_or_default();
+        notes.push(format!(
+            "{name}: all values, such as '{}', fit both {format} and {also}: day and month are read by the first; write the \
+             other into `format` if that is wrong.",
+            cut(first)
+        ));
+    }
+    if column.format.as_deref() == Some("excel") && draft.zone.is_none() {
+        notes.push(format!("{name}: read as the days of a spreadsheet since 1899-12-30."));
     }
     notes
 }
@@ -220,10 +344,11 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
         0 => (format!("{copies} rows are copies of an earlier row in every column"), "the table has them once"),
         _ => (
             format!(
-                "{} rows have the key and time of an earlier row, and no column distinguishes them",
-                key.doubles.count
+                "{} rows have the key and time of an earlier row and differ from it in {}",
+                key.doubles.count,
+                some(&differing(facts, time, key))
             ),
-            "the later one replaces it; name a column in `row_key` that differs, if there is one",
+            "the later one replaces it; name a column in `row_key` that tells them apart, if there is one",
         ),
     };
     let fields = key.entity.iter().chain(&key.ties).filter_map(|at| {
@@ -235,6 +360,15 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
     let at = at.map(|at| format!("{} {}", time.name, at.to_rfc3339_opts(SecondsFormat::AutoSi, true)));
     let place = fields.chain(at).collect::<Vec<_>>().join(", ");
     Some(format!("{start}: {way_on}. The first are rows {} and {} ({place}).", earlier + 1, later + 1))
+}
+
+/// The first names, and the number of the others.
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} other columns"),
+    }
 }
 
 /// The value of a row of the sample.
@@ -324,6 +458,8 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
     }
     parts.extend(format.map(|format| format!("format = {}", quoted(&format))));
     parts.extend(column.timezone.map(|zone| format!("timezone = \"{}\"", zone.name())));
+    parts.extend(column.decimal_comma.map(|comma| format!("decimal = \"{}\"", if comma { "," } else { "." })));
+    parts.extend(column.thousands.map(|thousands| format!("thousands = {}", quoted(thousands.written()))));
     match parts.as_slice() {
         [only] if only.starts_with("type") => format!("\"{}\"", shown_type(kind)),
         parts => format!("{{ {} }}", parts.join(", ")),

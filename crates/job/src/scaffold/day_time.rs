@@ -1,0 +1,182 @@
+//! Times of day in a column of their own, and the SQL that reads them.
+
+use arrow::array::StringArray;
+use tidetable_layout::time::SECOND;
+
+use crate::scaffold::identifier::identifier;
+
+/// The times of day of a column.
+#[derive(Debug)]
+pub(crate) struct DayTime {
+    /// Microseconds since midnight; up to 24:00.
+    pub micros: Vec<Option<i64>>,
+    /// SQL for the seconds since midnight, or the microseconds if `has_fraction`.
+    pub sql: String,
+    pub has_fraction: bool,
+}
+
+/// The form of a time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Form {
+    /// Hours and minutes, and maybe seconds.
+    parts: usize,
+    has_fraction: bool,
+    /// Twelve hours and AM or PM.
+    has_half: bool,
+}
+
+const FORMS: [Form; 5] = [
+    Form { parts: 2, has_fraction: false, has_half: false },
+    Form { parts: 3, has_fraction: false, has_half: false },
+    Form { parts: 3, has_fraction: true, has_half: false },
+    Form { parts: 2, has_fraction: false, has_half: true },
+    Form { parts: 3, has_fraction: false, has_half: true },
+];
+const SECONDS_OF_DAY: i64 = 24 * 3600;
+
+impl DayTime {
+    /// Text that is a time of day in one form in all rows.
+    pub fn of_text(name: &str, text: &StringArray) -> Option<Self> {
+        FORMS.into_iter().find_map(|form| {
+            let mut micros = Vec::with_capacity(text.len());
+            for value in text {
+                micros.push(match value {
+                    None => None,
+                    Some(value) => Some(form.micros(value.trim())?),
+                });
+            }
+            let any = micros.iter().any(Option::is_some);
+            any.then(|| Self { micros, sql: form.sql(name), has_fraction: form.has_fraction })
+        })
+    }
+
+    /// Numbers whose digits are hours and minutes, or also seconds: 930, 93000.
+    pub fn of_digits(name: &str, values: &[Option<i64>]) -> Option<Self> {
+        let most = values.iter().flatten().copied().max()?;
+        let with_seconds = most > 2400;
+        // Hours alone are less than 25.
+        if most < 100 {
+            return None;
+        }
+        let mut micros = Vec::with_capacity(values.len());
+        for value in values {
+            micros.push(match value {
+                None => None,
+                Some(value) => Some(seconds_of_digits(*value, with_seconds)? * SECOND),
+            });
+        }
+        let name = identifier(name);
+        let sql = match with_seconds {
+            true => format!("3600 * ({name} / 10000) + 60 * ({name} / 100 % 100) + {name} % 100"),
+            false => format!("3600 * ({name} / 100) + 60 * ({name} % 100)"),
+        };
+        Some(Self { micros, sql, has_fraction: false })
+    }
+}
+
+impl Form {
+    fn micros(self, value: &str) -> Option<i64> {
+        let (clock, half) = match self.has_half {
+            true => {
+                let letters = value.len().checked_sub(2)?;
+                let (clock, half) = value.split_at_checked(letters)?;
+                let half = match half.to_ascii_lowercase().as_str() {
+                    "am" => 0,
+                    "pm" => 12,
+                    _ => return None,
+                };
+                (clock.trim_end(), Some(half))
+            }
+            false => (value, None),
+        };
+        let found: Vec<&str> = clock.split(':').collect();
+        if found.len() != self.parts {
+            return None;
+        }
+        let number = |text: &str, most: i64| {
+            let is_short = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<i64>().ok().filter(|value| is_short && *value < most)
+        };
+        let mut hours = number(found.first()?, 25)?;
+        if let Some(half) = half {
+            hours = (1..=12).contains(&hours).then_some(hours % 12 + half)?;
+        }
+        let minutes = hours * 60 + number(found.get(1)?, 60)?;
+        let (seconds, fraction) = match found.get(2) {
+            None => (0, 0),
+            Some(text) => match text.split_once('.').filter(|_| self.has_fraction) {
+                Some((seconds, fraction)) => (number(seconds, 60)?, micros_of(fraction)?),
+                None => (number(text, 60)?, 0),
+            },
+        };
+        let total = (minutes * 60 + seconds) * SECOND + fraction;
+        (total <= SECONDS_OF_DAY * SECOND).then_some(total)
+    }
+
+    fn sql(self, name: &str) -> String {
+        let name = identifier(name);
+        let part = |number: usize| format!("split_part({name}, ':', {number})");
+        if self.has_half {
+            let mut sql = format!(
+                "3600 * (cast({} as bigint) % 12 + case when lower({name}) like '%pm' then 12 else 0 end)",
+                part(1)
+            );
+            for (number, size) in (2..=self.parts).zip(["60 * ", ""]) {
+                // A trailing AM or PM is not of the number.
+                sql.push_str(&format!(" + {size}cast(regexp_replace({}, '[^0-9].*', '') as bigint)", part(number)));
+            }
+            return sql;
+        }
+        let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(self.parts);
+        let terms = sizes.map(|(at, size)| {
+            let kind = if self.has_fraction { "double" } else { "bigint" };
+            format!("{size}cast({} as {kind})", part(at + 1))
+        });
+        let sum = terms.collect::<Vec<_>>().join(" + ");
+        if self.has_fraction { format!("cast(round(1000000 * ({sum})) as bigint)") } else { sum }
+    }
+}
+
+/// The seconds since midnight of the digits of hours and minutes, and of seconds if they have them.
+fn seconds_of_digits(digits: i64, with_seconds: bool) -> Option<i64> {
+    let (hours, minutes, seconds) = match with_seconds {
+        true => (digits / 10_000, digits / 100 % 100, digits % 100),
+        false => (digits / 100, digits % 100, 0),
+    };
+    let total = hours * 3600 + minutes * 60 + seconds;
+    (minutes < 60 && seconds < 60 && total <= SECONDS_OF_DAY).then_some(total)
+}
+
+/// Digits after a point as microseconds.
+fn micros_of(fraction: &str) -> Option<i64> {
+    let is_digits = (1..=6).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    format!("{fraction:0<6}").parse().ok().filter(|_| is_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(values: &[&str]) -> Option<Vec<i64>> {
+        let found = DayTime::of_text("clock", &StringArray::from(values.to_vec()))?;
+        Some(found.micros.into_iter().flatten().collect())
+    }
+
+    #[test]
+    fn times_of_day() {
+        let hours = |hours: f64| (hours * 3600e6) as i64;
+        assert_eq!(micros(&["01:00", "24:00"]), Some(vec![hours(1.0), hours(24.0)]));
+        assert_eq!(micros(&["9:30:00.250", "9:30:01"]), Some(vec![hours(9.5) + 250_000, hours(9.5) + 1_000_000]));
+        assert_eq!(micros(&["12:00 AM", "1:30 pm"]), Some(vec![0, hours(13.5)]));
+        assert_eq!(micros(&["24:01"]), None);
+        assert_eq!(micros(&["13:00 PM"]), None);
+        let digits = |values: &[i64]| {
+            let values: Vec<Option<i64>> = values.iter().copied().map(Some).collect();
+            DayTime::of_digits("time", &values).map(|found| found.micros.into_iter().flatten().collect::<Vec<_>>())
+        };
+        assert_eq!(digits(&[0, 93_000, 235_959]), Some(vec![0, hours(9.5), hours(24.0) - 1_000_000]));
+        assert_eq!(digits(&[30, 930, 2400]), Some(vec![hours(0.5), hours(9.5), hours(24.0)]));
+        assert_eq!(digits(&[1, 24]), None);
+        assert_eq!(digits(&[93_060]), None);
+    }
+}
