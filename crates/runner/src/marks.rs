@@ -13,8 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostStore;
-use tidetable_job::Job;
 use crate::options::run_options::RunOptions;
+use tidetable_job::Job;
 use tidetable_job::Project;
 
 /// The directory of a project for what it remembers. It hides itself from git.

@@ -83,6 +83,7 @@ pub use origin::Origin;
 pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected};
+pub use spec::Thousands;
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
@@ -90,4 +91,3 @@ pub use storage::{
     describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use time::{FormatFault, TimeCounts};
-pub use value::Thousands;

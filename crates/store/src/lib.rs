@@ -11,7 +11,6 @@ mod commit;
 mod delete;
 mod error;
 mod gc;
-mod hex;
 mod ids;
 mod left_out;
 pub mod limits;
@@ -32,7 +31,6 @@ pub mod write;
 pub use delete::DeletePlan;
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcFilter, GcRule};
-pub use hex::hex_bytes;
 pub use ids::{Ids, TABLES, ulid_text};
 pub use left_out::{leave_out, stated_format, unreadable};
 pub use log::window_names;
@@ -41,6 +39,7 @@ pub use row_size::LargestRow;
 pub use sst_store::SstStore;
 pub use store::Store;
 pub use table::Table;
+pub use version::hex::hex_bytes;
 pub use version::{Input, Sst, Version, VersionEdit};
 
 #[doc(hidden)]

@@ -6,10 +6,10 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use tidetable_job::{Job, Project};
+use tidetable_job::{NameConflict, Source, name_conflict};
 use tidetable_job::{NameConflict, name_conflict};
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_layout::time::{MINUTE, SECOND};
-use tidetable_job::{NameConflict, Source, name_conflict};
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tidetable_job::Project;
-use tidetable_runner::{open_store, Marks, RunError};
+use tidetable_runner::{Marks, RunError, open_store};
 
 use crate::args::Global;
 use crate::error::CliError;

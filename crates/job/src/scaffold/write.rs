@@ -1,17 +1,17 @@
 //! Writes a proposal as a job file.
 
-use arrow::util::display::array_value_to_string;
-use chrono::{DateTime, SecondsFormat};
-use chrono_tz::Tz;
-use tidetable_layout::FieldType;
-use tidetable_source::sample::{Sample, NearlyTyped, NullWords, SampleColumn, named_so};
-use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
 use crate::file::shown_type;
 use crate::scaffold::entity::{RowKey, copies, differing, keyless};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{LayoutPlan, Per, quoted};
 use crate::scaffold::time::EventTime;
+use arrow::util::display::array_value_to_string;
+use chrono::{DateTime, SecondsFormat};
+use chrono_tz::Tz;
+use tidetable_layout::FieldType;
+use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
+use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
 
 /// Width of comments.
 const WIDTH: usize = 116;

@@ -47,9 +47,8 @@ pub use publish::{check_columns, tables_read};
 pub use stages::without::{check_without_of_all, input_names};
 
 use crate::backup::RESTORING;
-use tidetable_job::{Job, JobError, hooks_alone};
-use crate::observe::{Event, Observer, Silent};
 use crate::marks::Marks;
+use crate::observe::{Event, Observer, Silent};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::report::check_bucket;
@@ -61,6 +60,7 @@ use ahead::Ahead;
 use context::{Run, took};
 use damage::explained;
 use post_run::PostRun;
+use tidetable_job::{Job, JobError, hooks_alone};
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;

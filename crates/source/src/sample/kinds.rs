@@ -8,8 +8,9 @@ use tidetable_layout::FieldType;
 
 use crate::number::parse_bool;
 use crate::sample::candidate::{Candidate, fits, values};
-use crate::sample::numbers::Forms;
-use crate::sample::{notation, numbers, times};
+use crate::sample::numbers::forms::Forms;
+use crate::sample::numbers::{forms, notation};
+use crate::sample::times;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::notation::Notation;
 
@@ -32,7 +33,7 @@ pub(super) fn infer(
         return text();
     }
     let csv = CsvOptions { null: markers.iter().cloned().chain([String::new()]).collect(), ..csv.clone() };
-    let forms = numbers::forms(there.clone(), notation);
+    let forms = forms::forms(there.clone(), notation);
     let apart = forms.as_ref().and_then(|_| {
         let all: Vec<&str> = there.clone().collect();
         notation::written_two_ways(&all, notation.point)

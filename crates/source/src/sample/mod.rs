@@ -2,7 +2,6 @@
 //!
 //! The result is validated with the reader that will load the file, so that the two cannot disagree.
 
-mod binary;
 mod candidate;
 mod counters;
 mod error;
@@ -10,10 +9,9 @@ mod footer;
 mod formats;
 mod head;
 mod kinds;
-mod notation;
 mod numbers;
 mod odd;
-mod preamble;
+mod pass;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -39,12 +37,8 @@ pub use times::named_so;
 
 use candidate::Candidate;
 use odd::{Inferred, decimal_comma};
+use pass::{Pass, take_unreadable};
 use words::Words;
-
-/// Stored bytes of a file that are sampled.
-const SAMPLE_BYTES: u64 = 32 << 20;
-/// Rows that are sampled.
-const SAMPLE_ROWS: u64 = 1_000_000;
 
 /// The inferred schema of a file.
 #[derive(Debug)]
@@ -129,20 +123,6 @@ pub struct OddValues {
     pub line: u64,
 }
 
-/// The result of one pass over the file.
-struct Pass {
-    batches: Vec<RecordBatch>,
-    /// The origin of the rows of each batch.
-    origins: Vec<Origin>,
-    rows: u64,
-    rejected: u64,
-    more_lines: u64,
-    repeated: u64,
-    first: Option<Rejected>,
-    notes: TextNotes,
-    whole: bool,
-}
-
 impl Storage {
     /// Infers a schema from the first 32 MiB of a file. Times without an offset are in `zone`.
     ///
@@ -177,7 +157,7 @@ impl Storage {
             }
         };
         let mut written = self.pass(&spec, input)?;
-        while let Some(column) = binary::take_unreadable(&mut spec, &written) {
+        while let Some(column) = take_unreadable(&mut spec, &written) {
             left_out.push(format!("{column} (bytes that are not UTF-8)"));
             written = self.pass(&spec, input)?;
         }
@@ -211,45 +191,6 @@ impl Storage {
         let Pass { batches, rejected, more_lines, repeated, first, notes, whole, .. } = typed;
         let first_rejected = first.map(|row| (row.line, row.reason.to_string()));
         Ok(Sample { spec, columns, left_out, batches, rejected, more_lines, first_rejected, notes, repeated, whole })
-    }
-
-    fn pass(&self, spec: &SourceSpec, input: &InputFile) -> Result<Pass, SourceError> {
-        let mut reader = self.open(spec, input)?;
-        let parser = reader.parser();
-        let mut pass = Pass {
-            batches: Vec::new(),
-            origins: Vec::new(),
-            rows: 0,
-            rejected: 0,
-            more_lines: 0,
-            repeated: 0,
-            first: None,
-            notes: TextNotes::default(),
-            whole: false,
-        };
-        while pass.rows < SAMPLE_ROWS && reader.bytes_read() < SAMPLE_BYTES || pass.rows == 0 {
-            let Some(chunk) = reader.next() else {
-                pass.whole = true;
-                break;
-            };
-            let parsed = parser.parse(chunk?)?;
-            pass.rows += parsed.rows_read;
-            pass.repeated += parsed.times.repeated;
-            pass.rejected += parsed.rejected.len() as u64;
-            pass.more_lines += parsed.rejected.iter().map(|row| row.lines.saturating_sub(1)).sum::<u64>();
-            pass.notes.add(&parsed.notes);
-            // An encoding error is reported before other rejects.
-            let worst = parsed.rejected.iter().find(|row| row.reason == RejectReason::InvalidUtf8);
-            let worst = worst.or(parsed.rejected.first());
-            if pass.first.as_ref().is_none_or(|first| first.reason != RejectReason::InvalidUtf8) {
-                pass.first =
-                    pass.first.take().filter(|_| worst.is_none_or(|row| row.reason != RejectReason::InvalidUtf8));
-                pass.first = pass.first.take().or(worst.cloned());
-            }
-            pass.batches.push(parsed.batch);
-            pass.origins.push(parsed.origin);
-        }
-        Ok(pass)
     }
 }
 

@@ -8,8 +8,9 @@ use tidetable_layout::FieldType;
 
 use crate::sample::candidate::{Candidate, values};
 use crate::sample::kinds::{MARKERS, infer};
+use crate::sample::numbers::{forms, notation};
+use crate::sample::times;
 use crate::sample::words::{self, Words, is_name};
-use crate::sample::{notation, numbers, times};
 use crate::spec::CsvOptions;
 use crate::value::blanks::trimmed_text;
 use crate::value::notation::Notation;
@@ -73,7 +74,7 @@ pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, 
 
     let is_any = |odd: &Vec<usize>| !odd.is_empty();
     let most = tolerated(texts.len() as u64) as usize;
-    let odd = numbers::odd(&texts, notation.notation, most).filter(|odd| is_text && is_any(odd));
+    let odd = forms::odd(&texts, notation.notation, most).filter(|odd| is_text && is_any(odd));
     let odd = odd.or_else(|| times::odd(name, &texts, csv, most)).filter(|odd| most > 0 && is_any(odd));
     if let Some(odd) = odd {
         let places = place(&odd);
@@ -96,7 +97,7 @@ pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, 
     }
 
     let most = texts.len() / NEARLY_SHARE;
-    let number = numbers::odd(&texts, notation.notation, most).filter(is_any).map(|odd| (false, odd));
+    let number = forms::odd(&texts, notation.notation, most).filter(is_any).map(|odd| (false, odd));
     let near = number.or_else(|| times::odd(name, &texts, csv, most).filter(is_any).map(|odd| (true, odd)));
     let nearly = near.map(|(is_time, odd)| Nearly { is_time, odd: place(&odd) });
     Inferred { nearly, ..result(strict, Vec::new()) }
@@ -128,7 +129,7 @@ pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArra
         let fractional = |point| {
             let notation = Notation { point, thousands: None, unicode_minus: true };
             let there = most_numbers(&column, notation);
-            let kind = numbers::forms(there.iter().copied(), notation).and_then(|forms| forms.kind());
+            let kind = forms::forms(there.iter().copied(), notation).and_then(|forms| forms.kind());
             !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
         };
         commas |= fractional(b',');
@@ -140,7 +141,7 @@ pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArra
 /// The values of numbers of a column but for a few odd ones.
 fn most_numbers<'a>(column: &'a [&StringArray], notation: Notation) -> Vec<&'a str> {
     let mut there: Vec<&str> = values(column).filter(|value| is_there(value)).collect();
-    let odd = numbers::odd(&there, notation, tolerated(there.len() as u64) as usize);
+    let odd = forms::odd(&there, notation, tolerated(there.len() as u64) as usize);
     for at in odd.unwrap_or_default().into_iter().rev() {
         there.remove(at);
     }

@@ -4,8 +4,8 @@ use tidetable_layout::FieldType;
 use crate::sample::Sample;
 use crate::sample::error::SampleError;
 use crate::spec::SourceSpec;
+use crate::spec::Thousands;
 use crate::storage::Storage;
-use crate::value::Thousands;
 
 fn sample_of(name: &str, bytes: &[u8]) -> Result<Sample, SampleError> {
     let root = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidetable_layout::FieldType;
 
-use crate::sample::notation::is_number;
+use crate::sample::numbers::forms::is_number;
 use crate::value::notation::Notation;
 
 /// Words of data loggers, historians and spreadsheets, in lower case.

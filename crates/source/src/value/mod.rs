@@ -10,4 +10,3 @@ pub(crate) mod notation;
 pub(crate) use column_builder::ColumnBuilder;
 pub(crate) use column_plan::ColumnPlan;
 pub(crate) use fields::Slices;
-pub use notation::Thousands;

@@ -1,46 +1,7 @@
 //! How the numbers of a column are written: separators, signs, and numbers that stand for null.
 
 use crate::number::Exact;
-
-/// What separates groups of three digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Thousands {
-    /// `1,025`
-    Comma,
-    /// `1.025`
-    Point,
-    /// `1 025`, also with a no-break or thin space.
-    Blank,
-    /// `1'025`, also with a typographic apostrophe.
-    Apostrophe,
-}
-
-impl Thousands {
-    /// The separator as job files name it.
-    pub fn written(self) -> &'static str {
-        match self {
-            Self::Comma => ",",
-            Self::Point => ".",
-            Self::Blank => " ",
-            Self::Apostrophe => "'",
-        }
-    }
-
-    /// The separator that a job file names so.
-    pub fn named(text: &str) -> Option<Self> {
-        [Self::Comma, Self::Point, Self::Blank, Self::Apostrophe].into_iter().find(|known| known.written() == text)
-    }
-
-    /// Whether a character is this separator.
-    fn is(self, letter: char) -> bool {
-        match self {
-            Self::Comma => letter == ',',
-            Self::Point => letter == '.',
-            Self::Blank => matches!(letter, ' ' | '\u{A0}' | '\u{202F}' | '\u{2009}'),
-            Self::Apostrophe => matches!(letter, '\'' | '\u{2019}'),
-        }
-    }
-}
+use crate::spec::Thousands;
 
 /// The minus sign of Unicode, which spreadsheets and statistical offices write.
 const MINUS: &[u8] = "\u{2212}".as_bytes();

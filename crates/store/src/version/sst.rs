@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hex::hex_bytes;
+use crate::version::hex::hex_bytes;
 use crate::version::multi_window::MultiWindow;
 
 /// An SST of a version.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Group, KeyRange};
 
-use crate::hex::hex_bytes;
+use crate::version::hex::hex_bytes;
 use crate::version::sst::Sst;
 
 /// Target of a delete.

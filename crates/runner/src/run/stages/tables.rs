@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::error::Error;
 use std::time::Instant;
 
-use tidetable_ingest::{LoadStats, RejectedRow, NotedRows};
+use tidetable_ingest::{LoadStats, NotedRows, RejectedRow};
 use tidetable_job::{Stage, Table, TableInput};
 use tidetable_record::{
     Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,

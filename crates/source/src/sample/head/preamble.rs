@@ -9,14 +9,14 @@ const ALIKE: usize = 60;
 const FEWEST: usize = 2;
 
 /// A record of the beginning of a file.
-pub(super) struct HeadRecord {
+pub(in crate::sample) struct HeadRecord {
     /// Its line, from 1.
     pub line: u64,
     pub fields: Vec<Vec<u8>>,
 }
 
 /// The delimiter that a line `sep=;` at the start declares.
-pub(super) fn declared_delimiter(bytes: &[u8]) -> Option<u8> {
+pub(in crate::sample) fn declared_delimiter(bytes: &[u8]) -> Option<u8> {
     let line = bytes.split(|byte| *byte == b'\n').next()?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
@@ -24,7 +24,7 @@ pub(super) fn declared_delimiter(bytes: &[u8]) -> Option<u8> {
 }
 
 /// The line of the header, if the first records have other numbers of fields than most.
-pub(super) fn header_line(records: &[HeadRecord]) -> Option<u64> {
+pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<u64> {
     let widths: Vec<usize> = records.iter().map(|record| record.fields.len()).collect();
     let count = |width: usize| widths.iter().filter(|other| **other == width).count();
     let width = widths.iter().copied().filter(|width| *width > 1).max_by_key(|width| count(*width))?;
@@ -36,7 +36,7 @@ pub(super) fn header_line(records: &[HeadRecord]) -> Option<u64> {
 }
 
 /// The error for a file whose header is on `line`.
-pub(super) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
+pub(in crate::sample) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
     let ending = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
     let unpack = [(".gz", "gzip -dc"), (".zst", "zstd -dc"), (".zip", "unzip -p")];
     let unpack = unpack.into_iter().find(|(name, _)| ending(name)).map(|(_, command)| command);
@@ -52,7 +52,7 @@ pub(super) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
 }
 
 /// The encoding that bytes which are not UTF-8 most likely have, as `iconv` calls it.
-pub(super) fn encoding(bytes: &[u8]) -> &'static str {
+pub(in crate::sample) fn encoding(bytes: &[u8]) -> &'static str {
     let (mut whole, mut broken) = (0, 0);
     for chunk in bytes.utf8_chunks() {
         whole += chunk.valid().chars().filter(|letter| !letter.is_ascii()).count();

@@ -1,5 +1,7 @@
 //! The first lines of delimited text: what separates fields, and the names of the columns.
 
+mod preamble;
+
 use std::io::Read;
 
 use memchr::{memchr_iter, memmem};
@@ -10,7 +12,7 @@ use crate::foreign::Foreign;
 use crate::read::Decoded;
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
-use crate::sample::preamble::{self, HeadRecord, declared_delimiter, header_line};
+use crate::sample::head::preamble::{HeadRecord, declared_delimiter, header_line};
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::number::Exact;
-use crate::sample::numbers::Forms;
+use crate::sample::numbers::forms::is_number;
+use crate::spec::Thousands;
 use crate::spec::{ColumnSpec, CsvOptions};
-use crate::value::Thousands;
 use crate::value::notation::Notation;
 
 /// Values that decide whether a column is worth counting.
@@ -16,13 +16,13 @@ const REPEATS: usize = 3;
 
 /// A notation, and whether another one reads the same values as other numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(in crate::sample) struct Found {
     pub notation: Notation,
     pub also: Option<Notation>,
 }
 
 /// The notation of a file's numbers.
-pub(super) fn of_file(csv: &CsvOptions) -> Notation {
+pub(in crate::sample) fn of_file(csv: &CsvOptions) -> Notation {
     plain(if csv.decimal_comma { b',' } else { b'.' })
 }
 
@@ -31,14 +31,14 @@ fn plain(point: u8) -> Notation {
 }
 
 /// The declaration with a notation that differs from the file's.
-pub(super) fn declared(spec: ColumnSpec, notation: Notation, csv: &CsvOptions) -> ColumnSpec {
+pub(in crate::sample) fn declared(spec: ColumnSpec, notation: Notation, csv: &CsvOptions) -> ColumnSpec {
     let is_comma = notation.point == b',';
     let decimal_comma = (is_comma != csv.decimal_comma).then_some(is_comma);
     ColumnSpec { decimal_comma, thousands: notation.thousands, ..spec }
 }
 
 /// The notation in which most of `values` are numbers, the file's if none is better.
-pub(super) fn of_values(values: &[&str], csv: &CsvOptions) -> Found {
+pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions) -> Found {
     let file = of_file(csv);
     let other = plain(if csv.decimal_comma { b'.' } else { b',' });
     let first = values.get(..FIRST).unwrap_or(values);
@@ -81,13 +81,6 @@ fn misfits(values: &[&str], notation: Notation) -> usize {
     values.iter().filter(|value| !is_number(value, notation)).count()
 }
 
-/// Whether a value is a number in this notation.
-pub(super) fn is_number(value: &str, notation: Notation) -> bool {
-    let mut buffer = Vec::new();
-    let plain = notation.plain(value.as_bytes(), &mut buffer);
-    std::str::from_utf8(plain).is_ok_and(|plain| Forms::default().add(plain, char::from(notation.point)).is_some())
-}
-
 /// Whether some value has thousands separators, and none of five digits lacks them.
 fn agrees(values: &[&str], notation: Notation) -> bool {
     let mut buffer = Vec::new();
@@ -107,7 +100,7 @@ fn agrees(values: &[&str], notation: Notation) -> bool {
 }
 
 /// Two texts of a column of few that are the same number, such as the versions 1.1 and 1.10: they are names.
-pub(super) fn written_two_ways(values: &[&str], point: u8) -> Option<(String, String)> {
+pub(in crate::sample) fn written_two_ways(values: &[&str], point: u8) -> Option<(String, String)> {
     let mut texts: HashSet<&str> = HashSet::new();
     for value in values {
         texts.insert(value);

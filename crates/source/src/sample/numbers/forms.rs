@@ -3,7 +3,6 @@
 use tidetable_layout::FieldType;
 
 use crate::sample::candidate::at_most;
-use crate::sample::notation::is_number;
 use crate::value::notation::Notation;
 
 /// Digits that a decimal gets at least, so that a larger value of a later file still fits.
@@ -17,7 +16,7 @@ const CODE_DIGITS: usize = 8;
 
 /// The forms of the numbers of a column.
 #[derive(Debug, Default)]
-pub(super) struct Forms {
+pub(in crate::sample) struct Forms {
     /// `007`
     zeros_in_front: bool,
     /// `+4917012345670`
@@ -35,7 +34,7 @@ pub(super) struct Forms {
 }
 
 /// The forms of `values`, whose fraction follows `point`; `None` if one is no number.
-pub(super) fn forms<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<Forms> {
+pub(in crate::sample) fn forms<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<Forms> {
     let mut forms = Forms { least_scale: usize::MAX, ..Forms::default() };
     let mut buffer = Vec::new();
     for value in values {
@@ -46,9 +45,16 @@ pub(super) fn forms<'a>(values: impl Iterator<Item = &'a str>, notation: Notatio
 }
 
 /// The indices of `values` that are no numbers; `None` if there are more than `most`.
-pub(super) fn odd(values: &[&str], notation: Notation, most: usize) -> Option<Vec<usize>> {
+pub(in crate::sample) fn odd(values: &[&str], notation: Notation, most: usize) -> Option<Vec<usize>> {
     let odd = values.iter().enumerate().filter(|(_, value)| !is_number(value, notation));
     at_most(odd.map(|(at, _)| at), most)
+}
+
+/// Whether a value is a number in this notation.
+pub(in crate::sample) fn is_number(value: &str, notation: Notation) -> bool {
+    let mut buffer = Vec::new();
+    let plain = notation.plain(value.as_bytes(), &mut buffer);
+    std::str::from_utf8(plain).is_ok_and(|plain| Forms::default().add(plain, char::from(notation.point)).is_some())
 }
 
 impl Forms {

@@ -1,0 +1,4 @@
+//! Numbers of a column: how they are written, and the type that gives them back so.
+
+pub(in crate::sample) mod forms;
+pub(in crate::sample) mod notation;
