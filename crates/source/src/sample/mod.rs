@@ -26,8 +26,7 @@ use tidetable_layout::FieldType;
 
 use crate::csv::TextNotes;
 use crate::error::SourceError;
-use crate::origin::Origin;
-use crate::reject::{RejectReason, Rejected};
+use crate::reject::RejectReason;
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;

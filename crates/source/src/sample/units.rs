@@ -4,8 +4,9 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::sample::candidate::fits;
+use crate::sample::candidate::{self, fits};
 use crate::sample::kinds::{MARKERS, infer};
+use crate::sample::numbers::notation;
 use crate::spec::SourceSpec;
 
 /// Takes the first row out of a sample of text columns if it is a line of units: it fits no column that has a type without
@@ -26,7 +27,9 @@ pub(super) fn take_out(spec: &SourceSpec, batches: &mut [RecordBatch], zone: Opt
     for (at, column) in spec.columns.iter().enumerate() {
         let others = batches.get(1..)?.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>());
         let values: Vec<&StringArray> = rest.get(at).into_iter().chain(others).collect();
-        let found = infer(&column.name, &values, &spec.csv, zone).spec;
+        let texts: Vec<&str> = candidate::values(&values).filter(|value| !value.is_empty()).collect();
+        let notation = notation::of_values(&texts, &spec.csv).notation;
+        let found = infer(&column.name, &values, &spec.csv, notation, zone).spec;
         let unit = units.get(at)?;
         if found.kind == FieldType::Text || unit.is_empty() || MARKERS.contains(&unit.as_str()) {
             continue;
