@@ -1,6 +1,6 @@
 //! Times of day in a column of their own, and the SQL that reads them.
 
-use arrow::array::StringArray;
+use arrow::array::{Array, StringArray};
 use tidetable_layout::time::SECOND;
 
 use crate::scaffold::identifier::identifier;

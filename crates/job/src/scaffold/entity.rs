@@ -53,9 +53,13 @@ pub(crate) struct Duplicates {
 /// The key that leaves the fewest duplicates. Uniqueness of (entity, time) decides: measured categories repeat as
 /// names do. If the time alone is unique, only a column with an entity's name is one.
 pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
+    // A row without a value of the key is rejected: worth it only if many more would replace each other.
+    let without_key = doubles(facts, time, &[]).count;
     let usable = |at: &usize| {
         facts.columns.get(*at).is_some_and(|column| {
-            column.nulls <= facts.tolerated() && column.name != time.name && !time.parts.contains(at)
+            let is_full = column.nulls == 0
+                || column.nulls <= facts.tolerated() && column.nulls * RARE_NUMBERS <= without_key && rank(column) < 2;
+            is_full && column.name != time.name && !time.parts.contains(at)
         })
     };
     let all: Vec<usize> = (0..facts.columns.len()).filter(usable).collect();
@@ -66,6 +70,7 @@ pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
     let best = names.iter().copied().filter(called_so).min_by_key(|at| {
         let found = column(at);
         (
+            found.is_some_and(|column| column.nulls > 0),
             found.map_or(9, rank),
             found.is_some_and(|column| column.kind != FieldType::Text),
             Reverse(found.map_or(0, |column| column.distinct)),
@@ -73,7 +78,7 @@ pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
         )
     });
     let mut key = RowKey { entity: best.into_iter().collect(), ..RowKey::default() };
-    let mut left = doubles(facts, time, &key.entity).count;
+    let mut left = lost(facts, time, &key.entity);
     // Further names first; then row numbers.
     let ties = all.iter().copied().filter(|at| !names.contains(at));
     let ties = ties.filter(|at| column(at).is_some_and(|column| breaks_ties(column, time.is_none())));
@@ -82,7 +87,7 @@ pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
             let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
             candidates.retain(|at| !used.contains(at));
             let with = |at: usize| used.iter().copied().chain([at]).collect::<Vec<_>>();
-            let next = candidates.iter().map(|at| (doubles(facts, time, &with(*at)).count, *at)).min();
+            let next = candidates.iter().map(|at| (lost(facts, time, &with(*at)), *at)).min();
             let Some((then, at)) = next.filter(|(then, at)| worth(facts, time, (left, *then), tier, *at)) else {
                 break;
             };
@@ -144,11 +149,20 @@ impl RowKey {
 fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
     for at in key.entity.iter().skip(1).chain(&key.ties).copied().collect::<Vec<_>>() {
         let without: Vec<usize> = key.entity.iter().chain(&key.ties).copied().filter(|other| *other != at).collect();
-        if doubles(facts, time, &without).count == least {
+        if lost(facts, time, &without) == least {
             key.entity.retain(|other| *other != at);
             key.ties.retain(|other| *other != at);
         }
     }
+}
+
+/// Rows that share the columns and the time with an earlier row, or lack a value of a column.
+fn lost(facts: &Facts, time: &EventTime, columns: &[usize]) -> usize {
+    let nullable: Vec<&Column> =
+        columns.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| column.nulls > 0).collect();
+    let is_null = |row: &usize| nullable.iter().any(|column| column.ids.get(*row) == Some(&0));
+    let rejected = if nullable.is_empty() { 0 } else { (0..facts.rows).filter(is_null).count() };
+    doubles(facts, time, columns).count + rejected
 }
 
 /// Rows that share the columns and the time with an earlier row.

@@ -270,7 +270,7 @@ impl Coercion {
                     rule.and_then(|rule| rule.epoch_float(counts.value(row), clock)).unwrap_or(Err(TimeFault::Form))
                 })
             }
-            Self::Hex => fixed_bytes(array, column, |bytes, text| write_hex(bytes, text)),
+            Self::Hex => fixed_bytes(array, column, write_hex),
             Self::Uuid => fixed_bytes(array, column, |bytes, text| {
                 for (index, part) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
                     text.push_str(if index == 0 { "" } else { "-" });
