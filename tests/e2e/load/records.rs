@@ -110,7 +110,7 @@ fn record_over_several_lines_that_was_cut_is_read_once_it_is_whole() {
     project.run_job("h");
     append(&project, "in/a.csv", &format!(" line\",P1,5\n{}", notes(6..8, "", &[])));
     let said = project.messages(&["run", "h"]);
-    assert!(said.contains("1 records go over several lines"), "{said}");
+    assert!(said.contains("records over several lines: 1"), "{said}");
     assert_eq!(totals(&project), (8, sum(0..8)));
 }
 
@@ -196,7 +196,7 @@ fn lines_end_as_people_end_them() {
     let lines = ["ts,note,pipe,kwh\r\n", "2021-04-01T00:00:00Z,a,P,1\r\r\n", "2021-04-01T00:01:00Z,b\rc,P,2\n"];
     project.write("in/a.csv", lines.concat());
     let said = project.messages(&["run", "h"]);
-    assert!(said.contains("1 records hold a carriage return") && said.contains("in/a.csv, line 3"), "{said}");
+    assert!(said.contains("carriage return (CR)") && said.contains("in/a.csv, line 3"), "{said}");
     assert_eq!(project.sql("select note from H order by ts")[1]["note"], "b\rc");
 
     let project = job("");
@@ -261,9 +261,9 @@ fn repeated_headers_are_skipped_and_counted() {
     project.write("a.csv", text);
     let told = project.run(&["new", "x", "--from", "a.csv"]);
     let told = told.stdout + &told.stderr;
-    assert!(told.contains("2 lines repeat the header") && told.contains("line 98"), "{told}");
+    assert!(told.contains("Repeated headers, skipped: 2") && told.contains("line 98"), "{told}");
     let said = project.messages(&["run", "x"]);
-    assert!(said.contains("2 lines repeat the header") && said.contains("line 98"), "{said}");
+    assert!(said.contains("repeated headers, skipped: 2") && said.contains("line 98"), "{said}");
     assert_eq!(project.csv("select count(*), sum(kwh) from X").lines().nth(1), Some("288,13824.0"));
 }
 

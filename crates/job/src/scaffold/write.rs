@@ -169,19 +169,19 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     }
     let TextNotes { several_lines, most_lines, repeated_headers, bare_returns } = sample.notes;
     if several_lines.count > 0 {
+        let Counted { count, first_line } = several_lines;
         notes.push(format!(
-            "{} records go over several lines, one of them over {most_lines} (first: line {}): if a stray quote joins them, correct it.",
-            several_lines.count, several_lines.first_line
+            "Records over several lines: {count}, one of {most_lines} lines (first: line {first_line}). If a stray quote joins them, correct it."
         ));
     }
     if repeated_headers.count > 0 {
         let Counted { count, first_line } = repeated_headers;
-        notes.push(format!("{count} lines repeat the header and are skipped (first: line {first_line})."));
+        notes.push(format!("Repeated headers, skipped: {count} (first: line {first_line})."));
     }
     if bare_returns.count > 0 {
         let Counted { count, first_line } = bare_returns;
         notes.push(format!(
-            "{count} records hold a carriage return (CR) that ends no line; it stays in the value (first: line {first_line})."
+            "Records with a carriage return (CR) that ends no line and stays in its value: {count} (first: line {first_line})."
         ));
     }
     if !sample.left_out.is_empty() {

@@ -189,7 +189,7 @@ impl Run<'_> {
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        let notes = rowless_notes(&pending).into_iter().chain(value_notes(&pending)).chain(idle);
+        let notes = rowless_notes(&pending).into_iter().chain(reading_notes(&pending)).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&records);
@@ -525,8 +525,8 @@ fn note(
     }
 }
 
-/// Notes on times and numbers that were read, once per source.
-fn value_notes(loads: &[Pending]) -> Vec<String> {
+/// Notes on the values and records that were read, once per source.
+fn reading_notes(loads: &[Pending]) -> Vec<String> {
     let mut notes = Vec::new();
     let mut sources: Vec<&str> = loads.iter().map(|load| load.record.source.as_str()).collect();
     sources.sort_unstable();
@@ -551,17 +551,17 @@ fn value_notes(loads: &[Pending]) -> Vec<String> {
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.several_lines.as_ref()) {
             let most = most(|stats| stats.most_lines).unwrap_or_default();
             notes.push(format!(
-                "source {source}: {count} records go over several lines, one of them over {most} (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`"
+                "source {source}: records over several lines: {count}, one of {most} lines (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`"
             ));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
             notes.push(format!(
-                "source {source}: {count} lines repeat the header and are skipped (first: {file}, line {line})"
+                "source {source}: repeated headers, skipped: {count} (first: {file}, line {line})"
             ));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(
-                "source {source}: {count} records hold a carriage return (CR) that ends no line, which stays in the value (first: {file}, line {line})"
+                "source {source}: records with a carriage return (CR) that ends no line and stays in its value: {count} (first: {file}, line {line})"
             ));
         }
         if let Some(values @ 1..) = most(|stats| stats.nan_values) {
