@@ -188,7 +188,8 @@ fn a_killed_run_is_taken_over_and_two_do_not_run_at_once() {
     first.0.kill().unwrap();
     first.0.wait().unwrap();
     // It waits for as long as the lease holds, and then goes on.
-    place.ok(&["run", "j", "--if-locked", "wait"]);
+    let waited = place.ends(0, &["run", "j", "--if-locked", "wait"]);
+    assert_eq!(waited.stderr.matches("its lease is taken over in").count(), 1, "{}", waited.stderr);
     assert_eq!(place.sql("select count(*) as n from exports.E"), [json!({"n": 302})]);
     assert_eq!(place.sql("select count(*) as n from runs.runs where outcome = 'killed'"), [json!({"n": 1})]);
     place.ok(&["run", "j"]);

@@ -312,7 +312,10 @@ fn second_run_of_a_job_is_refused_or_skipped() {
     assert!(said.contains("is already running") && said.contains(&first.id().to_string()), "{said}");
     let skipped = project.run(&["run", "j", "--if-locked", "skip"]);
     assert_eq!((skipped.code, skipped.stderr.contains("skipped")), (Some(0), true));
-    project.fails(75, &["run", "j", "--if-locked", "wait=0s"]);
+    let said = project.fails(75, &["run", "j", "--if-locked", "wait=0s"]);
+    assert!(!said.contains("waiting"), "{said}");
+    let said = project.fails(75, &["run", "j", "--if-locked", "wait=3s"]);
+    assert_eq!(said.matches("waiting for the end of run").count(), 1, "{said}");
     assert!(project.fails(2, &["run", "j", "--if-locked", "often"]).contains("wait=10m"));
     signal(first.id(), "-KILL");
     first.wait().unwrap();

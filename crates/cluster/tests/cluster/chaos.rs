@@ -52,6 +52,7 @@ fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> B
         run: ulid_text(ids.next()),
         rebuild: carrier.is_some(),
         adopt: false,
+        new_root: false,
         without: Vec::new(),
         reread: Vec::new(),
         memory: 64 << 20,
