@@ -139,3 +139,19 @@ fn a_job_that_cannot_be_linted_says_why() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("level"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_rule_is_explained() {
+    let project = project(JOB);
+    let shown = project.ok(&["lint", "--explain", "k1"]);
+    assert!(shown.starts_with("error[K1]: the row key begins with a time"), "{shown}");
+    assert!(
+        shown.contains("why: Rows are kept in the order of their keys") && shown.contains("silences it"),
+        "{shown}"
+    );
+    let found = json_lines(&project.ok(&["lint", "--explain", "W2", "--output", "json"]));
+    assert_eq!((found.len(), &found[0]["rule"]), (1, &"W2".into()));
+    let message = project.fails(2, &["lint", "--explain", "K99"]);
+    assert!(message.contains("lint --rules"), "{message}");
+    project.fails(2, &["lint", "j", "--explain", "K1"]);
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tidetable_advisor::cost::Prices;
-use tidetable_advisor::lint::{DataFacts, Finding, RULES, Report, Severity, lint as find, sarif, survey};
+use tidetable_advisor::lint::{DataFacts, Finding, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey};
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_job::workload::Workload;
@@ -26,6 +26,9 @@ use crate::signals::stop_on_signals;
 
 /// Prints the findings of a job, or the rules.
 pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
+    if let Some(rule) = args.explain {
+        return explain(global, rule);
+    }
     let Some(name) = args.job.as_ref().filter(|_| !args.rules) else { return rules(global) };
     let project = project(global)?;
     let job = Job::load(&project, name)?;
@@ -163,9 +166,32 @@ fn object(finding: &Finding, path: &str) -> Vec<Value> {
     ]
 }
 
+/// What one rule finds, why, and how to silence it.
+fn explain(global: &Global, rule: &Rule) -> Result<(), CliError> {
+    if global.output != Output::Table {
+        return rules_of(global, [rule]);
+    }
+    let needs = match rule.needs {
+        Needs::Job => "reads the job file alone",
+        Needs::Data => "speaks with --data",
+        Needs::Queries => "speaks with --data --queries FILE",
+    };
+    let mut out = stdout();
+    writeln!(out, "{}[{}]: {}", rule.severity, rule.id, rule.title)?;
+    writeln!(out, "  why: {}", rule.reason)?;
+    writeln!(out, "  from: {}", rule.source)?;
+    writeln!(out, "  it {needs}; `[lint] {} = \"reason\"` in the job file silences it", rule.id)?;
+    out.flush()?;
+    Ok(())
+}
+
 fn rules(global: &Global) -> Result<(), CliError> {
+    rules_of(global, RULES.iter().copied())
+}
+
+fn rules_of<'r>(global: &Global, chosen: impl IntoIterator<Item = &'r Rule>) -> Result<(), CliError> {
     let mut rows = ResultRows::of(objects::LINT_RULES);
-    for rule in RULES {
+    for rule in chosen {
         rows.push(row![rule.id, rule.severity.word(), rule.needs.word(), rule.title, rule.reason, rule.source]);
     }
     rows.print(global.output)
