@@ -99,6 +99,7 @@ mod advisor {
     mod advise;
     mod compare;
     mod emulator;
+    mod guides;
     mod heatmap;
     mod lint;
     mod metamorphic;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::compare::data_of;
 use crate::harness::Project;
 
-const DAY: &str = "[scale]\nrows_per_second = 100_000\n[query.one_day]\nper_second = 50\n\
+const DAY: &str = "[scale]\nentities = { meter = 90_000_000 }\nevery = \"15m\"\n[query.one_day]\nper_second = 50\n\
                    where = \"meter = $meter and ts >= $day and ts < $day + interval '1 day'\"\nmust = \"range\"\n";
 
 fn first<'a>(found: &'a [Value], name: &str) -> &'a Value {

@@ -1,179 +1,117 @@
 //! From a job and a workload to layouts, measured and ranked.
 
-use tidetable_job::JobError;
 use tidetable_job::workload::Workload;
-use tidetable_job::{Job, Project};
+use tidetable_job::{JobError, Job, Project};
 use tidetable_layout::SourceSchema;
 use tidetable_runner::Stop;
 use tidetable_source::Storage;
 
-use crate::advice::generate::{Proposed, job_with, proposals};
-use crate::advice::pairs::{Pair, pairs};
-use crate::comparison::{Comparison, Economy, Extent, compare, economy};
-use crate::cost::Prices;
+use crate::advice::advised::Advice;
+use crate::advice::generate::{Proposed, proposals};
+use crate::advice::keys::Columns;
+use crate::advice::pairs::pairs;
+use crate::advice::pass::{Asking, Found, Part, Pass};
+use crate::advice::wants::wants;
 use crate::error::{AdvisorError, Result};
-use crate::lint::{Severity, lint_apart};
+use crate::growth::Demand;
 use crate::queries::draw_specs;
-use crate::trial::{Candidate, Sample, Trial, TrialOptions};
+use crate::trial::Candidate;
 
-/// Layouts that are measured in full.
+/// Layouts that are measured at last.
 const FULL: usize = 5;
-/// Source rows that a sample must have; with fewer, all rows are measured at once.
-const ENOUGH: u64 = 10_000;
+/// Source rows up to which nothing is sampled.
+const ENOUGH: f64 = 10_000.0;
+/// Source rows on which all candidates are ranked at most.
+const RANKED: f64 = 50_000.0;
+/// Source rows on which the best are measured at most.
+const MEASURED: f64 = 300_000.0;
+/// Draws of a query by which candidates are ranked.
+const RANKED_DRAWS: usize = 20;
+/// Draws of a query by which the best are measured.
+const MEASURED_DRAWS: usize = 60;
 
-/// What layouts are proposed for.
-#[derive(Debug, Clone, Copy)]
-pub struct Asking<'a> {
-    /// Its directory is that of relative paths.
-    pub project: &'a Project,
-    /// A job that reads the inputs.
-    pub job: &'a Job,
-    /// Its storage.
-    pub storage: &'a Storage,
-    /// What the tables will be asked.
-    pub workload: &'a Workload,
-    /// Prices and capacities.
-    pub prices: &'a Prices,
-    /// The part of the entities by which all candidates are ranked.
-    pub sample: Sample,
-    /// Whether to look for pairs of tables.
-    pub with_pairs: bool,
-    /// Whether to stop.
-    pub stop: &'a Stop,
-}
-
-/// Layouts for a workload.
-#[derive(Debug, Clone)]
-pub struct Advice {
-    /// Candidates that were ranked, the best first.
-    pub candidates: Vec<Proposed>,
-    /// Whether that was done on a sample.
-    pub sampled: bool,
-    /// The best of them, measured in full.
-    pub comparison: Comparison,
-    /// What they cost.
-    pub economy: Economy,
-    /// Pairs of these that cost less than the best alone, cheapest first.
-    pub pairs: Vec<Pair>,
-    /// Columns of the source.
-    schema: SourceSchema,
-    /// Those that make the entity.
-    entity: Vec<String>,
-}
-
-impl Advice {
-    /// Index of the best single layout.
-    pub fn best(&self) -> usize {
-        self.economy.scores.iter().position(|score| score.place == 1).unwrap_or_default()
-    }
-
-    /// The names of the layouts that cost least: two, if a pair does.
-    pub fn winners(&self) -> Vec<String> {
-        let layouts = match self.pairs.first() {
-            Some(pair) => vec![pair.layouts.0, pair.layouts.1],
-            None => vec![self.best()],
-        };
-        let name = |at: usize| self.comparison.layouts.get(at).map(|layout| layout.measured.layout.clone());
-        layouts.into_iter().filter_map(name).collect()
-    }
-}
-
-impl Advice {
-    /// The job file `text` under another name, with the winners instead of its tables.
-    ///
-    /// # Errors
-    /// If `text` is no TOML.
-    pub fn job_of_winners(&self, text: &str, name: &str) -> Result<String> {
-        let winners = self.winners();
-        let chosen: Vec<&Proposed> = self.candidates.iter().filter(|it| winners.contains(&it.name)).collect();
-        job_with(text, name, &self.schema, &self.entity, &chosen)
-    }
-}
-
-/// Generates candidates for the first table of the job, ranks them on a sample, and measures the best in full.
+/// Generates candidates for the first table of the job, ranks them on a sample, and measures the best on a larger one.
 ///
 /// # Errors
-/// If the job has no table that is loaded from files, no layout can be made for it, or measuring fails.
+/// If the job has no table that is loaded from files, no row is accepted, no layout can be made for it, or measuring fails.
 pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let first = Candidate::of_job(asking.job, &[])?.remove(0);
-    let entity = first.key_columns();
-    let compiles = |proposed: &Proposed| {
-        let text = job_with(&asking.job.text, &asking.job.name, &first.schema, &entity, &[proposed])?;
-        match load(asking, &text) {
-            Ok(_) => Ok(true),
-            // What the templates or types of the columns do not allow is no candidate.
-            Err(AdvisorError::Job(JobError::File(_))) => Ok(false),
-            Err(error) => Err(error),
-        }
-    };
+    let is_column = |name: &String| first.schema.fields.iter().any(|field| field.name == *name);
+    let entity: Vec<String> = first.key_columns().into_iter().filter(is_column).collect();
+    let specs = draw_specs(&asking.workload.queries, &first.schema)?;
+    let profiled: Vec<String> = first
+        .schema
+        .fields
+        .iter()
+        .enumerate()
+        .filter_map(|(at, field)| {
+            let is_drawn = asking.workload.queries.iter().any(|query| query.predicate.contains(&field.name));
+            (at != first.schema.time && (is_drawn || entity.contains(&field.name))).then(|| field.name.clone())
+        })
+        .collect();
+    let pass = Pass { asking, specs: &specs, profiled: &profiled };
+
+    // What the source holds: a pass with a single layout.
+    let known = pass.known(&first)?;
+    let profile = &known.profile;
+    let wants = wants(asking.workload, &first.schema, &specs, &known.draws)?;
+    let scale = &asking.workload.scale.entities;
+    let columns = Columns { schema: &first.schema, profile, entity: &entity, scale };
+    let demand = Demand::new(asking.workload, profile, profile.rows as f64, known.seconds);
     let mut candidates = Vec::new();
-    for proposed in proposals(&first.schema, &entity) {
-        if compiles(&proposed)? {
+    for mut proposed in proposals(&columns, &wants, demand.writes_per_second, demand.kept_rows) {
+        of_source(asking.job, &mut proposed);
+        if pass.compiles(&proposed, &first.schema)? {
             candidates.push(proposed);
         }
     }
     if candidates.is_empty() {
         return Err(AdvisorError::NothingToMeasure { job: asking.job.name.clone() });
     }
-    let text_of = |candidates: &[Proposed]| {
-        let all: Vec<&Proposed> = candidates.iter().collect();
-        job_with(&asking.job.text, &asking.job.name, &first.schema, &entity, &all)
-    };
-    let mut sampled = true;
-    let mut ranked = match measured(asking, &text_of(&candidates)?, Some(asking.sample)) {
-        Ok(found) if rows(&found.0) >= ENOUGH => found,
-        Ok(_) | Err(AdvisorError::NoRows { .. }) => {
-            sampled = false;
-            measured(asking, &text_of(&candidates)?, None)?
-        }
-        Err(error) => return Err(error),
-    };
-    let mut order: Vec<usize> = (0..candidates.len()).collect();
+
     // A file of tables is read in the order of their names.
     candidates.sort_by(|a, b| a.name.cmp(&b.name));
-    order.sort_by_key(|at| place(&ranked, candidates.get(*at)));
-    let candidates: Vec<Proposed> = order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect();
-    let best = candidates.get(..FULL.min(candidates.len())).unwrap_or_default();
-    let text = text_of(best)?;
-    ranked = if sampled || candidates.len() > FULL { measured(asking, &text, None)? } else { ranked };
-    let (comparison, economy) = ranked;
-    let pairs =
-        if asking.with_pairs { pairs(&comparison, &economy, asking.workload, asking.prices) } else { Vec::new() };
-    Ok(Advice { candidates, sampled, comparison, economy, pairs, schema: first.schema, entity })
+    let entities = entity.iter().map(|name| profile.distinct(name)).fold(1.0, f64::max);
+    let part = |most: f64| Part::new(profile, entities, most);
+    let ranking = part(RANKED.min(profile.rows as f64 * asking.sample.fraction).max(ENOUGH));
+    let number = |name: &str| columns.number(name);
+    let ranked = pass.measured(&first.schema, &candidates, &ranking, RANKED_DRAWS)?;
+    let order = ranked.finalists(asking, &number);
+    let best: Vec<Proposed> = order.iter().take(FULL).filter_map(|at| candidates.get(*at).cloned()).collect();
+    let full = part(MEASURED);
+    let measured = if ranking == full && candidates.len() <= FULL {
+        None
+    } else {
+        let mut best = best;
+        best.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(pass.measured(&first.schema, &best, &full, MEASURED_DRAWS)?)
+    };
+    let rows =
+        |found: &Found| found.comparison.layouts.iter().map(|it| it.measured.source_rows).max().unwrap_or_default();
+    let ranked_rows = rows(&ranked);
+    let refused = ranked.refused.clone();
+    let found = measured.unwrap_or(ranked);
+    let pairs = if asking.with_pairs { pairs(found.pairing(asking, &number)) } else { Vec::new() };
+    let candidates = order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect();
+    let rows = [ranked_rows, rows(&found), profile.rows];
+    Ok(Advice {
+        candidates,
+        refused,
+        rows,
+        comparison: found.comparison,
+        economy: found.economy,
+        pairs,
+        schema: first.schema,
+    })
 }
 
-fn rows(comparison: &Comparison) -> u64 {
-    comparison.layouts.iter().map(|layout| layout.measured.source_rows).max().unwrap_or_default()
-}
-
-/// The place of a layout among those measured.
-fn place((comparison, economy): &(Comparison, Economy), proposed: Option<&Proposed>) -> usize {
-    let at = comparison.layouts.iter().position(|it| proposed.is_some_and(|own| own.name == it.measured.layout));
-    at.and_then(|at| economy.scores.get(at)).map_or(usize::MAX, |score| score.place)
-}
-
-/// The tables of a job file, measured.
-fn measured(asking: Asking<'_>, text: &str, sample: Option<Sample>) -> Result<(Comparison, Economy)> {
-    let job = load(asking, text)?;
-    let candidates = Candidate::of_job(&job, &[])?;
-    let queries = &asking.workload.queries;
-    let specs = candidates.first().map_or(Ok(Vec::new()), |first| draw_specs(queries, &first.schema))?;
-    let options = TrialOptions { sample, draws: specs.clone(), stop: asking.stop.clone(), ..TrialOptions::default() };
-    let trial = Trial::load(&job, asking.storage, &candidates, &options)?;
-    let comparison = compare(&trial, None, Extent::ALL)?;
-    let economy = economy(&trial, &comparison, asking.workload, &specs, asking.prices)?;
-    let reports = lint_apart(&job, (&job.tables, &job.text), None, asking.prices);
-    let errors: Vec<usize> = reports.iter().map(|report| report.count(Severity::Error)).collect();
-    Ok((comparison, economy.with_errors(&errors)))
-}
-
-/// A job from its text: job files are known by the names of their directories.
-fn load(asking: Asking<'_>, text: &str) -> Result<Job> {
-    let failed = |source| AdvisorError::Temporary { path: std::env::temp_dir(), source };
-    let folder = tempfile::Builder::new().prefix("tidetable-advice-").tempdir().map_err(failed)?;
-    let own = folder.path().join(&asking.job.name);
-    std::fs::create_dir(&own).map_err(failed)?;
-    let path = own.join("job.toml");
-    std::fs::write(&path, text).map_err(failed)?;
-    Ok(Job::load(asking.project, &path.display().to_string())?)
+/// Names the source of a candidate, and what the first table takes of it.
+fn of_source(job: &Job, proposed: &mut Proposed) {
+    let Some(table) = job.tables.iter().find(|table| Candidate::of_table(table).is_some()) else { return };
+    if let Some(candidate) = Candidate::of_table(table) {
+        proposed.section.insert("from".to_owned(), candidate.source.into());
+    }
+    if let Some(predicate) = &table.predicate {
+        proposed.section.insert("where".to_owned(), predicate.clone().into());
+    }
 }

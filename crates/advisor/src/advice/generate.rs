@@ -1,26 +1,26 @@
-//! Candidate layouts: orders of the key, places and buckets of the time, and packings of the values.
+//! Candidate layouts: orders of the key, buckets of the time, and packings of the values.
 
-use tidetable_layout::{Field, FieldType, SourceSchema};
+use std::collections::BTreeMap;
+
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
+use tidetable_layout::{Field, FieldType};
 use toml::{Table, Value};
 
-use crate::error::{AdvisorError, Result};
+use crate::advice::keys::{Columns, KeyOrder};
+use crate::advice::wants::Want;
 
-/// Columns of a key of which every order is tried; more keep their order.
-const ORDERED: usize = 3;
 /// The family of proposed layouts.
 const FAMILY: &str = "d";
 /// The message of proposed layouts.
 const MESSAGE: &str = "Reading";
-
-/// Buckets of time in a row key: part of the name, template after the column, window.
-const BUCKETS: [(&str, &str, &str); 6] = [
-    ("event", ":ms", "day"),
-    ("hour", ":%Y%m%d%H", "day"),
-    ("day", ":%Y%m%d", "day"),
-    ("week", ":%G-W%V", "week"),
-    ("month", ":%Y%m", "month"),
-    ("all", "", "none"),
-];
+/// Events of an entity that make a bucket worth having.
+const FEWEST_EVENTS: f64 = 2.0;
+/// Events of an entity over which a bucket is too large for a row, whatever they hold.
+const MOST_EVENTS: f64 = 4e6;
+/// Events of an entity from which on a row for all of them is refused.
+const ENDLESS_EVENTS: f64 = 1000.0;
+/// Values of a salt.
+const SALTS: u32 = 3;
 
 /// A proposed layout.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,19 +29,40 @@ pub struct Proposed {
     pub name: String,
     /// Its section of a job file.
     pub section: Table,
+    /// Columns of its row key other than the time.
+    pub key: Vec<String>,
 }
+
+/// A part of time that has a row of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bucket {
+    name: &'static str,
+    /// The template behind the name of the column; empty for no time at all.
+    form: &'static str,
+    /// Microseconds.
+    length: i64,
+    window: &'static str,
+    /// The format of what tells events of a bucket apart, to the minute.
+    within: &'static str,
+}
+
+const HOURS: Bucket = Bucket { name: "hour", form: ":%Y%m%d%H", length: HOUR, window: "day", within: "%M" };
+const DAYS: Bucket = Bucket { name: "day", form: ":%Y%m%d", length: DAY, window: "day", within: "%H%M" };
+const WEEKS: Bucket = Bucket { name: "week", form: ":%G-W%V", length: 7 * DAY, window: "week", within: "%m%d%H%M" };
+const MONTHS: Bucket = Bucket { name: "month", form: ":%Y%m", length: 31 * DAY, window: "month", within: "%d%H%M" };
+const EVENT: Bucket = Bucket { name: "event", form: ":ms", length: 0, window: "day", within: "" };
+const NEWEST_FIRST: Bucket = Bucket { name: "newest", form: ":ms-reversed", ..EVENT };
+const ALL: Bucket = Bucket { name: "all", form: "", length: 0, window: "none", within: "" };
 
 /// How the values of an event are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
-    /// A column each, versions by time.
+    /// A column each; in a bucket a version for each event.
     Cells,
-    /// A column each and time of day.
+    /// A column for each time in the bucket.
     Columns,
     /// A message an event.
     Message,
-    /// A message a row.
-    Messages,
 }
 
 impl Packing {
@@ -50,133 +71,154 @@ impl Packing {
             Self::Cells => "cells",
             Self::Columns => "columns",
             Self::Message => "message",
-            Self::Messages => "messages",
         }
     }
 }
 
-/// The layouts to try for a source with this schema. `entity` are the columns that name what the rows are about, in the order
-/// of a known layout.
-pub fn proposals(schema: &SourceSchema, entity: &[String]) -> Vec<Proposed> {
-    let Some(time) = schema.fields.get(schema.time) else { return Vec::new() };
-    let known: Vec<&Field> =
-        entity.iter().filter_map(|name| schema.fields.iter().find(|field| field.name == *name)).collect();
-    let is_value = |(at, field): &(usize, &Field)| *at != schema.time && !entity.contains(&field.name);
-    let values: Vec<&Field> = schema.fields.iter().enumerate().filter(is_value).map(|(_, field)| field).collect();
-    if values.is_empty() {
-        return Vec::new();
-    }
-    let mut out = Vec::new();
-    for order in orders(&known) {
-        for time_first in [false, true] {
-            for (bucket, form, window) in BUCKETS {
-                if time_first && (bucket == "all" || order.is_empty()) {
-                    continue;
-                }
-                for packing in packings(bucket, &values) {
-                    out.push(proposed(&order, time, time_first, (bucket, form, window), packing, &values));
-                }
+/// The layouts to try for queries, with `rate` source rows a second and `kept_rows` in all.
+pub(super) fn proposals(columns: &Columns<'_>, wants: &[Want], rate: f64, kept_rows: f64) -> Vec<Proposed> {
+    let entities = columns.entity.iter().map(|name| columns.number(name)).fold(1.0, f64::max);
+    let mut found: Vec<Proposed> = Vec::new();
+    for order in columns.orders(wants) {
+        let is_time_first = order.before.is_empty();
+        for bucket in buckets(columns, wants, &order, rate / entities) {
+            for packing in packings(columns, &order, bucket) {
+                found.push(proposed(columns, &order, bucket, packing));
             }
         }
-    }
-    out
-}
-
-/// All orders of a few columns.
-fn orders<'a>(columns: &[&'a Field]) -> Vec<Vec<&'a Field>> {
-    if columns.len() > ORDERED || columns.len() < 2 {
-        return vec![columns.to_vec()];
-    }
-    let rest = |at: usize| columns.iter().enumerate().filter(move |(own, _)| *own != at).map(|(_, field)| *field);
-    let of_first = |(at, first): (usize, &&'a Field)| {
-        let others: Vec<&Field> = rest(at).collect();
-        let first: &'a Field = first;
-        orders(&others).into_iter().map(move |order| [vec![first], order].concat())
-    };
-    columns.iter().enumerate().flat_map(of_first).collect()
-}
-
-fn packings(bucket: &str, values: &[&Field]) -> Vec<Packing> {
-    let mut packings = vec![Packing::Cells];
-    // A time of day tells columns of a row apart only within a day.
-    if matches!(bucket, "hour" | "day") && values.len() == 1 {
-        packings.push(Packing::Columns);
-    }
-    if values.iter().all(|field| proto_type(field.kind)) {
-        packings.push(Packing::Message);
-        if bucket != "event" {
-            packings.push(Packing::Messages);
+        if is_time_first && order.after.is_empty() {
+            // Nothing to promote: a salt is what is left.
+            let mut salted = proposed(columns, &order, event(columns), Packing::Cells);
+            let key = salted.section.get("row_key").and_then(Value::as_str).unwrap_or_default();
+            let key = format!("{{salt({}, {SALTS})}}#{key}", time(columns).name);
+            salted.section.insert("row_key".to_owned(), key.into());
+            salted.name = format!("salt_{}", salted.name);
+            found.push(salted);
         }
+    }
+    // Where rules refuse a row for ever it is listed, so that nobody wonders why it was left out.
+    let is_refused = kept_rows / entities >= ENDLESS_EVENTS;
+    let is_whole = |order: &KeyOrder| is_refused && !order.before.is_empty() && order.after.is_empty();
+    let order = columns.orders(wants).into_iter().find(is_whole);
+    found.extend(order.map(|order| proposed(columns, &order, ALL, Packing::Cells)));
+    name_messages(&mut found);
+    found
+}
+
+fn time<'a>(columns: &Columns<'a>) -> &'a Field {
+    const NONE: &Field = &Field { name: String::new(), kind: FieldType::Timestamp };
+    columns.schema.fields.get(columns.schema.time).unwrap_or(NONE)
+}
+
+/// The row of a single event.
+fn event(columns: &Columns<'_>) -> Bucket {
+    match columns.profile.step {
+        step if step >= DAY => Bucket { length: 0, ..DAYS },
+        step if step >= 1000 => EVENT,
+        _ => Bucket { form: ":us", ..EVENT },
+    }
+}
+
+/// The buckets to try for a key, in which an entity has `rate` events a second.
+fn buckets(columns: &Columns<'_>, wants: &[Want], order: &KeyOrder, rate: f64) -> Vec<Bucket> {
+    let single = event(columns);
+    let mut found = vec![single];
+    let is_newest = |want: &Want| want.newest && order.before.iter().all(|name| want.bounds.fixed.contains(name));
+    if single.form == EVENT.form && !order.before.is_empty() && wants.iter().any(is_newest) {
+        found.push(NEWEST_FIRST);
+    }
+    let events = |bucket: &Bucket| rate * bucket.length as f64 / SECOND as f64;
+    let longer = [HOURS, DAYS, WEEKS, MONTHS].into_iter().filter(|bucket| {
+        let is_worth = (FEWEST_EVENTS..=MOST_EVENTS).contains(&events(bucket));
+        is_worth && bucket.length > columns.profile.step && bucket.form != single.form
+    });
+    // Of time-first keys one is enough to say why they are refused.
+    found.extend(longer.filter(|bucket| !order.before.is_empty() || *bucket == DAYS));
+    found
+}
+
+/// The columns that are neither in the key nor the time.
+fn values<'a>(columns: &Columns<'a>, key: &[String]) -> Vec<&'a Field> {
+    let fields = columns.schema.fields.iter().enumerate();
+    let is_value = |(at, field): &(usize, &Field)| *at != columns.schema.time && !key.contains(&field.name);
+    fields.filter(is_value).map(|(_, field)| field).collect()
+}
+
+/// The packings to try. Of a single value a column for each time is tried, and no versions: these are for corrections of a value.
+/// A message of all events of a row is none of them: each event would read and write it again.
+fn packings(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket) -> Vec<Packing> {
+    let values = values(columns, &order.columns());
+    let is_event = bucket.length == 0;
+    let can_be_message = !values.is_empty() && values.iter().all(|field| field.kind != FieldType::Date);
+    let mut packings = match (is_event, values.len()) {
+        (_, 0) => return Vec::new(),
+        (false, 1) => vec![Packing::Columns],
+        _ => vec![Packing::Cells],
+    };
+    if is_event && can_be_message && !order.before.is_empty() {
+        packings.push(Packing::Message);
     }
     packings
 }
 
-/// Whether a message can hold a column of this type.
-fn proto_type(kind: FieldType) -> bool {
-    kind != FieldType::Date
+/// The format of what tells events of a bucket apart.
+fn within(columns: &Columns<'_>, bucket: Bucket) -> String {
+    let finer = match columns.profile.step {
+        step if step % MINUTE == 0 => "",
+        step if step % SECOND == 0 => "%S",
+        step if step % 1000 == 0 => "%S%3f",
+        _ => "%S%6f",
+    };
+    format!("{}{finer}", bucket.within)
 }
 
-fn proposed(
-    order: &[&Field],
-    time: &Field,
-    time_first: bool,
-    (bucket, form, window): (&str, &str, &str),
-    packing: Packing,
-    values: &[&Field],
-) -> Proposed {
-    let mut parts: Vec<String> = order.iter().map(|field| part_of(field)).collect();
-    let mut words: Vec<String> = order.iter().map(|field| word(&field.name)).collect();
-    if bucket != "all" {
-        let at = if time_first { 0 } else { parts.len() };
-        parts.insert(at, format!("{{{}{form}}}", time.name));
-        words.insert(at, bucket.to_owned());
+fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Packing) -> Proposed {
+    let time = time(columns);
+    let key = order.columns();
+    let mut parts: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    for (at, name) in key.iter().enumerate() {
+        parts.push(columns.template(name, at == 0 && !order.before.is_empty()));
+        words.push(word(name));
     }
-    if parts.is_empty() {
-        parts.push("all".to_owned());
-        words.push("all".to_owned());
+    if bucket != ALL {
+        parts.insert(order.before.len(), format!("{{{}{}}}", time.name, bucket.form));
+        words.insert(order.before.len(), bucket.name.to_owned());
     }
     words.push(packing.name().to_owned());
-    let except: Vec<Value> =
-        order.iter().map(|field| field.name.as_str()).chain([time.name.as_str()]).map(Value::from).collect();
+
     let mut column = Table::new();
     match packing {
         Packing::Cells => {
+            let except = key.iter().map(String::as_str).chain([time.name.as_str()]).map(Value::from);
             column.insert("each".to_owned(), "*".into());
-            column.insert("except".to_owned(), except.into());
+            column.insert("except".to_owned(), except.collect::<Vec<_>>().into());
             column.insert("qualifier".to_owned(), "{column}".into());
             column.insert("value".to_owned(), "{value}".into());
         }
         Packing::Columns => {
+            let values = values(columns, &key);
             let value = values.first().map(|field| field.name.as_str()).unwrap_or_default();
-            column.insert("qualifier".to_owned(), format!("{{{}:%H%M%S}}", time.name).into());
+            column.insert("qualifier".to_owned(), format!("{{{}:{}}}", time.name, within(columns, bucket)).into());
             column.insert("value".to_owned(), format!("{{{value}}}").into());
         }
         Packing::Message => {
             column.insert("qualifier".to_owned(), "m".into());
             column.insert("message".to_owned(), MESSAGE.into());
         }
-        Packing::Messages => {
-            column.insert("qualifier".to_owned(), "m".into());
-            column.insert("repeated".to_owned(), format!("Timed{MESSAGE}").into());
-        }
     }
-    let family = Table::from_iter([("columns".to_owned(), Value::Array(vec![column.into()]))]);
+    let mut family = Table::from_iter([("columns".to_owned(), Value::Array(vec![column.into()]))]);
+    let has_versions = packing == Packing::Cells && bucket.length > 0;
+    if bucket != ALL && !has_versions {
+        family.insert("gc".to_owned(), "maxversions=1".into());
+    }
     let families = Table::from_iter([(FAMILY.to_owned(), family.into())]);
     let section = Table::from_iter([
         ("row_key".to_owned(), parts.join("#").into()),
-        ("window".to_owned(), window.into()),
+        ("window".to_owned(), bucket.window.into()),
         ("families".to_owned(), families.into()),
     ]);
-    Proposed { name: words.join("_"), section }
-}
-
-/// The template of a column in a row key: numbers padded so that they sort, text escaped where a delimiter follows.
-fn part_of(field: &Field) -> String {
-    match field.kind {
-        FieldType::UInt64 => format!("{{{}:020}}", field.name),
-        FieldType::Text => format!("{{{}:percent}}", field.name),
-        _ => format!("{{{}}}", field.name),
-    }
+    Proposed { name: words.join("_"), section, key }
 }
 
 /// A name as part of that of a table.
@@ -184,80 +226,133 @@ fn word(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(12).collect()
 }
 
-/// The job file `text` with the tables `proposed` instead of its own, and without what follows tables.
-///
-/// # Errors
-/// If `text` is no TOML, or has no single source.
-pub fn job_with(
-    text: &str,
-    name: &str,
-    schema: &SourceSchema,
-    entity: &[String],
-    proposed: &[&Proposed],
-) -> Result<String> {
-    let failed = |reason: String| AdvisorError::Written { reason };
-    let mut job: Table = toml::from_str(text).map_err(|error| failed(error.to_string()))?;
-    for section in
-        ["exports", "checks", "hooks", "metrics", "after", "schedule", "catch_up", "catch_up_window", "stages"]
-    {
-        job.remove(section);
-    }
-    job.insert("name".to_owned(), name.into());
-    let values = schema.fields.iter().enumerate();
-    let values = values.filter(|(at, field)| *at != schema.time && !entity.contains(&field.name));
-    let fields: Table =
-        (1..).zip(values).map(|(number, (_, field))| (field.name.clone(), Value::Integer(number))).collect();
-    let mut timed = fields.clone();
-    if let Some(time) = schema.fields.get(schema.time) {
-        timed.insert(time.name.clone(), Value::Integer(fields.len() as i64 + 1));
-    }
-    let uses = |key: &str| proposed.iter().any(|it| toml::to_string(&it.section).is_ok_and(|text| text.contains(key)));
-    let mut messages = Table::new();
-    for (key, message, fields) in
-        [("message =", MESSAGE.to_owned(), fields), ("repeated =", format!("Timed{MESSAGE}"), timed)]
-    {
-        if uses(key) {
-            messages.insert(message, Table::from_iter([("fields".to_owned(), fields.into())]).into());
+/// Numbers the messages of keys with other columns: they hold other values.
+fn name_messages(proposed: &mut [Proposed]) {
+    let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for proposed in proposed {
+        let mut columns = proposed.key.clone();
+        columns.sort_unstable();
+        let next = known.len() + 1;
+        let number = *known.entry(columns).or_insert(next);
+        if number == 1 {
+            continue;
+        }
+        if let Some(name) = message_of(&mut proposed.section) {
+            *name = Value::from(format!("{MESSAGE}{number}"));
         }
     }
-    job.remove("messages");
-    if !messages.is_empty() {
-        job.insert("messages".to_owned(), messages.into());
-    }
-    let tables = proposed.iter().map(|it| (it.name.clone(), it.section.clone().into()));
-    job.insert("tables".to_owned(), tables.collect::<Table>().into());
-    toml::to_string(&job).map_err(|error| failed(error.to_string()))
+}
+
+/// The name of the message in the only column of a section.
+pub(super) fn message_of(section: &mut Table) -> Option<&mut Value> {
+    section.get_mut("families")?.get_mut(FAMILY)?.get_mut("columns")?.get_mut(0)?.get_mut("message")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tidetable_layout::SourceSchema;
 
-    fn schema(fields: &[(&str, FieldType)], time: usize) -> SourceSchema {
-        let field = |(name, kind): &(&str, FieldType)| Field { name: (*name).to_owned(), kind: *kind };
-        SourceSchema { fields: fields.iter().map(field).collect(), time }
+    use super::*;
+    use crate::growth::QueryBounds;
+    use crate::trial::{ColumnProfile, Profile, ProfiledValue};
+
+    /// A source of text columns with so many values, an unsigned `meter`, the time `ts` and values.
+    fn names(
+        columns: &[(&str, u64)],
+        values: &[&str],
+        entity: &[&str],
+        wants: &[Want],
+        scale: &[(String, f64)],
+    ) -> Vec<String> {
+        let field = |name: &str, kind| Field { name: name.to_owned(), kind };
+        let kind = |name: &str| if name == "meter" { FieldType::UInt64 } else { FieldType::Text };
+        let mut fields: Vec<Field> = columns.iter().map(|(name, _)| field(name, kind(name))).collect();
+        fields.push(field("ts", FieldType::Timestamp));
+        fields.extend(values.iter().map(|name| field(name, FieldType::Float64)));
+        let profile = Profile {
+            step: MINUTE,
+            columns: columns
+                .iter()
+                .map(|(name, distinct)| ColumnProfile {
+                    name: (*name).to_owned(),
+                    distinct: *distinct,
+                    values: vec![ProfiledValue { text: "a".to_owned(), rows: 1, first: 0 }],
+                    ..ColumnProfile::default()
+                })
+                .collect(),
+            ..Profile::default()
+        };
+        let schema = SourceSchema { fields, time: columns.len() };
+        let entity: Vec<String> = entity.iter().map(|name| (*name).to_owned()).collect();
+        let columns = Columns { schema: &schema, profile: &profile, entity: &entity, scale };
+        let found = proposals(&columns, wants, 10.0, 1e6);
+        let mut names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), found.len(), "{names:?}");
+        found.iter().map(|it| format!("{} {}", it.name, it.section["row_key"].as_str().unwrap())).collect()
+    }
+
+    fn want(fixed: &[&str]) -> Want {
+        let fixed = fixed.iter().map(|name| (*name).to_owned()).collect();
+        Want { bounds: QueryBounds { fixed, time: Some((0, MINUTE)) }, ..Want::default() }
+    }
+
+    fn has(names: &[String], expected: &[&str]) {
+        for expected in expected {
+            assert!(names.iter().any(|name| name == expected), "{expected} of {names:#?}");
+        }
     }
 
     #[test]
-    fn candidates_have_every_order_place_bucket_and_packing() {
-        use FieldType::{Float64, Text, Timestamp, UInt64};
-        let one = schema(&[("meter", UInt64), ("ts", Timestamp), ("kwh", Float64)], 1);
-        let found = proposals(&one, &["meter".to_owned()]);
-        let mut names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
-        // Packings of each bucket: 2 + 4 + 4 + 3 + 3 + 3, and of the same without `all` once more.
-        assert_eq!(names.len(), 19 + 16);
-        for name in ["meter_day_columns", "day_meter_columns", "meter_event_message", "meter_messages"] {
-            assert!(names.contains(&name), "{names:?}");
-        }
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), found.len(), "names are distinct");
-        let two = schema(&[("site", Text), ("meter", UInt64), ("ts", Timestamp), ("a", Float64), ("b", Float64)], 2);
-        let keys = ["site".to_owned(), "meter".to_owned()];
-        let found = proposals(&two, &keys);
-        let first =
-            |name: &str| found.iter().find(|it| it.name == name).map(|it| it.section["row_key"].as_str().unwrap());
-        assert_eq!(first("site_meter_day_cells"), Some("{site:percent}#{meter:020}#{ts:%Y%m%d}"));
-        assert_eq!(first("day_meter_site_message"), Some("{ts:%Y%m%d}#{meter:020}#{site:percent}"));
+    fn keys_follow_from_queries() {
+        let games = [("player", 1000), ("game", 3)];
+        let found = names(&games, &["kda", "win"], &["player"], &[want(&["game", "player"]), want(&["game"])], &[]);
+        has(
+            &found,
+            &[
+                "game_player_event_cells {game:percent}#{player:percent}#{ts:ms}",
+                "game_event_player_cells {game:percent}#{ts:ms}#{player:percent}",
+            ],
+        );
+        // Nobody asks for a player alone, so no key begins with one but that of the job.
+        let tenants = [("kind", 2), ("tenant", 9), ("device", 100)];
+        let found = names(&tenants, &["a", "b"], &["device"], &[want(&["kind", "device", "tenant"])], &[]);
+        has(&found, &["tenant_kind_device_event_cells {tenant:percent}#{kind:percent}#{device:percent}#{ts:ms}"]);
+    }
+
+    #[test]
+    fn numbers_are_padded_to_what_there_will_be() {
+        let of = |scale: f64| {
+            names(&[("meter", 10)], &["kwh"], &["meter"], &[want(&["meter"])], &[("meter".to_owned(), scale)])
+        };
+        has(&of(1e7), &["meter_day_columns {meter:010}#{ts:%Y%m%d}"]);
+        has(&of(1e11), &["meter_event_cells {meter:012}#{ts:ms}"]);
+    }
+
+    #[test]
+    fn buckets_follow_from_the_rate_of_an_entity() {
+        // 10 rows a second of 10 million meters: less than a reading a day, so no bucket holds two but the month.
+        let scale = [("meter".to_owned(), 1e7)];
+        let found = names(&[("meter", 10)], &["kwh"], &["meter"], &[want(&["meter"])], &scale);
+        assert!(found.iter().any(|name| name.starts_with("meter_month_")), "{found:?}");
+        assert!(
+            !found.iter().any(|name| name.starts_with("meter_hour_") || name.starts_with("meter_day_")),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn the_newest_come_first_where_they_are_asked_for() {
+        let newest = Want { newest: true, ..want(&["meter"]) };
+        let of = |want: Want| names(&[("meter", 10)], &["kwh"], &["meter"], &[want], &[]);
+        let is_reversed = |name: &String| name.contains("ms-reversed");
+        assert!(of(newest).iter().any(is_reversed) && !of(want(&["meter"])).iter().any(is_reversed));
+    }
+
+    #[test]
+    fn without_columns_to_promote_there_is_a_salt() {
+        let found = names(&[], &["a", "b"], &[], &[], &[]);
+        has(&found, &["salt_event_cells {salt(ts, 3)}#{ts:ms}"]);
     }
 }

@@ -1,9 +1,19 @@
 //! Layouts proposed for a workload: generated, measured, and ranked by what they cost.
 
 mod advise;
+mod advised;
+mod explain;
 mod generate;
+mod job_text;
+mod keys;
 mod pairs;
+mod pass;
+mod wants;
 
-pub use advise::{Advice, Asking, advise};
-pub use generate::{Proposed, job_with, proposals};
-pub use pairs::{Pair, pairs};
+pub use advise::advise;
+pub use advised::{Advice, Refused};
+pub use explain::Explanation;
+pub use generate::Proposed;
+pub use job_text::job_with;
+pub use pairs::{Pair, Second};
+pub use pass::Asking;

@@ -1,17 +1,36 @@
 //! Two tables instead of one: each query goes to the one in which it sees fewer bytes.
+//!
+//! The second table is another layout of the same rows, a table for each day, or one of the newest row of each entity.
 
-use tidetable_job::workload::Workload;
+use tidetable_job::workload::{Workload, Query};
+use tidetable_layout::time::{DAY, SECOND};
 
-use crate::comparison::{Comparison, Economy};
-use crate::cost::{Cost, Prices, QueryLoad, Unservable};
+use crate::advice::job_text::without_time;
+use crate::comparison::{Answer, Comparison, Economy};
+use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable};
+use crate::growth::{KeyShape, read_growth, row_growth};
+use crate::queries::Asked;
 
-/// Two tables that hold the same rows.
+/// Days of which tables are read for one query at most.
+const MOST_DAYS: f64 = 7.0;
+const SECONDS_A_DAY: f64 = (DAY / SECOND) as f64;
+const KIB: f64 = 1024.0;
+
+/// Two tables that answer together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Indexes of the layouts, ascending.
-    pub layouts: (usize, usize),
-    /// For each query, the index of the layout that answers it.
-    pub answers: Vec<usize>,
+    /// Index of the layout of the first.
+    pub first: usize,
+    /// The second.
+    pub second: Second,
+    /// Names of both.
+    pub names: [String; 2],
+    /// Their row keys.
+    pub row_keys: [String; 2],
+    /// For each query, whether the second answers it.
+    pub by_second: Vec<bool>,
+    /// For each query, its load.
+    pub loads: Vec<QueryLoad>,
     /// Nodes of a cluster, packed by Snappy.
     pub nodes: f64,
     /// A month of all clusters, packed by Snappy.
@@ -22,59 +41,196 @@ pub struct Pair {
     pub duplication: f64,
 }
 
+/// What the second of two tables is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Second {
+    /// Another layout, by its index.
+    Layout(usize),
+    /// A table for each day of the first, made once a day.
+    Days,
+    /// The newest row of each entity.
+    Newest,
+}
+
+/// A table that can be the second.
+struct Candidate {
+    second: Second,
+    name: String,
+    row_key: String,
+    /// For each query, its load; `None` if the table does not answer it as it must.
+    loads: Vec<Option<QueryLoad>>,
+    write_load: f64,
+    stored: f64,
+}
+
+/// What pairs are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Pairing<'a> {
+    pub(super) comparison: &'a Comparison,
+    pub(super) economy: &'a Economy,
+    pub(super) workload: &'a Workload,
+    pub(super) prices: &'a Prices,
+    /// How many values columns will have.
+    pub(super) number: &'a dyn Fn(&str) -> f64,
+}
+
 /// The pairs of tables that cost less than the best single one can, cheapest first. Both tables take every write, and each
-/// query reads the table in which it sees fewer bytes.
-pub fn pairs(comparison: &Comparison, economy: &Economy, workload: &Workload, prices: &Prices) -> Vec<Pair> {
-    let servable = |at: &usize| {
-        let asked_everywhere =
-            economy.answers.get(*at).is_some_and(|answers| answers.iter().all(|it| it.asked.is_some()));
-        asked_everywhere && economy.costs.get(*at).is_some()
-    };
-    let single = economy
-        .costs
-        .iter()
-        .filter(|cost| cost.unservable.is_none() && cost.errors == 0 && !cost.is_sequential)
-        .map(|cost| cost.month.1);
-    let single = single.fold(f64::INFINITY, f64::min);
-    let layouts: Vec<usize> = (0..comparison.layouts.len()).filter(servable).collect();
-    let mut found = Vec::new();
-    for (at, first) in layouts.iter().enumerate() {
-        for second in layouts.iter().skip(at + 1) {
-            found.extend(pair(*first, *second, economy, workload, prices));
-        }
+/// query reads the table in which it sees fewer bytes of those that answer it as it must.
+pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
+    let costs = &pairing.economy.costs;
+    let single = costs.iter().filter(|cost| cost.unservable.is_none() && cost.errors == 0 && !cost.is_sequential);
+    let single = single.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);
+    let mut found: Vec<Pair> = Vec::new();
+    for first in (0..costs.len()).filter(|at| pairing.can_be_part(*at)) {
+        let others = (first + 1..costs.len()).filter(|at| pairing.can_be_part(*at));
+        let others = others.filter_map(|at| pairing.layout(at)).chain(pairing.days(first)).chain(pairing.newest(first));
+        found.extend(others.filter_map(|second| pairing.pair(first, second)));
     }
     found.retain(|pair| pair.month < single);
     found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
+    // Of those that cost alike another layout comes before tables that are made once a day, then what queries see counts.
+    let least = found.first().map_or(0.0, |pair| pair.month);
+    let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
+    if let Some(alike) = found.get_mut(..alike) {
+        let is_days = |pair: &Pair| pair.second == Second::Days;
+        alike.sort_by(|a, b| is_days(a).cmp(&is_days(b)).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
+    }
     found
 }
 
-fn pair(first: usize, second: usize, economy: &Economy, workload: &Workload, prices: &Prices) -> Option<Pair> {
-    let costs = (economy.costs.get(first)?, economy.costs.get(second)?);
-    let is_hot = |cost: &Cost| {
-        cost.is_sequential
-            || cost.errors > 0
-            || matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)))
-    };
-    if is_hot(costs.0) || is_hot(costs.1) {
-        return None;
+impl Pairing<'_> {
+    /// Whether a layout is refused for no other reason than its answers.
+    fn can_be_part(&self, at: usize) -> bool {
+        let is_hot = |cost: &Cost| matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)));
+        self.economy.costs.get(at).is_some_and(|cost| cost.errors == 0 && !cost.is_sequential && !is_hot(cost))
     }
-    let better = |one: &QueryLoad, other: &QueryLoad| one.bytes_seen <= other.bytes_seen;
-    let both = || costs.0.queries.iter().zip(&costs.1.queries);
-    let answers = both().map(|(one, other)| if better(one, other) { first } else { second }).collect();
-    let chosen = || both().map(|(one, other)| if better(one, other) { one } else { other });
-    let sum = |of: fn(&QueryLoad) -> f64| chosen().map(of).sum::<f64>();
-    let node = &prices.node;
-    let read_load = sum(|it| it.read_kib) / node.reads_per_second + sum(|it| it.scan_mb) / node.scan_mb_per_second;
-    let stored = costs.0.stored.1 + costs.1.stored.1;
-    let load = costs.0.write_load + costs.1.write_load + read_load;
-    let nodes = prices.nodes(workload.goal, load, stored);
-    let least = costs.0.stored.1.min(costs.1.stored.1).max(f64::MIN_POSITIVE);
-    Some(Pair {
-        layouts: (first, second),
-        answers,
-        nodes,
-        month: f64::from(workload.clusters) * prices.month(nodes, stored),
-        bytes_seen: sum(|it| it.bytes_seen),
-        duplication: stored / least,
-    })
+
+    /// The queries, with the answers of a layout.
+    fn asked(&self, at: usize) -> impl Iterator<Item = (&Query, &Answer)> {
+        let answers = self.economy.answers.get(at).map(Vec::as_slice).unwrap_or_default();
+        self.workload.queries.iter().zip(answers)
+    }
+
+    /// The loads of a layout's queries; `None` for those that it does not answer as they must.
+    fn loads(&self, at: usize) -> Option<Vec<Option<QueryLoad>>> {
+        let mut loads = self.economy.costs.get(at)?.queries.iter();
+        let load = |(query, answer): (&Query, &Answer)| {
+            let load = answer.asked.as_ref().and_then(|_| loads.next());
+            let asked = answer.asked.as_ref()?;
+            load.copied().filter(|_| query.must.is_none_or(|must| asked.need <= must))
+        };
+        Some(self.asked(at).map(load).collect())
+    }
+
+    /// Another layout.
+    fn layout(&self, at: usize) -> Option<Candidate> {
+        let (layout, cost) = (self.comparison.layouts.get(at)?, self.economy.costs.get(at)?);
+        Some(Candidate {
+            second: Second::Layout(at),
+            name: layout.measured.layout.clone(),
+            row_key: layout.row_key.clone(),
+            loads: self.loads(at)?,
+            write_load: cost.write_load,
+            stored: cost.stored.1,
+        })
+    }
+
+    /// A table for each day of a layout: a range of days is read by its tables alone.
+    fn days(&self, at: usize) -> Option<Candidate> {
+        let (layout, cost) = (self.comparison.layouts.get(at)?, self.economy.costs.get(at)?);
+        let demand = &self.economy.demand;
+        let shape = KeyShape::of(&layout.layout);
+        let measured = &layout.measured;
+        let of_day = measured.factor * demand.factor / demand.days().max(f64::MIN_POSITIVE);
+        let bytes = measured.bytes.total() as f64 * of_day;
+        let rows = measured.rows as f64 * of_day / row_growth(&shape, demand).factor();
+        let load = |query: &Query, asked: &Asked| {
+            let seconds = asked.bounds.covered(DAY)?;
+            let days = (seconds / SECONDS_A_DAY).ceil().max(1.0);
+            let is_open = !read_growth(&shape, demand, &asked.bounds, 1.0).is_one_series;
+            let part = self.part(&shape, asked);
+            let load = QueryLoad::new(query.per_second, days, rows * days * part, bytes * days * part);
+            Some(load).filter(|_| days <= MOST_DAYS && is_open)
+        };
+        let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
+        let kib_a_row = (bytes / rows.max(1.0) / KIB).max(1.0);
+        Some(Candidate {
+            second: Second::Days,
+            name: format!("{}_{{day:%Y%m%d}}", measured.layout),
+            row_key: without_time(&layout.layout),
+            loads: loads.collect(),
+            write_load: rows / SECONDS_A_DAY * kib_a_row / self.prices.node.writes_per_second,
+            stored: cost.stored.1,
+        })
+    }
+
+    /// The newest row of each entity, which each write replaces.
+    fn newest(&self, at: usize) -> Option<Candidate> {
+        let (layout, cost) = (self.comparison.layouts.get(at)?, self.economy.costs.get(at)?);
+        let demand = &self.economy.demand;
+        let shape = KeyShape::of(&layout.layout);
+        let columns = shape.columns();
+        if columns.is_empty() || shape.step().is_none() {
+            return None;
+        }
+        let measured = &layout.measured;
+        let entities = columns.iter().map(|name| (self.number)(name)).fold(1.0, f64::max);
+        let event = measured.bytes.total() as f64 / measured.source_rows.max(1) as f64;
+        let load = |query: &Query, asked: &Asked| {
+            let is_open = columns.iter().any(|name| !asked.bounds.fixed.contains(*name));
+            let rows = entities * self.part(&shape, asked);
+            Some(QueryLoad::new(query.per_second, 1.0, rows, rows * event)).filter(|_| asked.newest && is_open)
+        };
+        let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
+        let stored = cost.stored.1 / demand.kept_rows.max(1.0) * entities;
+        Some(Candidate {
+            second: Second::Newest,
+            name: format!("{}_newest", measured.layout),
+            row_key: without_time(&layout.layout),
+            loads: loads.collect(),
+            write_load: demand.writes_per_second * (event / KIB).max(1.0) / self.prices.node.writes_per_second,
+            stored,
+        })
+    }
+
+    /// The part of the keys that the columns at the beginning of a key leave, where a query fixes them.
+    fn part(&self, shape: &KeyShape, asked: &Asked) -> f64 {
+        let columns = shape.columns().into_iter();
+        columns.take_while(|name| asked.bounds.fixed.contains(*name)).map(|name| 1.0 / (self.number)(name)).product()
+    }
+
+    fn pair(&self, first: usize, second: Candidate) -> Option<Pair> {
+        let (layout, cost) = (self.comparison.layouts.get(first)?, self.economy.costs.get(first)?);
+        let choose = |loads: (&Option<QueryLoad>, &Option<QueryLoad>)| match loads {
+            (Some(one), Some(other)) if other.bytes_seen < one.bytes_seen => Some((true, *other)),
+            (Some(one), _) => Some((false, *one)),
+            (None, Some(other)) => Some((true, *other)),
+            (None, None) => None,
+        };
+        let own = self.loads(first)?;
+        let chosen: Vec<(bool, QueryLoad)> = own.iter().zip(&second.loads).map(choose).collect::<Option<_>>()?;
+        if !chosen.iter().any(|(by_second, _)| *by_second) {
+            return None;
+        }
+        let (by_second, loads): (Vec<bool>, Vec<QueryLoad>) = chosen.into_iter().unzip();
+
+        let read_load: f64 = loads.iter().map(|load| load.nodes(self.prices)).sum();
+        let rewriting = cost.read_load - cost.queries.iter().map(|load| load.nodes(self.prices)).sum::<f64>();
+        let load = cost.write_load + second.write_load + read_load + rewriting.max(0.0);
+        let stored = cost.stored.1 + second.stored;
+        let nodes = self.prices.nodes(self.workload.goal, load, stored);
+        let least = cost.stored.1.min(second.stored).max(f64::MIN_POSITIVE);
+        Some(Pair {
+            first,
+            second: second.second,
+            names: [layout.measured.layout.clone(), second.name],
+            row_keys: [layout.row_key.clone(), second.row_key],
+            by_second,
+            nodes,
+            month: f64::from(self.workload.clusters) * self.prices.month(nodes, stored),
+            bytes_seen: loads.iter().map(|load| load.bytes_seen).sum(),
+            duplication: stored / least,
+            loads,
+        })
+    }
 }

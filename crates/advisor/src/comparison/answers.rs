@@ -7,6 +7,7 @@ use crate::comparison::compared::Compared;
 use crate::comparison::scaled::{is_sequential, scaled};
 use crate::cost::{Cost, Costing, Prices, Score, Unservable, cost, score, winner};
 use crate::error::{AdvisorError, Result};
+use crate::facts::ScaleFacts;
 use crate::growth::{Demand, KeyShape};
 use crate::queries::{Asked, ask};
 use crate::trial::{DrawSpec, Trial, TrialTable};
@@ -36,6 +37,8 @@ pub struct Economy {
     pub answers: Vec<Vec<Answer>>,
     /// For each layout.
     pub costs: Vec<Cost>,
+    /// The rows of each layout at scale.
+    pub scales: Vec<ScaleFacts>,
     /// For each layout.
     pub scores: Vec<Score>,
     /// Changed workloads, in words, each with the costs of all layouts.
@@ -116,6 +119,8 @@ pub fn economy(
     let demand = demand_of(trial, comparison, workload);
     let given = Given { trial, comparison, workload, prices };
     let costs = given.costs(&answers, &demand);
+    let layouts = trial.tables.iter().zip(&comparison.layouts);
+    let scales = layouts.map(|(table, compared)| scaled(table, compared, comparison.axis, &demand)).collect();
     let mut changed = Vec::new();
     for (weight, change) in CHANGES {
         for (at, query) in workload.queries.iter().enumerate() {
@@ -129,7 +134,7 @@ pub fn economy(
     changed.push(("10 times as much were written".to_owned(), given.costs(&answers, &demand.writing(MORE))));
     changed.push(("rows were kept 10 times as long".to_owned(), given.costs(&answers, &demand.keeping(MORE))));
     let scores = score(&costs, changed.iter().map(|(_, costs)| costs.as_slice()));
-    Ok(Economy { demand, answers, costs, scores, changed })
+    Ok(Economy { demand, answers, costs, scales, scores, changed })
 }
 
 /// Columns of the source that are values: neither times nor parts of a row key.

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use crate::comparison::compared::Compared;
 use crate::comparison::observe::{Extent, observe};
-use crate::error::{AdvisorError, Result};
+use crate::error::Result;
 use crate::spread::Axis;
-use crate::trial::{Outliers, Trial, TrialTable};
+use crate::trial::{Outliers, Trial};
 
 /// The layouts of a trial, on one time axis.
 #[derive(Debug, Clone)]
@@ -24,10 +24,7 @@ pub struct Comparison {
 /// # Errors
 /// [`AdvisorError::NoRows`] if no layout holds a row, or if an encoded layout cannot be read.
 pub fn compare(trial: &Trial, width: Option<i64>, extent: Extent) -> Result<Comparison> {
-    let axis = Axis::of_trial(trial, width).ok_or_else(|| {
-        let sum = |of: fn(&TrialTable) -> u64| trial.tables.iter().map(of).max().unwrap_or_default();
-        AdvisorError::NoRows { read: sum(|it| it.stats.rows_read), rejected: sum(|it| it.stats.rows_rejected) }
-    })?;
+    let axis = Axis::of_trial(trial, width).ok_or_else(|| trial.no_rows())?;
     let layouts = trial.tables.par_iter().map(|table| observe(table, axis, extent)).collect::<Result<_>>()?;
     Ok(Comparison { axis, outliers: trial.profile.outliers, layouts })
 }

@@ -33,6 +33,8 @@ pub struct Cost {
     pub nodes: (f64, f64),
     /// A month of all clusters for these.
     pub month: (f64, f64),
+    /// A month of the part of nodes that is busy, packed by Snappy: tells apart what whole nodes do not.
+    pub busy_month: f64,
     /// Why no number of nodes serves it.
     pub unservable: Option<Unservable>,
     /// Nodes that the writes of the busiest series take, if more than one: those of equal columns before the time.
@@ -57,6 +59,8 @@ pub struct QueryLoad {
     pub scan_mb: f64,
     /// Bytes that it sees a second.
     pub bytes_seen: f64,
+    /// Rows that it sees a second.
+    pub rows_seen: f64,
     /// Rows that it reads each time.
     pub rows: f64,
     /// Bytes that it reads each time.
@@ -149,6 +153,7 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
         stored,
         nodes: (nodes(stored.0), nodes(stored.1)),
         month: (month(stored.0), month(stored.1)),
+        busy_month: prices.month((write_load + read_load) / prices.target(workload.goal), stored.1),
         unservable,
         hot_series: series,
         bytes_seen: queries.iter().map(|query| query.bytes_seen).sum(),
@@ -179,6 +184,11 @@ fn query_load(asked: &Asked, shape: &KeyShape, demand: &Demand, sampled: f64) ->
 }
 
 impl QueryLoad {
+    /// The part of a node's CPU that it takes.
+    pub fn nodes(&self, prices: &Prices) -> f64 {
+        self.read_kib / prices.node.reads_per_second + self.scan_mb / prices.node.scan_mb_per_second
+    }
+
     /// A query that is asked `per_second`, and each time reads `rows` and `bytes` in `ranges` of keys.
     pub fn new(per_second: f64, ranges: f64, rows: f64, bytes: f64) -> Self {
         let kib = rows.max(bytes / KIB);
@@ -186,6 +196,7 @@ impl QueryLoad {
             read_kib: per_second * ranges,
             scan_mb: per_second * (kib - ranges).max(0.0) * KIB / MEGABYTE,
             bytes_seen: per_second * bytes,
+            rows_seen: per_second * rows,
             rows,
             bytes,
         }
@@ -219,7 +230,7 @@ mod tests {
             values: none,
             value_bytes: none,
             matching: rows,
-            bounds: QueryBounds { fixed, seconds: Some(60.0) },
+            bounds: QueryBounds { fixed, time: Some((0, 60_000_000)) },
             limit: None,
             newest: false,
             by_draw: Vec::new(),
@@ -285,10 +296,7 @@ mod tests {
     #[test]
     fn a_query_that_reads_more_is_never_cheaper() {
         let prices = Prices::load(None).unwrap();
-        let load = |ranges: f64, rows: f64, bytes: f64| {
-            let load = QueryLoad::new(3.0, ranges, rows, bytes);
-            load.read_kib / prices.node.reads_per_second + load.scan_mb / prices.node.scan_mb_per_second
-        };
+        let load = |ranges: f64, rows: f64, bytes: f64| QueryLoad::new(3.0, ranges, rows, bytes).nodes(&prices);
         let steps: Vec<f64> = (0..60).map(|at| 1.5_f64.powi(at)).collect();
         for ranges in [1.0, 3.0, 100.0] {
             for rows in &steps {

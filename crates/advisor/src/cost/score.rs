@@ -1,6 +1,9 @@
 //! The order of layouts by what they cost.
 
-use crate::cost::estimate::Cost;
+use crate::cost::estimate::{Cost, Unservable};
+
+/// Prices up to so many times the least are alike.
+pub(crate) const ALIKE: f64 = 1.01;
 
 /// The place of a layout among others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,9 +16,11 @@ pub struct Score {
     pub robust: f64,
 }
 
-/// Ranks layouts: those that cannot be served last, before them those with errors, before them those whose keys grow with time,
-/// then by the dearer of both monthly prices, then by the bytes that queries see; equal ones in their order. `changed` has the costs
-/// of all layouts for each changed workload.
+/// Ranks layouts: those that no number of nodes serves last, before them those that rules refuse, before them those that do not
+/// answer a query as they must, before them those whose keys grow with time; then by the dearer of both monthly prices. Prices
+/// within 1 % are alike, and whole nodes hide what is busy of them: of these, by the price of the busy part, and if that is alike,
+/// too, by the rows and bytes that queries see, equal ones in their order. `changed` has the costs of all layouts for each changed
+/// workload.
 pub fn score<'a>(costs: &[Cost], changed: impl IntoIterator<Item = &'a [Cost]>) -> Vec<Score> {
     let winners: Vec<Option<usize>> = changed.into_iter().map(winner).collect();
     let order = ranked(costs);
@@ -43,21 +48,56 @@ pub fn winner(costs: &[Cost]) -> Option<usize> {
 }
 
 fn ranked(costs: &[Cost]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..costs.len()).collect();
-    let key = |at: &usize| {
-        costs.get(*at).map(|cost| {
-            let Cost { unservable, errors, is_sequential, .. } = cost;
-            (unservable.is_some(), *errors > 0, *is_sequential, cost.month.1, cost.bytes_seen)
-        })
+    let mut order: Vec<(usize, &Cost)> = costs.iter().enumerate().collect();
+    order.sort_by_key(|(_, cost)| class(cost));
+    for of_class in order.chunk_by_mut(|one, other| class(one.1) == class(other.1)) {
+        for alike in sorted_alike(of_class, |cost| cost.month.1) {
+            for alike in sorted_alike(alike, |cost| cost.busy_month) {
+                alike.sort_by(|(at, one), (other_at, other)| {
+                    let rows = rows_seen(one).total_cmp(&rows_seen(other));
+                    rows.then(one.bytes_seen.total_cmp(&other.bytes_seen)).then(at.cmp(other_at))
+                });
+            }
+        }
+    }
+    order.into_iter().map(|(at, _)| at).collect()
+}
+
+/// Sorts costs by a price, and cuts them where that is not alike.
+fn sorted_alike<'s, 'c>(
+    mut costs: &'s mut [(usize, &'c Cost)],
+    price: fn(&Cost) -> f64,
+) -> Vec<&'s mut [(usize, &'c Cost)]> {
+    costs.sort_by(|(_, one), (_, other)| price(one).total_cmp(&price(other)));
+    let mut groups = Vec::new();
+    while let Some(least) = costs.first().map(|(_, cost)| price(cost)) {
+        let count = costs.partition_point(|(_, cost)| price(cost) <= least * ALIKE).max(1);
+        let (group, others) = std::mem::take(&mut costs).split_at_mut(count);
+        groups.push(group);
+        costs = others;
+    }
+    groups
+}
+
+/// Rows that queries see, each as often as it is asked.
+fn rows_seen(cost: &Cost) -> f64 {
+    cost.queries.iter().map(|query| query.rows_seen).sum()
+}
+
+/// What comes before price, from best to worst.
+fn class(cost: &Cost) -> (u8, bool) {
+    let rank = match &cost.unservable {
+        Some(Unservable::Row(_) | Unservable::Range(_)) => 3,
+        _ if cost.errors > 0 => 2,
+        Some(Unservable::Query { .. }) => 1,
+        None => 0,
     };
-    order.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal));
-    order
+    (rank, cost.is_sequential)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::estimate::Unservable;
 
     fn cost(month: f64, bytes_seen: f64, served: bool) -> Cost {
         Cost {
@@ -69,6 +109,7 @@ mod tests {
             stored: (0.0, 0.0),
             nodes: (1.0, 1.0),
             month: (month, month),
+            busy_month: month,
             unservable: (!served).then_some(Unservable::Row(1.0)),
             errors: 0,
             hot_series: None,
@@ -88,6 +129,21 @@ mod tests {
     fn layouts_with_errors_come_after_those_without() {
         let costs = [Cost { errors: 2, ..cost(1.0, 1.0, true) }, cost(9.0, 9.0, true), cost(1.0, 1.0, false)];
         assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_query_that_is_not_answered_comes_before_a_rule_that_is_broken() {
+        let problem = Unservable::Query { query: "day".to_owned(), problem: String::new() };
+        let costs =
+            [Cost { errors: 1, ..cost(1.0, 1.0, true) }, Cost { unservable: Some(problem), ..cost(9.0, 9.0, true) }];
+        assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn whole_nodes_do_not_hide_what_is_busy() {
+        let costs = [(474.6, 300.0), (474.5, 400.0), (480.0, 1.0)];
+        let costs = costs.map(|(month, busy_month)| Cost { busy_month, ..cost(month, 1.0, true) });
+        assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]

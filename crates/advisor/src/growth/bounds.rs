@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
-use tidetable_layout::time::SECOND;
+use tidetable_layout::time::{DAY, SECOND};
 
-/// The columns that a query fixes, and how long its range of time is.
+/// The columns that a query fixes, and its range of time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryBounds {
     /// Columns of which it names the values.
     pub fixed: BTreeSet<String>,
-    /// Seconds of its range of time; `None` if that has no end.
-    pub seconds: Option<f64>,
+    /// Its range of time, microseconds, from inclusive to exclusive; `None` if that has no end.
+    pub time: Option<(i64, i64)>,
 }
 
 impl QueryBounds {
@@ -21,33 +21,56 @@ impl QueryBounds {
         let is_fixed = |bound: &&FieldBound| bound.field != time && matches!(bound.set, ValueSet::In(_));
         let fixed = bounds.iter().filter(is_fixed).map(|bound| bound.field.clone()).collect();
 
-        let (mut first, mut last) = (None, None);
+        let (mut first, mut end) = (None, None);
         for bound in bounds.iter().filter(|bound| bound.field == time) {
             let (low, high) = match &bound.set {
                 ValueSet::In(values) => {
                     let times = || values.iter().filter_map(micros);
-                    (times().min(), times().max())
+                    (times().min(), times().max().map(|last| last + 1))
                 }
-                ValueSet::Range { low, high } => (end(low), end(high)),
+                ValueSet::Range { low, high } => (start(low), behind(high)),
             };
             first = first.max(low);
-            last = match (last, high) {
-                (Some(last), Some(high)) => Some(high.min(last)),
-                (last, high) => last.or(high),
+            end = match (end, high) {
+                (Some(end), Some(high)) => Some(high.min(end)),
+                (end, high) => end.or(high),
             };
         }
-        let length = match (first, last) {
-            (Some(first), Some(last)) => Some((last - first).max(0)),
-            (Some(_), None) => age,
+        let time = match (first, end) {
+            (Some(first), Some(end)) => Some((first, end.max(first))),
+            (Some(first), None) => age.map(|age| (first, first.saturating_add(age))),
             _ => None,
         };
-        Self { fixed, seconds: length.map(|length| length as f64 / SECOND as f64) }
+        Self { fixed, time }
+    }
+
+    /// Seconds of its range of time.
+    pub fn seconds(&self) -> Option<f64> {
+        self.time.map(|(first, end)| (end - first) as f64 / SECOND as f64)
+    }
+
+    /// Seconds of the buckets of `step` microseconds that its range of time touches.
+    pub fn covered(&self, step: i64) -> Option<f64> {
+        let (first, end) = self.time?;
+        // Weeks begin on Monday, and 1970-01-01 was a Thursday. Other buckets of several days are of no equal length.
+        let bucket = |time: i64| (time + if step == 7 * DAY { 3 * DAY } else { 0 }).div_euclid(step);
+        let buckets = bucket(end.max(first + 1) - 1) - bucket(first) + 1;
+        Some(buckets as f64 * step as f64 / SECOND as f64)
     }
 }
 
-fn end(bound: &Bound<Scalar>) -> Option<i64> {
+fn start(bound: &Bound<Scalar>) -> Option<i64> {
     match bound {
-        Bound::Included(value) | Bound::Excluded(value) => micros(value),
+        Bound::Included(value) => micros(value),
+        Bound::Excluded(value) => Some(micros(value)? + 1),
+        Bound::Unbounded => None,
+    }
+}
+
+fn behind(bound: &Bound<Scalar>) -> Option<i64> {
+    match bound {
+        Bound::Included(value) => Some(micros(value)? + 1),
+        Bound::Excluded(value) => micros(value),
         Bound::Unbounded => None,
     }
 }
@@ -66,11 +89,25 @@ mod tests {
         let bound = |field: &str, set| FieldBound { field: field.to_owned(), set };
         let range = |low, high| bound("ts", ValueSet::Range { low, high });
         let host = bound("host", ValueSet::In(vec![Scalar::Text("a".to_owned())]));
-        let both = [host.clone(), range(time(10), Bound::Unbounded), range(Bound::Unbounded, time(70))];
+        let before = Bound::Excluded(Scalar::Timestamp(70 * SECOND));
+        let both = [host, range(time(10), Bound::Unbounded), range(Bound::Unbounded, before)];
         let found = QueryBounds::of(&both, "ts", None);
-        assert_eq!((found.fixed.into_iter().collect::<Vec<_>>(), found.seconds), (vec!["host".to_owned()], Some(60.0)));
-        assert_eq!(QueryBounds::of(&both[..2], "ts", None).seconds, None);
-        assert_eq!(QueryBounds::of(&both[..2], "ts", Some(7 * SECOND)).seconds, Some(7.0));
-        assert_eq!(QueryBounds::of(&both[..1], "ts", Some(7 * SECOND)).seconds, None);
+        assert_eq!(found.fixed.iter().collect::<Vec<_>>(), ["host"]);
+        assert_eq!((found.time, found.seconds()), (Some((10 * SECOND, 70 * SECOND)), Some(60.0)));
+        // From 0:10 to 1:10 are parts of two minutes, six tens of seconds, and sixty seconds.
+        assert_eq!([60, 10, 1].map(|step| found.covered(step * SECOND)), [Some(120.0), Some(60.0), Some(60.0)]);
+        assert_eq!(QueryBounds::of(&both[..2], "ts", None).time, None);
+        assert_eq!(QueryBounds::of(&both[..2], "ts", Some(7 * SECOND)).seconds(), Some(7.0));
+        assert_eq!(QueryBounds::of(&both[..1], "ts", Some(7 * SECOND)).time, None);
+    }
+
+    #[test]
+    fn a_week_from_monday_is_one_bucket() {
+        // 2026-03-02, a Monday.
+        let monday = 1_772_409_600 * SECOND;
+        let week = QueryBounds { time: Some((monday, monday + 7 * DAY)), ..QueryBounds::default() };
+        assert_eq!(week.covered(7 * DAY), Some(7.0 * 86_400.0));
+        let later = QueryBounds { time: Some((monday + 1, monday + 7 * DAY + 1)), ..QueryBounds::default() };
+        assert_eq!(later.covered(7 * DAY), Some(14.0 * 86_400.0));
     }
 }

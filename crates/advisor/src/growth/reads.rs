@@ -34,8 +34,8 @@ impl ReadGrowth {
 
 /// What grows of a query's answer in a layout of this shape. `sampled` is by what a sample of the entities is to be multiplied.
 ///
-/// The row key is followed from left to right: a fixed column narrows what is read to its values, a range of time to its length
-/// and a step more, and the first part that the query leaves open ends it.
+/// The row key is followed from left to right: a fixed column narrows what is read to its values, a range of time to the
+/// buckets that it touches, and the first part that the query leaves open ends it.
 pub fn read_growth(shape: &KeyShape, demand: &Demand, bounds: &QueryBounds, sampled: f64) -> ReadGrowth {
     let mut fixed: Vec<&str> = Vec::new();
     let mut seconds = None;
@@ -45,10 +45,9 @@ pub fn read_growth(shape: &KeyShape, demand: &Demand, bounds: &QueryBounds, samp
             KeyPart::Column(name) if bounds.fixed.contains(name) => fixed.push(name),
             KeyPart::Column(_) => break,
             KeyPart::Time { step, .. } => {
-                let Some(length) = bounds.seconds else { break };
-                let step = *step as f64 / SECOND as f64;
-                seconds = Some(length + step);
-                if length / step > MOST_STEPS {
+                let Some(covered) = bounds.covered(*step) else { break };
+                seconds = Some(covered);
+                if covered * SECOND as f64 / *step as f64 > MOST_STEPS {
                     break;
                 }
             }
@@ -83,7 +82,8 @@ mod tests {
 
     fn factors(row_key: &str, fixed: &[&str], seconds: Option<f64>) -> (f64, f64, f64) {
         let fixed = fixed.iter().map(|name| (*name).to_owned()).collect();
-        let found = read_growth(&shape(row_key), &demand(), &QueryBounds { fixed, seconds }, 1.0);
+        let time = seconds.map(|seconds| (0, (seconds * SECOND as f64) as i64));
+        let found = read_growth(&shape(row_key), &demand(), &QueryBounds { fixed, time }, 1.0);
         (found.entities, found.time, found.rows)
     }
 

@@ -5,7 +5,7 @@ use tidetable_job::Table;
 
 use super::finding::Finding;
 use super::found::Found;
-use super::rule::{Check, Rule, Severity};
+use super::rule::{Check, Needs, Rule, Severity};
 use super::rules::RULES;
 use super::subject::JobSubject;
 use crate::cost::Prices;
@@ -27,10 +27,11 @@ impl Report {
     }
 
     /// The findings that keep a layout from being chosen: errors, rows that grow too large or are written too often, and rows
-    /// that are written for ever.
+    /// that are written for ever. A query that reads more than it must is judged by its cost, and another table may answer it.
     pub fn refusals(&self) -> impl Iterator<Item = &Finding> {
         const REFUSED: [&str; 3] = ["R1", "W2", "K7"];
-        self.findings.iter().filter(|finding| finding.severity == Severity::Error || REFUSED.contains(&finding.rule.id))
+        let is_error = |finding: &Finding| finding.severity == Severity::Error && finding.rule.needs != Needs::Queries;
+        self.findings.iter().filter(move |finding| is_error(finding) || REFUSED.contains(&finding.rule.id))
     }
 }
 

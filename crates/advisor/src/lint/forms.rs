@@ -1,5 +1,6 @@
 //! Forms of values: hosts, and those that say something of a person.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Last labels that are ends of file names.
@@ -21,6 +22,25 @@ pub(crate) fn is_domain(text: &str) -> bool {
 pub(crate) fn owner(domain: &str) -> &str {
     let second = domain.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
     domain.get(second..).unwrap_or(domain)
+}
+
+/// Share of values that must be domain names.
+const MOST_DOMAINS: f64 = 0.9;
+
+/// Whether values are domain names of several owners, one of them with several: reversed, those of one owner are neighbours.
+pub(crate) fn is_domains<'a>(values: impl IntoIterator<Item = &'a str>) -> bool {
+    let (mut all, mut domains, mut owners) = (0_u32, 0_u32, BTreeSet::new());
+    for value in values {
+        all += 1;
+        if is_domain(value) {
+            domains += 1;
+            owners.insert(owner(value));
+        }
+    }
+    all > 0
+        && f64::from(domains) >= MOST_DOMAINS * f64::from(all)
+        && owners.len() >= 2
+        && owners.len() < domains as usize
 }
 
 /// What a value says of a person by its form.

@@ -24,8 +24,10 @@ pub use crate::facts::{
 };
 pub use check::{Report, lint, lint_apart};
 pub use finding::{Change, Finding, Place};
+pub(crate) use forms::is_domains;
 pub use found::Measure;
 pub use rule::{Needs, Rule, Severity};
 pub use rules::RULES;
 pub use sarif::sarif;
 pub use survey::{survey, survey_compared};
+pub(crate) use words::is_tenant;

@@ -1,10 +1,11 @@
 //! Queries planned on a layout: the key ranges of each draw, and which records match.
 
-use tidetable_job::workload::Query;
-use tidetable_layout::{Field, KeyRange, Layout};
+use tidetable_job::workload::{Query, Params};
+use tidetable_layout::{Field, KeyRange, Layout, SourceSchema};
 use tidetable_sql::{Predicate, Predicates, field_type};
 
 use crate::error::{AdvisorError, Result};
+use crate::growth::QueryBounds;
 use crate::queries::parameters::predicates;
 use crate::trial::Draw;
 
@@ -31,6 +32,26 @@ pub(crate) fn plan(layout: &Layout, query: &Query, columns: &[String], draws: &[
         Ok(Planned { ranges: layout.key_ranges(predicate.bounds()), predicate })
     };
     predicates(query, columns, draws)?.into_iter().map(of).collect()
+}
+
+/// What a query fixes of the columns of a source, by the first of its draws; the values of these are of `columns`.
+///
+/// # Errors
+/// As of [`plan`].
+pub(crate) fn source_bounds(
+    schema: &SourceSchema,
+    query: &Query,
+    columns: &[String],
+    draws: &[Draw],
+) -> Result<QueryBounds> {
+    let Some(predicate) = predicates(query, columns, draws)?.into_iter().next() else {
+        return Ok(QueryBounds::default());
+    };
+    let failed = |source| AdvisorError::Predicate { query: query.name.clone(), source };
+    let predicate = Predicates::new(&schema.fields).compile(&predicate).map_err(failed)?;
+    let time = schema.fields.get(schema.time).map(|field| field.name.as_str()).unwrap_or_default();
+    let age = if let Params::Data { age, .. } = query.params { age } else { None };
+    Ok(QueryBounds::of(predicate.bounds(), time, age))
 }
 
 /// The columns of the records of a layout, as far as they have a type of a source.

@@ -126,6 +126,12 @@ impl Trial {
         if start > last || end < first { Some((first, last)) } else { Some((first.max(start), last.min(end))) }
     }
 
+    /// The error of a trial without a row.
+    pub(crate) fn no_rows(&self) -> AdvisorError {
+        let sum = |of: fn(&TrialTable) -> u64| self.tables.iter().map(of).max().unwrap_or_default();
+        AdvisorError::NoRows { read: sum(|it| it.stats.rows_read), rejected: sum(|it| it.stats.rows_rejected) }
+    }
+
     /// The table of this layout.
     pub fn table(&self, layout: &str) -> Option<&TrialTable> {
         self.tables.iter().find(|table| table.name == layout)

@@ -77,7 +77,7 @@ const COST: &[Key] = &[
     key(
         "robust",
         Number,
-        "part of the changed workloads (a weight times 10 or 0, writes times 10, 100 ranges) in which it is the best",
+        "part of the changed workloads (a weight times 10 or 0, writes or time kept times 10) in which it is the best",
     ),
     key("unservable", OrNull(&Text), "why no number of nodes serves it"),
     key("month_low", Number, "a month of all clusters, packed by zstd"),
@@ -85,8 +85,12 @@ const COST: &[Key] = &[
     key("nodes_low", Number, "nodes of a cluster, packed by zstd"),
     key("nodes_high", Number, "the same, packed by Snappy"),
     key("write_kib_per_second", Number, "KiB written a second, rows below 1 KiB as 1 KiB"),
-    key("read_kib_per_second", Number, "the same of queries that see at most 1 MiB"),
-    key("scan_mb_per_second", Number, "megabytes that other queries read a second"),
+    key(
+        "read_kib_per_second",
+        Number,
+        "KiB read a second as first KiB of a key range, with those of messages that are written again",
+    ),
+    key("scan_mb_per_second", Number, "megabytes read a second behind these, rows below 1 KiB as 1 KiB"),
     key("write_load", Number, "nodes that writes take"),
     key("read_load", Number, "nodes that queries take"),
     key("stored_gib_low", Number, "GiB stored, packed by zstd"),

@@ -18,8 +18,9 @@ const SAMPLE: Sample = Sample { fraction: 0.1 };
 /// `tidetable advise`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Candidates are the orders of the key columns, with the time after or before them, in buckets from a single event to all time, \
-and values as cells, columns or protobuf messages. All are measured on a sample, and the best five in full.")]
+Candidates follow from the queries: keys begin with the columns that a query fixes, the time comes behind these or last, in \
+buckets from a single event to a month, and values are cells, columns or protobuf messages. All are ranked on a sample of \
+50,000 rows at most, and the best five are measured on 300,000. What rules refuse at the declared scale is listed with the rule.")]
 pub struct Advise {
     /// Name of a job in jobs/, path of a job file, or a CSV or Parquet file
     pub from: String,
@@ -29,10 +30,10 @@ pub struct Advise {
     /// File of prices, capacities and limits instead of those of this release
     #[arg(long, value_name = "FILE", value_parser = Here("a file of prices"))]
     pub prices: Option<PathBuf>,
-    /// Maximum number of tables for the rows: 1 or 2
+    /// Maximum number of tables, 1 or 2: a table for each day, or of the newest rows, counts as one
     #[arg(long, value_name = "N", default_value_t = MOST_TABLES, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub max_tables: u8,
-    /// The share of entities on which all candidates are ranked
+    /// The share of rows on which all candidates are ranked, at most
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = parse_sample)]
     pub sample: Sample,
     /// Time zone of times without an offset in a data file [default: UTC]
@@ -41,7 +42,7 @@ pub struct Advise {
     /// Write a job with the best layout
     #[arg(long, value_name = "JOB")]
     pub write: Option<String>,
-    /// Also write an HTML page of the layouts measured in full, like `compare --report`
+    /// Also write an HTML page of the layouts measured last, like `compare --report`
     #[arg(long, value_name = "FILE", value_parser = Anywhere)]
     pub report: Option<Location>,
 }

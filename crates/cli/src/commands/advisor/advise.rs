@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidetable_advisor::advice::{Advice, Asking, Pair, advise as propose_layouts};
+use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
 use tidetable_advisor::cost::Prices;
 use tidetable_job::scaffold::propose;
 use tidetable_job::workload::Workload;
@@ -17,7 +17,7 @@ use tidetable_runner::runtime;
 use tidetable_source::Storage;
 use tokio::runtime::Handle;
 
-use super::report::{advice_page, turns};
+use super::report::{advice_page, refused_text, turns};
 use super::sections::Costed;
 use super::{command_line, rounded};
 use crate::activity::Activity;
@@ -30,6 +30,8 @@ use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 
+/// Layouts that rules refuse which are shown.
+const REFUSED_SHOWN: usize = 8;
 /// Ends of names of data files.
 const DATA: [&str; 9] = [".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst", ".zip", ".psv"];
 
@@ -136,7 +138,7 @@ fn write(project: &Project, job: &Job, advice: &Advice, name: &str) -> Result<St
 /// What `--output json` prints: an object for each layout measured in full, then one for each pair.
 fn objects_of(advice: &Advice, prices: &Prices) -> Vec<Value> {
     let layouts = (0..advice.comparison.layouts.len()).map(|at| layout_object(advice, at, prices));
-    layouts.chain(advice.pairs.iter().map(|pair| pair_object(advice, pair, prices))).collect()
+    layouts.chain(advice.pairs.iter().map(|pair| pair_object(pair, prices))).collect()
 }
 
 fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
@@ -162,12 +164,10 @@ fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
     })
 }
 
-fn pair_object(advice: &Advice, pair: &Pair, prices: &Prices) -> Value {
-    let of = |at: usize| advice.comparison.layouts.get(at);
-    let layouts = [of(pair.layouts.0), of(pair.layouts.1)];
+fn pair_object(pair: &Pair, prices: &Prices) -> Value {
     json!({
-        "layouts": layouts.iter().flatten().map(|layout| layout.measured.layout.clone()).collect::<Vec<_>>(),
-        "row_keys": layouts.iter().flatten().map(|layout| layout.row_key.clone()).collect::<Vec<_>>(),
+        "layouts": pair.names,
+        "row_keys": pair.row_keys,
         "place": 1,
         "robust": null,
         "month_low": null,
@@ -210,65 +210,28 @@ fn table(advice: &Advice) -> ResultRows {
     rows
 }
 
-/// Why the winner wins, and what would change that.
+/// The choice, what decided, and what would change it.
 fn reasons(advice: &Advice, workload: &Workload, prices: &Prices, out: &mut impl Write) -> Result<(), CliError> {
-    let sampled = if advice.sampled { " on a sample" } else { "" };
-    writeln!(
-        out,
-        "{} candidates ranked{sampled}, {} of them measured in full; list prices of {} ({}, {}).",
-        advice.candidates.len(),
-        advice.comparison.layouts.len(),
-        prices.region,
-        prices.date,
-        prices.currency
-    )?;
-    let best = advice.best();
-    let (Some(layout), Some(cost), Some(answers), Some(score)) = (
-        advice.comparison.layouts.get(best),
-        advice.economy.costs.get(best),
-        advice.economy.answers.get(best),
-        advice.economy.scores.get(best),
-    ) else {
-        return Ok(());
-    };
-    let name = &layout.measured.layout;
-    match &cost.unservable {
-        Some(reason) => writeln!(out, "no layout serves this workload; {name} comes closest: {reason}.")?,
-        None => writeln!(
+    let Explanation { choice, facts, warnings, method } = advice.explain(workload, prices);
+    writeln!(out, "{choice}")?;
+    facts.iter().try_for_each(|fact| writeln!(out, "  {fact}"))?;
+    warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))?;
+    if let Some(score) = advice.economy.scores.get(advice.best()).filter(|_| advice.pairs.is_empty()) {
+        writeln!(
             out,
-            "{name} wins: {} a month, top share {:.3} of 10 ranges.",
-            cost.month.1.round(),
-            layout.spread.few.quantile(500)
-        )?,
+            "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out, rows kept 10 times as long).",
+            score.robust * 100.0
+        )?;
     }
-    for (query, answer) in workload.queries.iter().zip(answers) {
-        if let Some(asked) = &answer.asked {
-            writeln!(
-                out,
-                "  {}: a {} of {} rows and {} bytes (median) for {} values",
-                query.name,
-                asked.need.name(),
-                asked.rows.p50,
-                asked.bytes.p50,
-                asked.values.p50
-            )?;
-        }
-    }
-    writeln!(
-        out,
-        "it stays the best in {:.0} % of the changed workloads (a query or the writes times 10, a query left out, 100 ranges).",
-        score.robust * 100.0
-    )?;
     for turn in turns(&advice.comparison, &advice.economy) {
         writeln!(out, "  {turn}")?;
     }
-    if let Some(pair) = advice.pairs.first() {
-        let names = advice.winners().join(" and ");
-        writeln!(
-            out,
-            "two tables cost less: {names}, {:.0} {} a month on {} nodes, {:.2} times the bytes of the smaller.",
-            pair.month, prices.currency, pair.nodes, pair.duplication
-        )?;
+    for refused in advice.refused.iter().take(REFUSED_SHOWN) {
+        writeln!(out, "{}", refused_text(refused))?;
     }
+    if let Some(more) = advice.refused.len().checked_sub(REFUSED_SHOWN).filter(|more| *more > 0) {
+        writeln!(out, "not chosen: {more} more that rules refuse")?;
+    }
+    writeln!(out, "{method}; list prices of {} ({}, {}).", prices.region, prices.date, prices.currency)?;
     Ok(())
 }

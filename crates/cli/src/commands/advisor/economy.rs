@@ -144,7 +144,10 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
     }
     for (name, cost) in names().zip(&economy.costs) {
         if cost.errors > 0 {
-            writeln!(out, "{name}: it breaks a rule, so it comes after all that break none, whatever it costs.")?;
+            writeln!(out, "{name}: a rule refuses it, so it comes after all that none refuses, whatever it costs.")?;
+        }
+        if let Some(nodes) = cost.hot_series {
+            writeln!(out, "{name}: the newest rows of its busiest entity take the writes of {nodes:.1} nodes on one.")?;
         }
         if cost.is_sequential {
             writeln!(out, "{name}: its keys grow with time, so it comes after all others, whatever it costs.")?;

@@ -1,7 +1,7 @@
 //! The page of a comparison or a heatmap.
 
 use serde_json::Value;
-use tidetable_advisor::advice::Advice;
+use tidetable_advisor::advice::{Advice, Explanation, Refused};
 use tidetable_advisor::comparison::{Compared, Comparison, Economy};
 use tidetable_advisor::heatmap::{Heatmap, Pattern, key_segments};
 use tidetable_advisor::spread::Spread;
@@ -45,21 +45,21 @@ pub fn comparison_page(
 /// `--output json` prints.
 pub fn advice_page(title: String, command: String, advice: &Advice, costed: Costed<'_>, data: Value) -> LayoutsPage {
     let mut page = comparison_page(title, command, &advice.comparison, None, Some(costed), data);
-    let (ranked, measured) = (advice.candidates.len(), advice.comparison.layouts.len());
-    let sampled = if advice.sampled { " on a sample" } else { "" };
-    page.verdict
-        .reasons
-        .insert(0, format!("{ranked} layouts were ranked{sampled}, {measured} of them measured in full."));
-    if let Some(pair) = advice.pairs.first() {
-        let names = advice.winners().join(" and ");
-        let (month, nodes, currency) = (pair.month, count(pair.nodes as u64, "node"), &costed.prices.currency);
-        let alone = std::mem::take(&mut page.verdict.headline);
-        page.verdict.headline =
-            format!("{names} together: {month:.0} {currency} a month on {nodes}, each query in one of them.");
-        page.verdict.reasons.insert(0, format!("Alone: {alone}"));
-        page.verdict.reasons.insert(1, format!("Both hold {:.2} times the bytes of the smaller.", pair.duplication));
+    let Explanation { choice, facts, warnings, method } = advice.explain(costed.workload, costed.prices);
+    page.verdict.headline = choice;
+    page.verdict.reasons = facts.into_iter().chain(warnings).collect();
+    let refused: Vec<String> = advice.refused.iter().map(refused_text).collect();
+    let note = |title: &str, text: String| Note { title: title.to_owned(), text };
+    page.method.insert(0, note("Ranked", format!("{method}.")));
+    if !refused.is_empty() {
+        page.method.insert(1, note("Not chosen", refused.join(". ")));
     }
     page
+}
+
+/// A layout that a rule refuses.
+pub fn refused_text(refused: &Refused) -> String {
+    format!("not chosen: {} ({}): {} {}", refused.name, refused.row_key, refused.rule, refused.message)
 }
 
 /// The page of a heatmap.
@@ -136,7 +136,7 @@ fn verdict(comparison: &Comparison, costed: Option<Costed<'_>>) -> Verdict {
         Some(format!("{} sees the fewest bytes in {layout}: {}.", query.name, grouped(bytes)))
     });
     let robust = format!(
-        "It stays the best in {:.0} % of the workloads in which a query or the writes weigh 10 times as much, a query nothing, or keys are cut into 100 ranges.",
+        "It stays the best in {:.0} % of the workloads in which a query or the writes weigh 10 times as much, a query nothing, or rows are kept 10 times as long.",
         score.robust * 100.0
     );
     let turns = std::iter::once(robust).chain(turns(comparison, economy));

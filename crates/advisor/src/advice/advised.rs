@@ -1,0 +1,128 @@
+//! The layouts that were chosen, and the job that has them.
+
+use tidetable_layout::SourceSchema;
+use toml::{Table, Value};
+
+use crate::advice::generate::Proposed;
+use crate::advice::job_text::{job_with, with_entry, without_time};
+use crate::advice::pairs::{Pair, Second};
+use crate::comparison::{Comparison, Economy};
+use crate::error::Result;
+
+/// Layouts for a workload.
+#[derive(Debug, Clone)]
+pub struct Advice {
+    /// Candidates that were ranked, the best first.
+    pub candidates: Vec<Proposed>,
+    /// Candidates that rules refuse at the declared scale, and why.
+    pub refused: Vec<Refused>,
+    /// Source rows on which candidates were ranked, on which the best were measured, and all.
+    pub rows: [u64; 3],
+    /// The best of them.
+    pub comparison: Comparison,
+    /// What they cost.
+    pub economy: Economy,
+    /// Pairs of tables that cost less than the best alone, cheapest first.
+    pub pairs: Vec<Pair>,
+    /// Columns of the source.
+    pub(super) schema: SourceSchema,
+}
+
+/// A candidate that a rule refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name.
+    pub name: String,
+    /// Its row key.
+    pub row_key: String,
+    /// The rule.
+    pub rule: &'static str,
+    /// What is wrong, with the number.
+    pub message: String,
+}
+
+impl Advice {
+    /// Index of the best single layout.
+    pub fn best(&self) -> usize {
+        self.economy.scores.iter().position(|score| score.place == 1).unwrap_or_default()
+    }
+
+    /// Index of the layout that is chosen, alone or as the first of two tables.
+    pub fn chosen(&self) -> usize {
+        self.pairs.first().map_or_else(|| self.best(), |pair| pair.first)
+    }
+
+    /// The names of the tables that cost least: two, if a pair does.
+    pub fn winners(&self) -> Vec<String> {
+        match self.pairs.first() {
+            Some(pair) => pair.names.to_vec(),
+            None => self.comparison.layouts.get(self.best()).map(|it| it.measured.layout.clone()).into_iter().collect(),
+        }
+    }
+
+    /// The job file `text` under another name, with the winners instead of its tables.
+    ///
+    /// # Errors
+    /// If `text` is no TOML.
+    pub fn job_of_winners(&self, text: &str, name: &str) -> Result<String> {
+        let second = self.pairs.first().map(|pair| pair.second);
+        let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
+        let layouts = [Some(self.chosen()), other].into_iter().flatten();
+        let chosen: Vec<&Proposed> = layouts.filter_map(|at| self.proposed(at)).collect();
+        let job = job_with(text, name, &self.schema, &chosen)?;
+        let Some(first) = self.proposed(self.chosen()) else { return Ok(job) };
+        match second {
+            Some(Second::Days) => with_entry(&job, "exports", format!("{}_day", first.name), self.days_of(first)),
+            Some(Second::Newest) => with_entry(&job, "tables", format!("{}_newest", first.name), self.newest_of(first)),
+            _ => Ok(job),
+        }
+    }
+
+    /// The candidate of a layout that was measured.
+    fn proposed(&self, at: usize) -> Option<&Proposed> {
+        let name = &self.comparison.layouts.get(at)?.measured.layout;
+        self.candidates.iter().find(|proposed| proposed.name == *name)
+    }
+
+    /// An export of each day of a table, in the order of its columns.
+    fn days_of(&self, first: &Proposed) -> Table {
+        let time = self.schema.fields.get(self.schema.time).map(|field| field.name.clone());
+        let order: Vec<String> = first.key.iter().cloned().chain(time).map(|name| quoted(&name)).collect();
+        let sql = format!("SELECT * FROM {} ORDER BY {}", quoted(&first.name), order.join(", "));
+        Table::from_iter([
+            ("per".to_owned(), "day".into()),
+            ("name".to_owned(), format!("{}_{{day:%Y%m%d}}", first.name).into()),
+            ("query".to_owned(), Table::from_iter([("sql".to_owned(), sql.into())]).into()),
+        ])
+    }
+
+    /// A table of the newest row of each entity of another.
+    fn newest_of(&self, first: &Proposed) -> Table {
+        let layout = self.comparison.layouts.iter().find(|layout| layout.measured.layout == first.name);
+        let row_key = layout.map(|layout| without_time(&layout.layout)).unwrap_or_default();
+        let time = self.schema.fields.get(self.schema.time).map(|field| field.name.clone()).unwrap_or_default();
+        let column = |qualifier: &str, value: &str| {
+            Table::from_iter([("qualifier".to_owned(), qualifier.into()), ("value".to_owned(), value.into())])
+        };
+        let except = first.key.iter().cloned().chain([time.clone()]).map(Value::from).collect::<Vec<_>>();
+        let mut each = column("{column}", "{value}");
+        each.insert("each".to_owned(), "*".into());
+        each.insert("except".to_owned(), except.into());
+        let columns = vec![Value::from(column("time", &format!("{{{time}}}"))), each.into()];
+        let family = Table::from_iter([("columns".to_owned(), Value::Array(columns))]);
+        let sql = format!("SELECT * FROM {}", quoted(&first.name));
+        let query = Table::from_iter([("sql".to_owned(), sql.into())]);
+        Table::from_iter([
+            ("from".to_owned(), Table::from_iter([("query".to_owned(), query.into())]).into()),
+            ("row_key".to_owned(), row_key.into()),
+            ("window".to_owned(), "none".into()),
+            ("upsert".to_owned(), "row".into()),
+            ("families".to_owned(), Table::from_iter([("d".to_owned(), family.into())]).into()),
+        ])
+    }
+}
+
+/// A name in SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

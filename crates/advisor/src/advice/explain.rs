@@ -1,0 +1,175 @@
+//! Why a layout is chosen, in sentences with their numbers.
+
+use tidetable_job::workload::{Query, Workload};
+
+use crate::advice::advised::Advice;
+use crate::advice::pairs::Second;
+use crate::cost::{Prices, QueryLoad};
+use crate::facts::short;
+use crate::growth::KeyShape;
+
+/// Values of the salt that is offered for a series that one node does not take.
+const LEAST_SALTS: f64 = 2.0;
+
+/// Why a layout is chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// The choice and its price.
+    pub choice: String,
+    /// What decided, the most costly first.
+    pub facts: Vec<String>,
+    /// What to know before it is built.
+    pub warnings: Vec<String>,
+    /// How many layouts were looked at, and on how many rows.
+    pub method: String,
+}
+
+impl Advice {
+    /// Explains the choice for a workload.
+    pub fn explain(&self, workload: &Workload, prices: &Prices) -> Explanation {
+        Explanation {
+            choice: self.choice(prices),
+            facts: self.facts(workload, prices),
+            warnings: self.hot_series(workload, prices).into_iter().collect(),
+            method: self.method(),
+        }
+    }
+
+    fn choice(&self, prices: &Prices) -> String {
+        let at = self.chosen();
+        let (Some(layout), Some(cost)) = (self.comparison.layouts.get(at), self.economy.costs.get(at)) else {
+            return String::new();
+        };
+        let name = &layout.measured.layout;
+        let currency = &prices.currency;
+        if let Some(pair) = self.pairs.first() {
+            let [first, second] = &pair.names;
+            let what = match pair.second {
+                Second::Layout(_) => format!("{first} and {second}"),
+                Second::Days => format!("{first}, and a table of each day of it ({second})"),
+                Second::Newest => format!("{first}, and a table of the newest row of each entity ({second})"),
+            };
+            return format!("{what} wins: {:.0} {currency} a month on {}.", pair.month, nodes_text(pair.nodes));
+        }
+        match &cost.unservable {
+            Some(reason) => format!("no layout serves this workload; {name} comes closest: {reason}."),
+            None => {
+                format!(
+                    "{name} ({}) wins: {:.0} {currency} a month on {}.",
+                    layout.row_key,
+                    cost.month.1,
+                    nodes_text(cost.nodes.1)
+                )
+            }
+        }
+    }
+
+    /// The loads of writes, of each query and of storage, in nodes, the greatest first; then the largest row.
+    fn facts(&self, workload: &Workload, prices: &Prices) -> Vec<String> {
+        let at = self.chosen();
+        let (Some(layout), Some(cost)) = (self.comparison.layouts.get(at), self.economy.costs.get(at)) else {
+            return Vec::new();
+        };
+        let demand = &self.economy.demand;
+        let kib = cost.write_kib / demand.writes_per_second.max(f64::MIN_POSITIVE);
+        let target = prices.target(workload.goal);
+        let writes = format!(
+            "writes: {} rows a second x {} KiB / {:.0} a node = {} nodes at full CPU, / {target} to use",
+            short(demand.writes_per_second),
+            short(kib),
+            prices.node.writes_per_second,
+            short(cost.write_load)
+        );
+        let mut loads = vec![(cost.write_load, writes)];
+        for (place, (query, load)) in workload.queries.iter().zip(self.loads()).enumerate() {
+            let table = self.pairs.first().map(|pair| {
+                let [first, second] = &pair.names;
+                let is_second = pair.by_second.get(place).copied().unwrap_or_default();
+                format!(" in {}", if is_second { second } else { first })
+            });
+            loads.push((load.nodes(prices), query_text(query, load, &table.unwrap_or_default(), prices)));
+        }
+        let bytes = cost.stored.1;
+        let stored = format!(
+            "stored: {} GB for {} days, {} TB a node",
+            short(bytes / 1e9),
+            short(demand.days()),
+            prices.node.storage_tb
+        );
+        loads.push((bytes / (prices.node.storage_tb * 1e12), stored));
+        loads.sort_by(|one, other| other.0.total_cmp(&one.0));
+
+        let mut facts: Vec<String> = loads.into_iter().map(|(_, text)| text).collect();
+        if let Some(scale) = self.economy.scales.get(at) {
+            let growth = scale.row_growth.text();
+            let grown = if growth.is_empty() { growth } else { format!("{growth} = {:.0} bytes", scale.row_bytes) };
+            let part = 100.0 * scale.row_bytes / prices.limits.row.advised as f64;
+            let bytes = layout.measured.largest_row.bytes;
+            facts.push(format!("largest row: {bytes} bytes{grown}, {} % of the 100 MB advised", short(part)));
+        }
+        facts
+    }
+
+    /// The loads of the queries, in the tables that answer them.
+    fn loads(&self) -> &[QueryLoad] {
+        match self.pairs.first() {
+            Some(pair) => &pair.loads,
+            None => self.economy.costs.get(self.chosen()).map_or(&[], |cost| cost.queries.as_slice()),
+        }
+    }
+
+    /// What to know of an entity whose writes pass a node: what a salt would divide, and what each query would then cost.
+    fn hot_series(&self, workload: &Workload, prices: &Prices) -> Option<String> {
+        let at = self.chosen();
+        let (layout, nodes) = (self.comparison.layouts.get(at)?, self.economy.costs.get(at)?.hot_series?);
+        let rate = self.economy.scales.get(at)?.series_rate?;
+        let shape = KeyShape::of(&layout.layout);
+        let source = layout.layout.source();
+        let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
+        let salts = nodes.ceil().max(LEAST_SALTS);
+        let costs = workload.queries.iter().zip(self.loads()).map(|(query, load)| {
+            let salted = QueryLoad { read_kib: load.read_kib * salts, ..*load };
+            format!("{} {} nodes instead of {}", query.name, short(salted.nodes(prices)), short(load.nodes(prices)))
+        });
+        Some(format!(
+            "the busiest {} takes {rate:.0} writes a second, {nodes:.1} nodes, and its newest rows are on one: \
+             {{salt({time}, {salts:.0})}} in front divides them by {salts:.0}, and each query then reads {salts:.0} ranges: {}",
+            shape.leading().join(" and "),
+            costs.collect::<Vec<_>>().join(", ")
+        ))
+    }
+
+    fn method(&self) -> String {
+        let [ranked, measured, all] = self.rows;
+        let of =
+            |rows: u64| if rows < all { format!("a sample of {rows} of {all} rows") } else { format!("{all} rows") };
+        format!(
+            "{} layouts were ranked on {}, the best {} of them measured on {}",
+            self.candidates.len(),
+            of(ranked),
+            self.comparison.layouts.len(),
+            of(measured)
+        )
+    }
+}
+
+/// `1 node` or `7 nodes`.
+fn nodes_text(nodes: f64) -> String {
+    if nodes > 1.0 { format!("{nodes:.0} nodes") } else { "1 node".to_owned() }
+}
+
+/// `one_day: 50 a second x 1 row, 3264 bytes: 50 / 17000 reads + 0.11 / 220 MB = 0.003 nodes`.
+fn query_text(query: &Query, load: &QueryLoad, table: &str, prices: &Prices) -> String {
+    format!(
+        "{}{table}: {} a second, each {} rows and {} bytes: {} reads a second / {:.0} + {} MB / {:.0} = {} nodes",
+        query.name,
+        short(query.per_second),
+        short(load.rows),
+        short(load.bytes),
+        short(load.read_kib),
+        prices.node.reads_per_second,
+        short(load.scan_mb),
+        prices.node.scan_mb_per_second,
+        short(load.nodes(prices))
+    )
+}

@@ -1,0 +1,198 @@
+//! Passes over the inputs of a job, in which candidates are measured.
+
+use std::ops::Range;
+
+use tidetable_layout::SourceSchema;
+use tidetable_job::JobError;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
+use tidetable_runner::{Stop};
+use tidetable_source::Storage;
+
+use crate::advice::advised::Refused;
+use crate::advice::generate::Proposed;
+use crate::advice::job_text::job_with;
+use crate::advice::pairs::{Pairing, Second, pairs};
+use crate::comparison::{Comparison, Economy, Extent, compare, economy};
+use crate::cost::Prices;
+use crate::error::{AdvisorError, Result};
+use crate::lint::{lint_apart, survey_compared};
+use crate::trial::{Candidate, Draw, DrawSpec, Profile, Sample, Trial, TrialOptions};
+
+/// Entities that a sample must have; of fewer, a part of the time is taken.
+const FEWEST_ENTITIES: f64 = 10.0;
+/// Draws by which it is found out what a query fixes.
+const KNOWN_DRAWS: usize = 20;
+
+/// What layouts are proposed for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    /// Its directory is that of relative paths.
+    pub project: &'a Project,
+    /// A job that reads the inputs.
+    pub job: &'a Job,
+    /// Its storage.
+    pub storage: &'a Storage,
+    /// What the tables will be asked.
+    pub workload: &'a Workload,
+    /// Prices and capacities.
+    pub prices: &'a Prices,
+    /// The part of the entities by which all candidates are ranked, at most.
+    pub sample: Sample,
+    /// Whether to look for pairs of tables.
+    pub with_pairs: bool,
+    /// Whether to stop.
+    pub stop: &'a Stop,
+}
+
+/// A part of the rows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Part {
+    sample: Option<Sample>,
+    window: Option<Range<i64>>,
+}
+
+impl Part {
+    /// A part of about `most` rows: of the entities if there are enough, else of the time.
+    pub(super) fn new(profile: &Profile, entities: f64, most: f64) -> Self {
+        let fraction = most / profile.rows.max(1) as f64;
+        let Some((first, last)) = profile.times.filter(|_| fraction < 1.0) else { return Self::default() };
+        if entities * fraction >= FEWEST_ENTITIES {
+            return Self { sample: Some(Sample { fraction }), window: None };
+        }
+        let length = ((last - first) as f64 * fraction) as i64;
+        Self { sample: None, window: Some(first..first + length + 1) }
+    }
+}
+
+/// What the source holds.
+pub(super) struct Known {
+    pub(super) profile: Profile,
+    pub(super) draws: Vec<Vec<Draw>>,
+    pub(super) seconds: (i64, i64),
+}
+
+/// Candidates that were measured.
+pub(super) struct Found {
+    pub(super) comparison: Comparison,
+    pub(super) economy: Economy,
+    pub(super) refused: Vec<Refused>,
+}
+
+impl Found {
+    pub(super) fn pairing<'a>(&'a self, asking: Asking<'a>, number: &'a dyn Fn(&str) -> f64) -> Pairing<'a> {
+        let (workload, prices) = (asking.workload, asking.prices);
+        Pairing { comparison: &self.comparison, economy: &self.economy, workload, prices, number }
+    }
+
+    /// Indexes of all layouts: those of the best pair and the best alone first, then for each query the one that reads least for
+    /// it, then by place.
+    pub(super) fn finalists(&self, asking: Asking<'_>, number: &dyn Fn(&str) -> f64) -> Vec<usize> {
+        let scores = &self.economy.scores;
+        let mut by_place: Vec<usize> = (0..scores.len()).collect();
+        by_place.sort_by_key(|at| scores.get(*at).map_or(usize::MAX, |score| score.place));
+        let mut order: Vec<usize> = Vec::new();
+        if let Some(pair) = pairs(self.pairing(asking, number)).first().filter(|_| asking.with_pairs) {
+            order.push(pair.first);
+            order.extend(if let Second::Layout(at) = pair.second { Some(at) } else { None });
+        }
+        order.extend(by_place.first());
+        for query in 0..asking.workload.queries.len() {
+            let load = |at: &usize| self.economy.costs.get(*at).and_then(|cost| cost.queries.get(query)).copied();
+            let fit =
+                by_place.iter().copied().filter(|at| self.economy.costs.get(*at).is_some_and(|cost| cost.errors == 0));
+            let nodes = |at: &usize| load(at).map_or(f64::INFINITY, |load| load.nodes(asking.prices));
+            order.extend(fit.min_by(|one, other| nodes(one).total_cmp(&nodes(other))));
+        }
+        order.extend(by_place);
+        let mut seen = vec![false; scores.len()];
+        order.retain(|at| seen.get_mut(*at).is_some_and(|seen| !std::mem::replace(seen, true)));
+        order
+    }
+}
+
+/// Passes over the inputs.
+#[derive(Clone, Copy)]
+pub(super) struct Pass<'a> {
+    pub(super) asking: Asking<'a>,
+    pub(super) specs: &'a [DrawSpec],
+    pub(super) profiled: &'a [String],
+}
+
+impl Pass<'_> {
+    fn options(&self, part: &Part, draws: usize) -> TrialOptions {
+        let draws = self.specs.iter().map(|spec| DrawSpec { most: spec.most.min(draws), ..spec.clone() });
+        TrialOptions {
+            sample: part.sample,
+            window: part.window.clone(),
+            draws: draws.collect(),
+            profiled: self.profiled.to_vec(),
+            stop: self.asking.stop.clone(),
+            ..TrialOptions::default()
+        }
+    }
+
+    /// What the source holds, by a pass with its first layout.
+    pub(super) fn known(&self, first: &Candidate) -> Result<Known> {
+        let options = self.options(&Part::default(), KNOWN_DRAWS);
+        let trial = Trial::load(self.asking.job, self.asking.storage, std::slice::from_ref(first), &options)?;
+        let seconds = trial.seconds().ok_or_else(|| trial.no_rows())?;
+        Ok(Known { profile: trial.profile.clone(), draws: trial.draws.clone(), seconds })
+    }
+
+    /// Whether the templates and types of a candidate's columns go together.
+    pub(super) fn compiles(&self, proposed: &Proposed, schema: &SourceSchema) -> Result<bool> {
+        match self.job_of(schema, &[proposed]) {
+            Ok(_) => Ok(true),
+            Err(AdvisorError::Job(JobError::File(_))) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn job_of(&self, schema: &SourceSchema, proposed: &[&Proposed]) -> Result<Job> {
+        let job = self.asking.job;
+        self.load(&job_with(&job.text, &job.name, schema, proposed)?)
+    }
+
+    /// A job from its text: job files are known by the names of their directories.
+    fn load(&self, text: &str) -> Result<Job> {
+        let failed = |source| AdvisorError::Temporary { path: std::env::temp_dir(), source };
+        let folder = tempfile::Builder::new().prefix("tidetable-advice-").tempdir().map_err(failed)?;
+        let own = folder.path().join(&self.asking.job.name);
+        std::fs::create_dir(&own).map_err(failed)?;
+        let path = own.join("job.toml");
+        std::fs::write(&path, text).map_err(failed)?;
+        Ok(Job::load(self.asking.project, &path.display().to_string())?)
+    }
+
+    /// Candidates in the order of their names, measured on a part of the rows, with their cost and what rules find.
+    pub(super) fn measured(
+        &self,
+        schema: &SourceSchema,
+        candidates: &[Proposed],
+        part: &Part,
+        draws: usize,
+    ) -> Result<Found> {
+        let Asking { storage, workload, prices, .. } = self.asking;
+        let job = self.job_of(schema, &candidates.iter().collect::<Vec<_>>())?;
+        let candidates = Candidate::of_job(&job, &[])?;
+        let options = self.options(part, draws);
+        let trial = Trial::load(&job, storage, &candidates, &options)?;
+        let comparison = compare(&trial, None, Extent::ALL)?;
+        let economy = economy(&trial, &comparison, workload, &options.draws, prices)?;
+        let facts = survey_compared(&trial, &comparison, Some((workload, &economy)));
+        let reports = lint_apart(&job, (&job.tables, &job.text), Some(&facts), prices);
+        let counts: Vec<usize> = reports.iter().map(|report| report.refusals().count()).collect();
+        let refused = comparison.layouts.iter().zip(&reports).filter_map(|(layout, report)| {
+            let finding = report.refusals().next()?;
+            Some(Refused {
+                name: layout.measured.layout.clone(),
+                row_key: layout.row_key.clone(),
+                rule: finding.rule.id,
+                message: finding.message.clone(),
+            })
+        });
+        let refused = refused.collect();
+        Ok(Found { economy: economy.with_errors(&counts), comparison, refused })
+    }
+}
