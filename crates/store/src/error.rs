@@ -166,7 +166,7 @@ pub enum StoreError {
     #[error(
         "the sum of {column} in row {row} of {table} exceeds int64; nothing was changed: put more \
          into the row key or the qualifier, for example the month, so that fewer values meet in one cell (if the table \
-         holds them already, `tidetable delete {table} {row}` makes it readable again)"
+         holds them already, `tidetable delete {table} --row '{row}'` makes it readable again)"
     )]
     SumOverflow {
         table: String,
