@@ -231,7 +231,7 @@ fn expired_day_is_sealed() {
     assert!(states.contains(&("E_20260430".to_owned(), "published".to_owned())), "{states:?}");
     assert_eq!(project.files("data/exports/E_20260329"), before);
     assert!(project.ok(&["plan", "j", "--now", "2026-06-01T00:00:00Z"]).contains("nothing to do"), "it is told once");
-    assert!(ran.stderr.contains("--force publishes what is left"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--force publishes the rest"), "{}", ran.stderr);
     project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z", "--day", "2026-03-29", "--force"]);
     assert_eq!(project.sql("select count(*) as n from exports.E_20260329")[0]["n"], 0);
 }

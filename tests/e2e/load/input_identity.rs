@@ -136,7 +136,7 @@ fn delete_without_matches_applies_to_known_inputs() {
     put(&project, "in/a.csv", &[("y", 1, 1)]);
     project.ok(&["run", "j"]);
     let told = project.ok(&["delete", "T", "--row", "x#20200101", "--yes"]);
-    assert!(told.contains("0 cells") && told.contains("bring later"), "{told}");
+    assert!(told.contains("0 cells") && told.contains("deliver later"), "{told}");
     put(&project, "in/a.csv", &[("x", 1, 2), ("y", 1, 2)]);
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "y#01=2");

@@ -83,7 +83,7 @@ fn status_reports_ages_gaps_and_killed_runs() {
     assert!(project.ok(&[&["status"][..], &at].concat()).contains("E: 2020-01-03"));
     let said = project.fails(1, &["status", "j", "--now", "2020-01-06T02:00:01Z", "--fresh", "26h"]);
     assert!(said.contains("j (newest day ended 1d 2h ago) is stale: older than 1d 2h"), "{said}");
-    assert!(project.fails(2, &["status", "other"]).contains("no job other"));
+    assert!(project.fails(2, &["status", "other"]).contains("unknown job other"));
     assert!(project.ok(&["status", "--help"]).contains("1 one is stale"));
 
     // A record with outcome `running` holds as long as the lock of the job is held.
@@ -289,7 +289,7 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
     project.write("jobs/j/job.toml", JOB);
     fs::remove_file(project.path(&format!("data/rejected/{first}.jsonl"))).unwrap();
     assert!(project.fails(1, &["replay", first]).contains("cleaned away"));
-    assert!(project.fails(2, &["replay", "01XXXXXXXXXXXXXXXXXXXXXXXX"]).contains("no record of a run"));
+    assert!(project.fails(2, &["replay", "01XXXXXXXXXXXXXXXXXXXXXXXX"]).contains("has no record"));
 }
 
 #[test]
