@@ -60,6 +60,7 @@ struct VersionRow {
 pub fn table_page(page: &TablePage) -> Result<String, PageError> {
     let older_windows = page.windows.len().saturating_sub(MOST_WINDOWS);
     let most = page.windows.iter().map(|window| window.bytes).max().unwrap_or(0).max(1);
+
     let windows = page.windows.iter().skip(older_windows).map(|window| WindowText {
         window: window.window.clone(),
         files: grouped(window.files),
@@ -75,6 +76,7 @@ pub fn table_page(page: &TablePage) -> Result<String, PageError> {
         bytes: bytes(version.bytes),
         inputs: grouped(version.inputs),
     });
+
     let html = Html {
         frame: Frame::of(&page.title, &page.subtitle, &page.command, Parts::default()),
         page,

@@ -1,5 +1,7 @@
 //! A heatmap as a table: few spans of time by few ranges of keys.
 
+use std::ops::Range;
+
 use crate::figures::{measure, time, visible};
 use crate::view::Heatmap;
 
@@ -27,29 +29,36 @@ pub(crate) struct CoarseSpan {
     pub(crate) share: String,
 }
 
-/// Sums a map.
+/// Sums the cells of a map over spans of time and ranges of keys, as a table for readers without pictures.
 pub(crate) fn coarse(map: &Heatmap) -> CoarseTable {
     let (slices, buckets) = (map.slices(), map.buckets.len());
-    let cuts = |all: usize, most: usize| {
-        let parts = all.min(most);
-        (0..parts).map(move |part| (part * all / parts, (part + 1) * all / parts)).collect::<Vec<_>>()
-    };
     let ranges = cuts(buckets, RANGES);
-    let span = |(from, to): (usize, usize)| {
-        let sum = |(first, last): (usize, usize)| {
-            (from..to).flat_map(|slice| (first..last).map(move |bucket| map.at(slice, bucket))).sum::<f64>()
-        };
-        let share = map.top_share.get(from..to).into_iter().flatten().flatten().copied().reduce(f64::max);
-        CoarseSpan {
-            start: time(map.start + map.slice * i64::try_from(from).unwrap_or(0)),
-            sums: ranges.iter().map(|range| measure(sum(*range))).collect(),
-            share: share.map_or("–".to_owned(), |share| format!("{share:.3}")),
-        }
-    };
+    let spans = cuts(slices, SPANS);
+
     CoarseTable {
-        ranges: ranges.iter().filter_map(|(first, _)| Some(visible(&map.buckets.get(*first)?.key))).collect(),
-        spans: cuts(slices, SPANS).into_iter().map(span).collect(),
+        ranges: ranges.iter().filter_map(|range| Some(visible(&map.buckets.get(range.start)?.key))).collect(),
+        spans: spans.into_iter().map(|slices| span(map, slices, &ranges)).collect(),
         shares: !map.top_share.is_empty(),
+    }
+}
+
+/// About equal parts of `0..all`, at most `most` of them.
+fn cuts(all: usize, most: usize) -> Vec<Range<usize>> {
+    let parts = all.min(most);
+    (0..parts).map(|part| part * all / parts..(part + 1) * all / parts).collect()
+}
+
+/// The sums of a span of slices in each range of buckets, and the greatest top share of its slices.
+fn span(map: &Heatmap, slices: Range<usize>, ranges: &[Range<usize>]) -> CoarseSpan {
+    let sums = ranges.iter().map(|buckets| {
+        let cells = slices.clone().flat_map(|slice| buckets.clone().map(move |bucket| map.at(slice, bucket)));
+        measure(cells.sum::<f64>())
+    });
+    let share = map.top_share.get(slices.clone()).into_iter().flatten().flatten().copied().reduce(f64::max);
+    CoarseSpan {
+        start: time(map.start + map.slice * i64::try_from(slices.start).unwrap_or(0)),
+        sums: sums.collect(),
+        share: share.map_or("–".to_owned(), |share| format!("{share:.3}")),
     }
 }
 

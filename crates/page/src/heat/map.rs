@@ -58,14 +58,16 @@ pub(crate) fn check(map: &Heatmap) -> Result<(), PageError> {
     Ok(())
 }
 
-/// Encodes a map.
+/// Encodes a map for the script of the page: its values as varints or floats, deflated, in Base64.
 pub(crate) fn encode<'a>(map: &'a Heatmap, scale: &'a Scale) -> Result<EncodedMap<'a>, PageError> {
     let (encoding, values) = match &map.values {
         Matrix::Whole(values) => ("varint", varints(values)),
         Matrix::Real(values) => ("f64", values.iter().flat_map(|value| value.to_le_bytes()).collect()),
     };
+
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
     deflate.write_all(&values)?;
+
     Ok(EncodedMap {
         layout: &map.layout,
         metric: &map.metric,

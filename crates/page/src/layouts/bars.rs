@@ -61,7 +61,7 @@ fn total(layout: &PartBytes) -> u64 {
 
 fn bar(layout: &PartBytes, scale: f64) -> BarRow {
     let mark = if layout.sampled { "~" } else { "" };
-    let exact = |number: u64| format!("{mark}{}", exact_bytes(number));
+
     let mut x = 0.0;
     let mut parts = Vec::new();
     for (at, (name, number)) in layout.parts.iter().enumerate() {
@@ -71,22 +71,23 @@ fn bar(layout: &PartBytes, scale: f64) -> BarRow {
                 at,
                 x: rounded(x),
                 width: rounded(width),
-                says: format!("{name}: {} B", exact(*number)),
+                says: format!("{name}: {mark}{} B", exact_bytes(*number)),
             });
         }
         x += width;
     }
+
     let said: Vec<String> =
         layout.parts.iter().map(|(name, number)| format!("{name} {mark}{}", bytes(*number))).collect();
     let unit = if total(layout) < 10_000_000 { " B" } else { "" };
     BarRow {
         layout: layout.layout.clone(),
-        total: format!("{}{unit}", exact(total(layout))),
+        total: format!("{mark}{}{unit}", exact_bytes(total(layout))),
         packed: layout
             .packed
             .map_or(String::new(), |(least, most)| format!("{mark}{}", range(bytes(least), bytes(most)))),
         own: layout.own.map_or(String::new(), |own| format!("{mark}{}", bytes(own))),
-        bytes: layout.parts.iter().map(|(_, number)| exact(*number)).collect(),
+        bytes: layout.parts.iter().map(|(_, number)| format!("{mark}{}", exact_bytes(*number))).collect(),
         stored: layout.packed.map(|(least, most)| (rounded(least as f64 * scale), rounded(most as f64 * scale))),
         height: if layout.packed.is_some() { 24 } else { 16 },
         says: format!("{}: {}", layout.layout, said.join(", ")),

@@ -2,7 +2,7 @@
 
 use crate::error::PageError;
 use crate::figures::{figure, number};
-use crate::view::{Better, Column, Comparison, Figure, Unit};
+use crate::view::{Better, Column, Comparison, Unit};
 
 /// The comparison as text.
 pub(super) struct ComparisonTable<'a> {
@@ -45,21 +45,23 @@ impl<'a> ComparisonTable<'a> {
                 return Err(PageError::Row { layout, found, columns: columns.len() });
             }
         }
+
         let best: Vec<Option<f64>> =
             columns.iter().enumerate().map(|(at, column)| best(comparison, at, column)).collect();
+
         let rows = comparison.rows.iter().map(|row| {
-            let field = |(at, (of, column)): (usize, (&Figure, &Column))| {
+            let fields = row.figures.iter().zip(columns).zip(&best).map(|((of, column), best)| {
                 let text = figure(of, column.unit);
                 let measured = number(of).is_some();
                 Field {
                     text: if row.sampled && measured { format!("~{text}") } else { text },
                     is_number: column.is_number(),
-                    best: measured && number(of) == best.get(at).copied().flatten(),
+                    best: measured && number(of) == *best,
                 }
-            };
-            let fields = row.figures.iter().zip(columns).enumerate().map(field).collect();
-            Row { layout: &row.layout, shape: &row.shape, marks: &row.marks, fields }
+            });
+            Row { layout: &row.layout, shape: &row.shape, marks: &row.marks, fields: fields.collect() }
         });
+
         Ok(Self {
             rows: rows.collect(),
             marked: best.iter().any(Option::is_some),
@@ -89,6 +91,7 @@ fn best(comparison: &Comparison, at: usize, column: &Column) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::view::ComparisonRow;
+    use crate::view::Figure;
 
     #[test]
     fn the_best_is_marked_unless_all_are_the_same() {

@@ -72,16 +72,18 @@ impl Maps {
         let mut scales: Vec<(&str, Scale, bool)> = Vec::new();
         for map in heatmaps {
             if !scales.iter().any(|(metric, ..)| *metric == map.metric) {
-                let same = || heatmaps.iter().filter(|other| other.metric == map.metric);
-                let max = same().map(|map| map.values.max()).fold(0.0, f64::max);
-                let whole = same().all(|map| matches!(map.values, Matrix::Whole(_)));
+                let same: Vec<&Heatmap> = heatmaps.iter().filter(|other| other.metric == map.metric).collect();
+                let max = same.iter().map(|map| map.values.max()).fold(0.0, f64::max);
+                let whole = same.iter().all(|map| matches!(map.values, Matrix::Whole(_)));
                 scales.push((&map.metric, Scale::up_to(max), whole));
             }
         }
+
         let scaled: Vec<(&Heatmap, &Scale)> = heatmaps
             .iter()
             .filter_map(|map| Some((map, &scales.iter().find(|(metric, ..)| *metric == map.metric)?.1)))
             .collect();
+
         let drawn: Vec<&(&Heatmap, &Scale)> = scaled.iter().filter(|(map, _)| !map.values.is_empty()).collect();
         let json = MapsJson {
             palette: palette().iter().map(|[r, g, b]| u32::from_be_bytes([0, *r, *g, *b])).collect(),
@@ -91,6 +93,7 @@ impl Maps {
             ),
             maps: scaled.iter().map(|(map, scale)| encode(map, scale)).collect::<Result<_, _>>()?,
         };
+
         Ok(Self {
             shown: scaled.iter().map(|(map, scale)| shown(map, scale)).collect::<Result<_, _>>()?,
             json: embed::json(&json)?,
@@ -102,6 +105,7 @@ impl Maps {
 fn shown(map: &Heatmap, scale: &Scale) -> Result<ShownMap, PageError> {
     let (slices, buckets) = (map.slices(), map.buckets.len());
     let keys: u64 = map.buckets.iter().map(|bucket| bucket.keys).sum();
+
     Ok(ShownMap {
         layout: map.layout.clone(),
         metric: map.metric.clone(),
@@ -126,15 +130,14 @@ fn shown(map: &Heatmap, scale: &Scale) -> Result<ShownMap, PageError> {
 
 /// The colours of a scale in steps that can be drawn: where each begins, and the colour.
 pub(super) fn steps() -> Vec<(f64, String)> {
-    let colour = |[r, g, b]: [u8; 3]| format!("#{r:02x}{g:02x}{b:02x}");
-    palette().into_iter().skip(1).step_by(4).enumerate().map(|(at, of)| (LEFT + 5.0 * at as f64, colour(of))).collect()
+    let colours = palette().into_iter().skip(1).step_by(4).enumerate();
+    colours.map(|(at, [r, g, b])| (LEFT + 5.0 * at as f64, format!("#{r:02x}{g:02x}{b:02x}"))).collect()
 }
 
 fn scale_text(metric: &str, scale: &Scale, whole: bool) -> ScaleText {
     let top = scale.max.ln_1p();
     let least = if whole { 1.0 } else { scale.max / 1000.0 };
     let place = |value: f64| ((LEFT + WIDTH * value.ln_1p() / top) * 10.0).round() / 10.0;
-    let tick = |value: f64| Tick { x: place(value), text: short(value) };
     // 1, 2, 5, 10, 20, 50 and so on, where there is room; the largest value always.
     let decade = least.log10().floor() as i32;
     let round = (decade..decade + 24).flat_map(|tens| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(tens)));
@@ -142,10 +145,11 @@ fn scale_text(metric: &str, scale: &Scale, whole: bool) -> ScaleText {
     for value in round.filter(|value| *value >= least && *value < scale.max) {
         let free = ticks.last().is_none_or(|last| place(value) - last.x >= APART);
         if free && place(scale.max) - place(value) >= APART {
-            ticks.push(tick(value));
+            ticks.push(Tick { x: place(value), text: short(value) });
         }
     }
-    ticks.push(tick(scale.max));
+    ticks.push(Tick { x: place(scale.max), text: short(scale.max) });
+
     let first = ticks.first().map(|tick| tick.text.clone()).unwrap_or_default();
     ScaleText { metric: metric.to_owned(), first, last: short(scale.max), ticks }
 }

@@ -89,6 +89,7 @@ fn write(page: &LayoutsPage, heatmaps: &[Heatmap], halved: usize) -> Result<Stri
         maps_json: json,
         cost_json: page.cost.as_ref().map(embed::json).transpose()?.unwrap_or_default(),
     };
+
     Ok(html.render()?)
 }
 

@@ -61,9 +61,9 @@ impl QueryTable {
 
 /// Fewest bytes read for a query by a layout that answers it well; none if all read the same.
 fn best(matrix: &QueryMatrix, at: usize) -> Option<u64> {
-    let answers = || matrix.rows.iter().filter_map(|row| row.answers.get(at));
-    let good = answers().filter(|answer| answer.error.is_none()).map(|answer| answer.bytes.seen).min()?;
-    answers().any(|answer| answer.bytes.seen != good).then_some(good)
+    let answers: Vec<&Answer> = matrix.rows.iter().filter_map(|row| row.answers.get(at)).collect();
+    let good = answers.iter().filter(|answer| answer.error.is_none()).map(|answer| answer.bytes.seen).min()?;
+    answers.iter().any(|answer| answer.bytes.seen != good).then_some(good)
 }
 
 fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
@@ -77,6 +77,7 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
     };
     let plural =
         |number: u64, noun: &str| format!("{mark}{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" });
+
     let worst = if answer.bytes_p95 > answer.bytes.seen {
         format!("p95 {mark}{}", bytes(answer.bytes_p95))
     } else {
@@ -86,6 +87,7 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
         (0, _) => "nothing read".to_owned(),
         (seen, returned) => format!("{} % returned", measure_percent(returned as f64 / seen as f64)),
     };
+
     AnswerText {
         bytes: format!("{mark}{}", bytes(answer.bytes.seen)),
         worst,

@@ -38,15 +38,19 @@ pub(super) struct Cell {
 impl<'a> CalendarText<'a> {
     /// The text of a calendar.
     pub(super) fn of(calendar: &'a Calendar) -> Self {
-        let first = |day: NaiveDate| day.with_day(1).unwrap_or(day);
-        let mut months: Vec<NaiveDate> = calendar.days.iter().map(|day| first(day.day)).collect();
+        let months = calendar.days.iter().map(|day| day.day.with_day(1).unwrap_or(day.day));
+        let mut months: Vec<NaiveDate> = months.collect();
         months.sort_unstable();
         months.dedup();
         let older = months.len().saturating_sub(MOST_MONTHS);
-        let count = |state| calendar.days.iter().filter(|day| day.state == state).count();
-        let counts = DayState::ALL.into_iter().filter(|state| count(*state) > 0);
-        let mut said: Vec<String> =
-            counts.map(|state| format!("{} {}", grouped(count(state) as u64), state.name())).collect();
+
+        let mut said = Vec::new();
+        for state in DayState::ALL {
+            let days = calendar.days.iter().filter(|day| day.state == state).count();
+            if days > 0 {
+                said.push(format!("{} {}", grouped(days as u64), state.name()));
+            }
+        }
         let rejected = calendar.days.iter().filter(|day| day.rejected > 0).count();
         if rejected > 0 {
             said.push(format!("{} with rejected rows", grouped(rejected as u64)));

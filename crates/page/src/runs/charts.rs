@@ -64,19 +64,16 @@ impl RunCharts {
     pub(super) fn of(runs: &[RunBar]) -> Self {
         let older = runs.len().saturating_sub(MOST_RUNS);
         let shown = &runs[older..];
-        let seconds: fn(&RunBar) -> f64 = |run| run.seconds.unwrap_or(0.0);
-        let rows: fn(&RunBar) -> f64 = |run| run.rows as f64;
-        let chart = |name, of: fn(&RunBar) -> f64, text: fn(f64) -> String| RunChart {
-            name,
-            most: text(shown.iter().map(of).fold(0.0, f64::max)),
-            bars: bars(shown, of, text),
-            with_values: shown.len() <= LABELLED,
-        };
+        let duration = RunChart::of(
+            "duration",
+            shown,
+            |run| run.seconds.unwrap_or(0.0),
+            |seconds| format!("{} s", short(seconds)),
+        );
+        let rows = RunChart::of("rows read", shown, |run| run.rows as f64, |rows| format!("{} rows", measure(rows)));
+
         Self {
-            charts: vec![
-                chart("duration", seconds, |seconds| format!("{} s", short(seconds))),
-                chart("rows read", rows, |rows| format!("{} rows", measure(rows))),
-            ],
+            charts: vec![duration, rows],
             from: shown.first().map_or(String::new(), |run| time(whole_seconds(run.began))),
             until: shown.last().map_or(String::new(), |run| time(whole_seconds(run.began))),
             rows: shown.iter().rev().map(row).collect(),
@@ -103,13 +100,20 @@ fn class(run: &RunBar) -> &'static str {
     }
 }
 
+impl RunChart {
+    /// The bars of a figure of each run, with its text.
+    fn of(name: &'static str, runs: &[RunBar], of: fn(&RunBar) -> f64, text: fn(f64) -> String) -> Self {
+        let most = text(runs.iter().map(of).fold(0.0, f64::max));
+        Self { name, most, bars: bars(runs, of, text), with_values: runs.len() <= LABELLED }
+    }
+}
+
 fn bars(runs: &[RunBar], of: fn(&RunBar) -> f64, text: fn(f64) -> String) -> Vec<Bar> {
     let most = runs.iter().map(of).fold(0.0, f64::max);
     // Few runs do not fill the width: a bar is no block.
     let place = WIDTH / runs.len().max(24) as f64;
-    let bar = |(at, run): (usize, &RunBar)| {
+    let bars = runs.iter().enumerate().map(|(at, run)| {
         let height = if most > 0.0 { (of(run) / most * HEIGHT).max(1.5) } else { 1.5 };
-        let rounded = |number: f64| (number * 100.0).round() / 100.0;
         Bar {
             x: rounded(place * at as f64),
             width: rounded(place * BAR),
@@ -119,8 +123,13 @@ fn bars(runs: &[RunBar], of: fn(&RunBar) -> f64, text: fn(f64) -> String) -> Vec
             value: text(of(run)).trim_end_matches(" rows").to_owned(),
             says: format!("{}: {}, {}", time(whole_seconds(run.began)), text(of(run)), run.outcome),
         }
-    };
-    runs.iter().enumerate().map(bar).collect()
+    });
+    bars.collect()
+}
+
+/// A length of a drawing, in hundredths.
+fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
 }
 
 fn row(run: &RunBar) -> RunRow {
@@ -166,18 +175,24 @@ impl<'a> CheckText<'a> {
             let y = LINE.1 - EDGE - (LINE.1 - 2.0 * EDGE) * part;
             ((x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0)
         };
-        let places = || points.iter().enumerate().map(|(at, point)| (place(at, point.measured), point.passed));
-        let line: Vec<String> = places().map(|((x, y), _)| format!("{x},{y}")).collect();
-        let signed = |number: i64| format!("{}{}", if number < 0 { "−" } else { "" }, grouped(number.unsigned_abs()));
+        let places: Vec<(f64, f64)> = points.iter().enumerate().map(|(at, point)| place(at, point.measured)).collect();
+        let line: Vec<String> = places.iter().map(|(x, y)| format!("{x},{y}")).collect();
+        let failures = places.iter().zip(points).filter(|(_, point)| !point.passed).map(|(place, _)| *place);
+
         Self {
             last: points.last().map_or("–".to_owned(), |point| signed(point.measured)),
             failed: of.points.iter().filter(|point| !point.passed).count(),
             line: line.join(" "),
-            failures: places().filter(|(_, passed)| !passed).map(|(place, _)| place).collect(),
+            failures: failures.collect(),
             says: format!("{} values from {} to {}", points.len(), signed(least), signed(most)),
             of,
         }
     }
+}
+
+/// A number with a minus sign and groups of digits.
+fn signed(number: i64) -> String {
+    format!("{}{}", if number < 0 { "−" } else { "" }, grouped(number.unsigned_abs()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Lineage as a drawing: inputs on the left, exports on the right.
 
-use crate::view::Flow;
+use crate::view::{Flow, FlowEdge};
 
 const BOX: (f64, f64) = (210.0, 46.0);
 const GAP: (f64, f64) = (70.0, 14.0);
@@ -34,12 +34,12 @@ impl Drawing {
     /// Draws a flow: a place stands one column right of the last place it comes from.
     pub(super) fn of(flow: &Flow) -> Self {
         let count = flow.nodes.len();
-        let edges: Vec<(usize, usize)> =
-            flow.edges.iter().copied().filter(|(from, into)| *from < count && *into < count).collect();
+        let edges: Vec<FlowEdge> =
+            flow.edges.iter().copied().filter(|edge| edge.from < count && edge.into < count).collect();
         let mut column = vec![0usize; count];
         // As often as there are places: the longest way is no longer, and circles end.
         for _ in 0..count {
-            for (from, into) in &edges {
+            for FlowEdge { from, into } in &edges {
                 column[*into] = column[*into].max((column[*from] + 1).min(count - 1));
             }
         }
@@ -55,7 +55,7 @@ impl Drawing {
             (column as f64 * (BOX.0 + GAP.0), row as f64 * (BOX.1 + GAP.1))
         };
         let places: Vec<(f64, f64)> = column.iter().map(|at| free(*at)).collect();
-        let lines = edges.iter().map(|(from, into)| {
+        let lines = edges.iter().map(|FlowEdge { from, into }| {
             // A line that passes a column has a place of its own there, so that it does not seem to come out of a box.
             let between = column[*from] + 1..column[*into];
             let way: Vec<(f64, f64)> = between.map(&mut free).chain([places[*into]]).collect();
@@ -69,7 +69,7 @@ impl Drawing {
             lines,
             steps: edges
                 .iter()
-                .map(|(from, into)| (flow.nodes[*from].name.clone(), flow.nodes[*into].name.clone()))
+                .map(|edge| (flow.nodes[edge.from].name.clone(), flow.nodes[edge.into].name.clone()))
                 .collect(),
             boxes: flow
                 .nodes
@@ -117,6 +117,10 @@ mod tests {
     use super::*;
     use crate::view::FlowNode;
 
+    fn edges(of: &[[usize; 2]]) -> Vec<FlowEdge> {
+        of.iter().map(|[from, into]| FlowEdge { from: *from, into: *into }).collect()
+    }
+
     #[test]
     fn places_stand_right_of_what_they_come_from() {
         let node =
@@ -129,7 +133,7 @@ mod tests {
                 node("export", "X"),
                 node("export", "Y"),
             ],
-            edges: vec![(0, 1), (1, 2), (2, 3), (1, 4), (9, 1)],
+            edges: edges(&[[0, 1], [1, 2], [2, 3], [1, 4], [9, 1]]),
         };
         let drawing = Drawing::of(&flow);
         let columns: Vec<f64> = drawing.boxes.iter().map(|place| place.x / (BOX.0 + GAP.0)).collect();
@@ -137,7 +141,7 @@ mod tests {
         assert_eq!((drawing.lines.len(), drawing.boxes[4].y), (4, BOX.1 + GAP.1));
         let past = &drawing.lines[3];
         assert!(past.contains("H770") && past.contains(" 83 "), "below the box that it passes: {past}");
-        let circle = Flow { nodes: vec![node("table", "A"), node("table", "B")], edges: vec![(0, 1), (1, 0)] };
+        let circle = Flow { nodes: vec![node("table", "A"), node("table", "B")], edges: edges(&[[0, 1], [1, 0]]) };
         assert_eq!(Drawing::of(&circle).boxes.len(), 2, "a circle ends");
         assert_eq!(Drawing::of(&Flow::default()).boxes.len(), 0);
     }

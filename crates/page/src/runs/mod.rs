@@ -9,7 +9,7 @@ use askama::Template;
 use crate::embed;
 use crate::error::PageError;
 use crate::frame::{Frame, Parts};
-use crate::view::{DayState, RunsPage};
+use crate::view::{CalendarDay, DayState, RunsPage};
 use calendar::CalendarText;
 use charts::{CheckText, RunCharts};
 use flow::Drawing;
@@ -34,13 +34,13 @@ struct Html<'a> {
 /// # Errors
 /// If its data is no JSON.
 pub fn runs_page(page: &RunsPage) -> Result<String, PageError> {
-    let days = || page.calendars.iter().flat_map(|calendar| &calendar.days);
+    let days: Vec<&CalendarDay> = page.calendars.iter().flat_map(|calendar| &calendar.days).collect();
     let html = Html {
         frame: Frame::of(&page.title, &page.subtitle, &page.command, Parts::default()),
         page,
         calendars: page.calendars.iter().map(CalendarText::of).collect(),
-        legend: DayState::ALL.into_iter().filter(|state| days().any(|day| day.state == *state)).collect(),
-        rejected: days().any(|day| day.rejected > 0),
+        legend: DayState::ALL.into_iter().filter(|state| days.iter().any(|day| day.state == *state)).collect(),
+        rejected: days.iter().any(|day| day.rejected > 0),
         runs: RunCharts::of(&page.runs),
         checks: page.checks.iter().map(CheckText::of).collect(),
         lineage: Drawing::of(&page.lineage),

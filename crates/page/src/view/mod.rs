@@ -14,5 +14,5 @@ pub use layouts::{
     Verdict,
 };
 pub use queries::{Answer, Query, QueryMatrix, QueryRow, Seen, Shape};
-pub use runs::{Calendar, CalendarDay, CheckPoint, CheckSeries, DayState, Flow, FlowNode, RunBar, RunsPage};
+pub use runs::{Calendar, CalendarDay, CheckPoint, CheckSeries, DayState, Flow, FlowEdge, FlowNode, RunBar, RunsPage};
 pub use table::{FamilyText, TablePage, TimeChart, TimeSlice, VersionText, WindowBar};

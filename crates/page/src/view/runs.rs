@@ -135,8 +135,17 @@ pub struct CheckPoint {
 pub struct Flow {
     /// The places.
     pub nodes: Vec<FlowNode>,
-    /// From which to which, as indexes of nodes; the way from inputs to exports, without circles.
-    pub edges: Vec<(usize, usize)>,
+    /// The ways of rows between places, from inputs to exports, without circles.
+    pub edges: Vec<FlowEdge>,
+}
+
+/// A way of rows from one place to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEdge {
+    /// Index of the node that the rows come from.
+    pub from: usize,
+    /// Index of the node that they go into.
+    pub into: usize,
 }
 
 /// A place that rows pass.

@@ -77,7 +77,7 @@ pub fn runs() -> RunsPage {
                 node("export", "DAY", "43 parts, 412,000 rows"),
                 node("export", NAME, "43 parts, 1,032 rows"),
             ],
-            edges: vec![(0, 1), (1, 2), (1, 3), (2, 4)],
+            edges: [[0, 1], [1, 2], [1, 3], [2, 4]].map(|[from, into]| FlowEdge { from, into }).to_vec(),
         },
         data: serde_json::json!({ "job": NAME }),
     }
