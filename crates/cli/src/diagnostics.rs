@@ -52,8 +52,7 @@ fn name_as_given(error: &mut clap::Error, words: &[String]) {
     let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return };
     let (option, value) = shown.split_once(' ').unwrap_or((shown.as_str(), ""));
     let Some(long) = option.strip_prefix("--") else { return };
-    let is_long = |word: &String| word.split('=').next() == Some(option);
-    if words.iter().any(is_long) {
+    if words.iter().any(|word| word.split('=').next() == Some(option)) {
         return;
     }
 
@@ -82,16 +81,18 @@ fn objects(error: &CliError, verbose: bool) -> Vec<Value> {
         });
         return mistakes.collect();
     }
+
     let mut object = json!({ "level": "error", "message": error.to_string() });
-    let suggestion = || error.suggestion().map(|suggestion| format!("did you mean {suggestion}?"));
-    if let (Some(help), Some(object)) =
-        (error.help().map(|help| help.to_string()).or_else(suggestion), object.as_object_mut())
-    {
+    let help = error.help().map(|help| help.to_string());
+    let help = help.or_else(|| error.suggestion().map(|suggestion| format!("did you mean {suggestion}?")));
+    if let (Some(help), Some(object)) = (help, object.as_object_mut()) {
         object.insert("help".to_owned(), Value::String(help));
     }
+
     if let (true, Some(object)) = (verbose, object.as_object_mut()) {
         object.insert("causes".to_owned(), causes(error).into());
     }
+
     vec![object]
 }
 
@@ -134,13 +135,16 @@ fn diagnostic(mut error: CliError, verbose: bool) -> String {
             rest.push(format!("  {path}:{line}:{column}: {problem}\n"));
         }
     }
+
     let mut text = format!("{:?}", miette::Report::new(error));
     if rest.is_empty() {
         return text;
     }
+
     if !text.ends_with('\n') {
         text.push('\n');
     }
+
     let more = rest.len().saturating_sub(IN_A_LINE);
     text.extend(rest.into_iter().take(IN_A_LINE));
     if more > 0 {

@@ -24,24 +24,24 @@ use tidetable_store::StoreError;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum CliError {
-    /// No project.
+    /// No tidetable.toml or jobs/ was found in the current directory or above it, or it cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Project(#[from] ProjectError),
-    /// A missing or invalid job file.
+    /// A job file is missing, cannot be read, or has mistakes, each with its line and column.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Job(#[from] JobError),
-    /// A failed run.
+    /// A run failed, was refused, or was interrupted; its error knows the exit code.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Layouts that could not be measured.
+    /// The layouts of `compare`, `advise` or `heatmap` could not be measured.
     #[error(transparent)]
     Advisor(#[from] AdvisorError),
-    /// A failed backup or restore.
+    /// A backup or a restore failed; what it copied before stays.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// An error of the store.
+    /// The store cannot be read or written, or refuses what was asked.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A block of cells that does not match its schema.
@@ -55,7 +55,6 @@ pub enum CliError {
     #[cfg(feature = "bigtable")]
     #[error("{table} and {target} differ: `tidetable push {table} --to {target} --compare` writes what differs")]
     Differs {
-        /// The table.
         table: String,
         /// The table in Bigtable.
         target: String,
@@ -67,7 +66,6 @@ pub enum CliError {
          `tidetable run {job}` bring what the source has now"
     )]
     DiffersFromSource {
-        /// The table.
         table: String,
         /// The table in Bigtable.
         target: String,
@@ -83,7 +81,6 @@ pub enum CliError {
          `tidetable pull {table} --raw` does for a new job"
     )]
     CannotFollow {
-        /// The job.
         job: String,
         /// The table in Bigtable.
         table: String,
@@ -93,68 +90,35 @@ pub enum CliError {
     /// A job that does not keep cells as they are.
     #[cfg(feature = "bigtable")]
     #[error("job {job} does not keep cells as they are: name another job with --into, or pull records, without --raw")]
-    NotRaw {
-        /// The job.
-        job: String,
-    },
+    NotRaw { job: String },
     /// A job whose source has no place for what is pulled.
     #[cfg(feature = "bigtable")]
     #[error(
         "no pattern of source {source_name} of job {job} takes what is pulled: add one such as \"pulled/{job}/*.parquet\" to its \
          `files`, or name a directory with --dir"
     )]
-    NoPlace {
-        /// The job.
-        job: String,
-        /// Its source.
-        source_name: String,
-    },
-    /// A failed query.
+    NoPlace { job: String, source_name: String },
+    /// A query that has no known position in a script failed.
     #[error(transparent)]
     Sql(#[from] SqlError),
-    /// A query of a job file.
+    /// The query of an export in a job file is invalid.
     #[error("the query of export {export}: {source}")]
-    Export {
-        /// The export.
-        export: String,
-        /// The cause.
-        source: Box<SqlError>,
-    },
-    /// A file that could not be written.
+    Export { export: String, source: Box<SqlError> },
+    /// The result of a query could not be written into a file.
     #[error(transparent)]
     Written(#[from] ExportError),
-    /// A check of a job file.
+    /// The query of a check in a job file is invalid.
     #[error("the check {check}: {source}")]
-    Check {
-        /// The check.
-        check: String,
-        /// The cause.
-        source: Box<SqlError>,
-    },
-    /// An SST given by its path.
+    Check { check: String, source: Box<SqlError> },
+    /// An SST that `inspect` was given by its path cannot be read.
     #[error("{path}: {source}")]
-    Sst {
-        /// The file.
-        path: String,
-        /// The cause.
-        source: ReadError,
-    },
-    /// A file given by its path.
+    Sst { path: String, source: ReadError },
+    /// A file that was given by its path cannot be read.
     #[error("cannot read {path}: {source}")]
-    File {
-        /// The file.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
+    File { path: String, source: io::Error },
     /// The directory of `-C` cannot be entered.
     #[error("cannot work in {path}: {source}")]
-    Enter {
-        /// The directory.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Enter { path: String, source: io::Error },
     /// Standard output cannot be written.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
@@ -169,26 +133,16 @@ pub enum CliError {
     Json(#[from] serde_json::Error),
     /// A table whose cells are not protobuf.
     #[error("table {table} has no protobuf cells: a column with `message` or `repeated` makes them")]
-    NoMessages {
-        /// The table.
-        table: String,
-    },
+    NoMessages { table: String },
     /// A script that cannot be split into statements.
     #[error("{error}{}", caret(text, error.at))]
-    Script {
-        /// The script.
-        text: String,
-        /// What is wrong.
-        error: tidetable_sql::ScriptError,
-    },
+    Script { text: String, error: tidetable_sql::ScriptError },
     /// An invalid statement with a known position.
     #[error("{}{}", source.without_place(), caret(text, *at))]
     Statement {
-        /// The script.
         text: String,
-        /// Line and column.
+        /// Line and column of the mistake, both from 1.
         at: (u64, u64),
-        /// The cause.
         source: Box<SqlError>,
         /// A similar table or column.
         suggestion: Option<String>,
@@ -196,7 +150,7 @@ pub enum CliError {
     /// Row keys or times that nothing lies between.
     #[error("no {what} lies between {from} and {to}: the first must come before the second")]
     EmptyRange {
-        /// What is selected.
+        /// What is selected, such as `row key`.
         what: &'static str,
         /// The beginning, with its option.
         from: String,
@@ -209,13 +163,12 @@ pub enum CliError {
         /// The option of the file.
         option: &'static str,
     },
-    /// A cancelled query.
+    /// A person cancelled the query with Ctrl-C.
     #[error("the query was cancelled")]
     Cancelled,
-    /// An interrupted compaction.
+    /// A signal ended a compaction; merges committed before stay.
     #[error("interrupted; {table} is intact, and merges committed before stay: compact again to continue")]
     CompactionStopped {
-        /// The table.
         table: String,
         /// The number of the signal.
         signal: u8,
@@ -223,12 +176,12 @@ pub enum CliError {
     /// The terminal cannot be read.
     #[error("cannot read from the terminal: {0}")]
     Terminal(String),
-    /// Damaged files.
+    /// `verify` found damaged files.
     #[error("{files} damaged: {advice}")]
     Damaged {
         /// Their number, with the noun.
         files: String,
-        /// What to do.
+        /// What mends them, with the commands.
         advice: String,
     },
     /// Files missing from a backup, or damaged.
@@ -236,7 +189,7 @@ pub enum CliError {
     Incomplete {
         /// Their number, with noun and verb.
         files: String,
-        /// What is intact.
+        /// What happened to the files that are intact.
         rest: &'static str,
     },
     /// Files that are still damaged.
@@ -244,7 +197,6 @@ pub enum CliError {
     Unsound {
         /// Their number, with noun and verb.
         files: String,
-        /// Advice.
         advice: &'static str,
     },
     /// Some days were not published, or some windows not rebuilt.
@@ -267,34 +219,24 @@ pub enum CliError {
         /// Their number, with the noun.
         failed: String,
     },
-    /// A run without a record.
+    /// No record has this name or prefix, and no job of this name has a recorded run.
     #[error("run {run} has no record: `tidetable history` lists those that have one")]
-    NoRun {
-        /// The run.
-        run: String,
-    },
-    /// An ambiguous prefix of runs.
+    NoRun { run: String },
+    /// A prefix names several runs.
     #[error("{number} runs begin with {run}: give more of the name, such as {such}")]
     SeveralRuns {
-        /// The prefix.
         run: String,
-        /// Number of matches.
+        /// How many runs begin with the prefix.
         number: usize,
         /// The shortest unique prefix of the newest.
         such: String,
     },
-    /// An unknown job.
+    /// A job that neither the project nor a record knows.
     #[error("unknown job {job}: neither a job file nor a record of a run has that name; jobs here: {known}")]
-    NoJob {
-        /// The job.
-        job: String,
-        /// Known jobs.
-        known: String,
-    },
+    NoJob { job: String, known: String },
     /// A run without rejected rows.
     #[error("run {run} has no rejected rows{why}: there is nothing to read again")]
     NothingRejected {
-        /// The run.
         run: String,
         /// Why, with a space and brackets.
         why: &'static str,
@@ -306,33 +248,23 @@ pub enum CliError {
     NoLineage {
         /// A table, or an input.
         what: &'static str,
-        /// As given.
         name: String,
-        /// Tables and exports.
+        /// All tables and exports, of which a similar one is suggested.
         known: Vec<String>,
     },
-    /// Stale jobs.
+    /// `status --fresh` found jobs whose last good run or newest day is too old.
     #[error("{jobs} stale: older than {limit}")]
     Stale {
         /// The jobs, each with the reason, and the verb.
         jobs: String,
-        /// The limit.
         limit: String,
     },
     /// Jobs with a cyclic dependency.
     #[error("jobs depend on each other in a circle: {circle}; take one out of `after`")]
-    Circle {
-        /// The jobs.
-        circle: String,
-    },
+    Circle { circle: String },
     /// A job that depends on an unknown one.
     #[error("job {job} comes after {after}, which is not a job of the project")]
-    UnknownAfter {
-        /// The job.
-        job: String,
-        /// The unknown job.
-        after: String,
-    },
+    UnknownAfter { job: String, after: String },
     /// Jobs of the project that did not run, or failed.
     #[error("{failed} of the project failed, see above")]
     Several {
@@ -349,77 +281,49 @@ pub enum CliError {
     },
     /// A file or directory that cannot be written.
     #[error("cannot write {path}: {source}")]
-    Folder {
-        /// The path.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Folder { path: String, source: io::Error },
     /// A path of a directory, or an empty one.
     #[error("{path} names no file: write a path such as sensor.parquet, or - for standard output")]
-    NoFileName {
-        /// As given.
-        path: String,
-    },
+    NoFileName { path: String },
     /// A file in a missing directory.
     #[error("the folder of {option} {path} does not exist: create it first")]
-    NoFolder {
-        /// The option.
-        option: &'static str,
-        /// As given.
-        path: String,
-    },
+    NoFolder { option: &'static str, path: String },
     /// A file name without a known extension.
     #[error("{path} does not give the file format: end it in {known}, or add {option}")]
     NoFormat {
-        /// As given.
         path: String,
-        /// The known extensions.
         known: String,
         /// The option for the format.
         option: &'static str,
     },
     /// A job without a schedule.
     #[error("job {job} has no `schedule`: add one to its job file")]
-    NoSchedule {
-        /// The job.
-        job: String,
-    },
+    NoSchedule { job: String },
     /// A job is not due: only the exit code tells, so that cron sends no mail.
     #[error("not due")]
     NotDue,
     /// No job could be proposed.
     #[error(transparent)]
     Propose(#[from] ProposeError),
-    /// A missing root.
+    /// The root that was named does not exist.
     #[error(
-        "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store; `tidetable run` creates one"
+        "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store; `tidetable run JOB` creates one"
     )]
-    NoRoot {
-        /// The root.
-        root: String,
-    },
-    /// A root that is not a store.
+    NoRoot { root: String },
+    /// The root that was named exists, and has no store.
     #[error(
         "{root} holds no store: it has neither tables nor records of runs. Name another root, or `tidetable run` a job into it"
     )]
-    RootEmpty {
-        /// The root.
-        root: String,
-    },
+    RootEmpty { root: String },
     /// A root that is a file.
     #[error("{root} is not a folder: --root, TIDETABLE_ROOT or `root` of tidetable.toml names the folder of a store")]
-    RootNoFolder {
-        /// The root.
-        root: String,
-    },
+    RootNoFolder { root: String },
     /// A project without a store.
     #[error(
         "no job of this project has run yet: its root {root} {state}; `tidetable run JOB` creates it. If jobs have \
          run, check that the disk of the root is mounted, and `root` of tidetable.toml"
     )]
     NothingRan {
-        /// The root.
         root: String,
         /// What is wrong with it.
         state: &'static str,
@@ -430,10 +334,10 @@ pub enum CliError {
     /// A place that is none, or not for this use.
     #[error(transparent)]
     Place(LocationError),
-    /// A library panicked.
+    /// A library panicked; the message says where, and what to report.
     #[error(transparent)]
     Panicked(#[from] Panicked),
-    /// A clock before 1970.
+    /// The clock of the machine is before 1970, for which libraries panic.
     #[error(
         "the clock of this machine says {now}: the order of versions and runs is that of their times, so set it first"
     )]
@@ -460,7 +364,7 @@ pub enum CliError {
         "{findings} of severity {severity} or above: change the job file, or give a reason there, as in `lint = {{ K1 = \"..\" }}`"
     )]
     Denied {
-        /// Their number.
+        /// Their number, with the noun.
         findings: String,
         /// The least severity that is not accepted.
         severity: &'static str,
@@ -543,20 +447,14 @@ impl CliError {
 
     /// A known name similar to the unknown one.
     pub fn suggestion(&self) -> Option<String> {
-        let of_list = |name: &str, known: &str| nearest(name, known.split(", "));
-        let of_query = |source: &SqlError| {
-            // DataFusion suggests similar columns itself.
-            let unknown = source.unknown_name().filter(|_| !source.to_string().contains("Did you mean"))?;
-            nearest(&unknown.name, unknown.known.iter().map(String::as_str))
-        };
         match self {
-            Self::Store(StoreError::NoTable { name, known, .. }) => of_list(name, known),
-            Self::NoJob { job, known } => of_list(job, known),
+            Self::Store(StoreError::NoTable { name, known, .. }) => nearest(name, known.split(", ")),
+            Self::NoJob { job, known } => nearest(job, known.split(", ")),
             Self::NoLineage { name, known, .. } => nearest(name, known.iter().map(String::as_str)),
             Self::Statement { suggestion: Some(suggestion), .. } => Some(suggestion.clone()),
-            Self::Statement { source, .. } => of_query(source),
-            Self::Sql(source) => of_query(source),
-            Self::Written(ExportError::Query { source, .. }) => of_query(source),
+            Self::Statement { source, .. } => suggestion_of_query(source),
+            Self::Sql(source) => suggestion_of_query(source),
+            Self::Written(ExportError::Query { source, .. }) => suggestion_of_query(source),
             _ => None,
         }
     }
@@ -577,11 +475,19 @@ impl CliError {
     }
 }
 
+/// A table or column similar to the one that a query names and that does not exist.
+fn suggestion_of_query(source: &SqlError) -> Option<String> {
+    // DataFusion suggests similar columns itself.
+    let unknown = source.unknown_name().filter(|_| !source.to_string().contains("Did you mean"))?;
+    nearest(&unknown.name, unknown.known.iter().map(String::as_str))
+}
+
 /// The invalid line of `text`, with a caret under the column.
 fn caret(text: &str, (line, column): (u64, u64)) -> String {
-    let place = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or_default();
-    let Some(shown) = text.lines().nth(place(line)) else { return String::new() };
-    let (shown, at) = excerpt(shown, place(column));
+    let [row, at] = [line, column].map(|number| usize::try_from(number.saturating_sub(1)).unwrap_or_default());
+    let Some(shown) = text.lines().nth(row) else { return String::new() };
+    let (shown, at) = excerpt(shown, at);
+
     let before: String = shown.chars().take(at).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     format!("\n  line {line}, column {column}\n  | {shown}\n  | {before}^")
 }

@@ -32,7 +32,7 @@ use diagnostics::{print_error, refuse_usage};
 use error::CliError;
 use terminal::hints;
 
-/// HTTP client libraries.
+/// Libraries of HTTP clients, whose debug logs contain the headers of requests, with credentials.
 const CLIENTS: [&str; 8] =
     ["google_cloud_auth", "google_cloud_gax", "h2", "hyper", "hyper_util", "reqwest", "rustls", "tonic"];
 
@@ -52,13 +52,16 @@ fn command_line() -> ExitCode {
     if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
         log::stamp_lines();
     }
+
     let is_server = matches!(cli.command, Command::Scheduler(_) | Command::Executor(_));
     if is_server {
         log::stamp_lines_of_server();
     }
+
     start_log(&cli.global, is_server);
     let log = cli.global.log;
     watch_panics(move |panic| log::print_message(log, false, &format!("warning: {panic}")));
+
     match catch(|| dispatch(&cli)).unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
@@ -78,9 +81,8 @@ fn parse() -> Result<Cli, clap::Error> {
     // Options may stand before the command and after it.
     let mut at = Some(&matches);
     while let Some(found) = at {
-        let is_given = |option: &str| found.value_source(option) == Some(ValueSource::CommandLine);
-        cli.global.output_given |= is_given("output");
-        is_root_given |= is_given("root");
+        cli.global.output_given |= found.value_source("output") == Some(ValueSource::CommandLine);
+        is_root_given |= found.value_source("root") == Some(ValueSource::CommandLine);
         at = found.subcommand().map(|(_, inside)| inside);
     }
 
@@ -104,9 +106,10 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
     refuse_clock(commands::clock())?;
     if let Some(folder) = &global.folder {
-        let failed = |source| CliError::Enter { path: folder.display().to_string(), source };
-        std::env::set_current_dir(folder).map_err(failed)?;
+        let entered = std::env::set_current_dir(folder);
+        entered.map_err(|source| CliError::Enter { path: folder.display().to_string(), source })?;
     }
+
     let is_file = matches!(global.output, Output::Parquet | Output::Arrow);
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
@@ -115,6 +118,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if global.output == Output::Sarif && !lists_findings {
         return Err(CliError::Usage(output::SARIF_OF_LINT));
     }
+
     // Commands that create a root, need none, or find out by themselves.
     let needs_root = !matches!(
         &cli.command,
@@ -142,6 +146,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if needs_root {
         commands::named_root_is_there(global)?;
     }
+
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
         Command::Plan(args) => commands::plan::plan(global, args),

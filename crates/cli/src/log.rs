@@ -35,7 +35,7 @@ struct Stamp {
     time: bool,
     /// Whether messages have a level, as logs of libraries do.
     level: bool,
-    /// The current run.
+    /// The run that lines are about, once it has a name.
     run: Option<String>,
 }
 
@@ -258,8 +258,9 @@ where
 
         let mut fields = Fields(Map::new());
         event.record(&mut fields);
-        let text = |name: &str| fields.0.get(name).and_then(Value::as_str).unwrap_or_default();
-        let sentence = warning(text("message"), text("error"));
+        let [message, cause] =
+            ["message", "error"].map(|name| fields.0.get(name).and_then(Value::as_str).unwrap_or_default());
+        let sentence = warning(message, cause);
         if LATELY.lock().unwrap_or_else(PoisonError::into_inner).has(&sentence, Instant::now()) {
             return Ok(());
         }

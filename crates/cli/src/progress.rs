@@ -50,10 +50,10 @@ struct Shown {
 struct Stage {
     name: String,
     unit: Unit,
-    /// In its unit.
+    /// Bytes or parts, by the unit; 0 if the stage has none.
     total: u64,
     done: u64,
-    /// Rows read.
+    /// Rows read so far, before they are filtered or rejected.
     rows: u64,
     /// Rows encoded for tables, and those sorted and written since.
     laid: u64,
@@ -76,7 +76,7 @@ impl Watcher {
         Self { shown, stage, missed, verbose: global.verbose, stopping: stopping.map(|thread| (ended, thread)) }
     }
 
-    /// Removes the bar.
+    /// Ends the watcher, and removes the bar from the terminal.
     pub fn finish(mut self) {
         self.end();
     }
@@ -137,10 +137,9 @@ impl Drop for Watcher {
 
 impl Shown {
     fn line(&self, text: &str) {
-        let print = || log::print_message(self.log, self.quiet, text);
         match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
+            Some(bar) => bar.suspend(|| log::print_message(self.log, self.quiet, text)),
+            None => log::print_message(self.log, self.quiet, text),
         }
     }
 
@@ -201,14 +200,14 @@ impl Stage {
 
     /// The rate for the bar, and the totals for a line.
     fn figures(&self, elapsed: Duration) -> (String, String) {
-        let rate = |number: u64| number as f64 / elapsed.as_secs_f64().max(0.001);
+        let seconds = elapsed.as_secs_f64().max(0.001);
         match self.unit {
             Unit::Bytes if self.rows > 0 => {
-                let rate = format!("{}/s", count(rate(self.rows) as u64, "row"));
+                let rate = format!("{}/s", count((self.rows as f64 / seconds) as u64, "row"));
                 (rate.clone(), format!(", {}, {rate}", count(self.rows, "row")))
             }
             Unit::Parts => {
-                let (done, total, rate) = (self.done, count(self.total, "part"), rate(self.done));
+                let (done, total, rate) = (self.done, count(self.total, "part"), self.done as f64 / seconds);
                 (format!("{done}/{}, {rate:.1}/s", self.total), format!(", {done} of {total}, {rate:.1}/s"))
             }
             Unit::Bytes | Unit::None => Default::default(),
@@ -222,7 +221,6 @@ impl Stage {
 
 impl Observer for Watcher {
     fn event(&self, event: Event) {
-        let line = |text: &str| self.shown.line(text);
         match event {
             Event::Stage { name, unit, total } => self.begin(name, unit, total),
             Event::Read { bytes, rows } => self.advance(|stage| {
@@ -231,20 +229,20 @@ impl Observer for Watcher {
             }),
             Event::Laid { rows } => self.advance(|stage| stage.laid += rows),
             Event::Wrote { rows } => self.advance(|stage| stage.written += rows),
-            Event::Plan(plan) => plan.lines().iter().for_each(|text| line(&format!("plan: {text}"))),
+            Event::Plan(plan) => plan.lines().iter().for_each(|text| self.shown.line(&format!("plan: {text}"))),
             Event::Published { .. } => self.advance(|stage| stage.done += 1),
             Event::Missed { name, reason } => {
                 let is_new = self.missed.lock().unwrap_or_else(PoisonError::into_inner).add(&name, &reason);
                 if is_new || self.verbose {
-                    line(&format!("{name} is not published: {reason}"));
+                    self.shown.line(&format!("{name} is not published: {reason}"));
                 }
                 self.advance(|stage| stage.done += 1);
             }
             Event::ReadTogether { export, parts, reads } if self.verbose => {
                 let times = if reads == 1 { "once".to_owned() } else { format!("{reads} times") };
-                line(&format!("{export}: files that {parts} parts share were read {times}"));
+                self.shown.line(&format!("{export}: files that {parts} parts share were read {times}"));
             }
-            Event::Note(text) => line(&text),
+            Event::Note(text) => self.shown.line(&text),
             _ => {}
         }
     }

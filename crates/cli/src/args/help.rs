@@ -377,15 +377,18 @@ fn groups(command: &Command) -> String {
         .map(|sub| (sub.get_name(), first_clause(&sub.get_about().map(ToString::to_string).unwrap_or_default())))
         .chain([("help", "Print this message or the help of a command".to_owned())])
         .collect();
+
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let line = |(name, about): &(&str, String)| format!("  {name:<width$}  {about}\n");
     let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+
     let mut text = String::new();
     for (group, names) in GROUPS {
         text.push_str(&format!("{group}:\n"));
         text.extend(names.iter().filter_map(|name| all.iter().find(|(known, _)| known == name)).map(line));
         text.push('\n');
     }
+
     let others: String = all.iter().filter(|(name, _)| !grouped(name)).map(line).collect();
     if !others.is_empty() {
         text.push_str(&format!("Others:\n{others}\n"));

@@ -33,7 +33,9 @@ use tidetable_layout::time::{micros_since_epoch, window_name};
 use tidetable_runner::open_store;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
-use tidetable_store::{Snapshot, Store};
+use tidetable_job::Project;
+use tidetable_runner::open_store;
+use tidetable_store::{Snapshot, Store, Sst};
 
 use crate::args::Global;
 use crate::diagnostics::print_message;
@@ -167,6 +169,11 @@ fn table_or_all(store: &Store, given: Option<&str>) -> Result<Vec<String>, CliEr
         store.snapshot(name)?;
     }
     Ok(vec![name.to_owned()])
+}
+
+/// The rows, cells and bytes of files together.
+fn sums<'a>(ssts: impl Iterator<Item = &'a Sst>) -> [u64; 3] {
+    ssts.fold([0; 3], |[rows, cells, bytes], sst| [rows + sst.rows, cells + sst.cells, bytes + sst.bytes])
 }
 
 /// The clock, microseconds since the epoch.

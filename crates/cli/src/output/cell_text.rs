@@ -1,6 +1,6 @@
 //! Values of a column as text, for tables and CSV.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
+use arrow::array::{Array, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -54,15 +54,13 @@ impl<'a> CellText<'a> {
             }
             DataType::Map(_, _) => {
                 let map = column.as_map();
-                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), length);
-                Self::Map(map, Box::new([part(map.keys())?, part(map.values())?]))
+                let parts = [Self::new(map.keys().as_ref(), length)?, Self::new(map.values().as_ref(), length)?];
+                Self::Map(map, Box::new(parts))
             }
             DataType::Struct(fields) => {
                 let parts = fields.iter().zip(column.as_struct().columns());
-                let part = |(field, part): (&'a arrow::datatypes::FieldRef, &'a ArrayRef)| {
-                    Ok((field.name().as_str(), Self::new(part.as_ref(), length)?))
-                };
-                Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
+                let parts = parts.map(|(field, part)| Ok((field.name().as_str(), Self::new(part.as_ref(), length)?)));
+                Self::Struct(column, parts.collect::<Result<_, ArrowError>>()?)
             }
             _ => match (ColumnText::new(column), IntervalColumn::new(column)) {
                 (Some(text), _) => Self::Plain(column, text),

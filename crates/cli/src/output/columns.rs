@@ -16,7 +16,6 @@ const LONG_TEXT: usize = 60;
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// Its name.
     pub name: String,
     /// Whether its values are right-aligned.
     pub right: bool,

@@ -16,6 +16,7 @@ const CHUNK: usize = 64 << 10;
 pub fn write_csv(out: &mut impl Write, texts: &mut [CellText<'_>], rows: usize) -> io::Result<()> {
     let is_alone = texts.len() == 1;
     let (mut lines, mut field) = (Vec::with_capacity(CHUNK + (4 << 10)), Vec::new());
+
     for row in 0..rows {
         for (at, text) in texts.iter_mut().enumerate() {
             if at > 0 {
@@ -29,6 +30,7 @@ pub fn write_csv(out: &mut impl Write, texts: &mut [CellText<'_>], rows: usize) 
                 text.append(row, &mut lines);
             }
         }
+
         lines.push(b'\n');
         if lines.len() >= CHUNK {
             out.write_all(&lines)?;

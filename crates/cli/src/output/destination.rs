@@ -67,7 +67,7 @@ impl Destination {
         Ok(Self { place, bucket: None, shown, reader_is_gone: Arc::default() })
     }
 
-    /// Standard output.
+    /// Standard output, printable if it is a terminal.
     pub fn stdout() -> Self {
         let shown = "standard output".to_owned();
         Self { place: ResultPlace::Stdout, bucket: None, shown, reader_is_gone: Arc::default() }
@@ -111,17 +111,12 @@ impl Destination {
     /// # Errors
     /// If it cannot be written.
     pub fn open(&self) -> Result<Box<dyn BlobWriter>, CliError> {
-        let stream = |out: Box<dyn Write + Send>| {
-            let (shown, reader_is_gone) = (self.shown.clone(), Arc::clone(&self.reader_is_gone));
-            Box::new(Stream { out: BufWriter::new(out), shown, reader_is_gone })
-        };
         Ok(match &self.place {
-            ResultPlace::Stdout => stream(Box::new(Printed::new(io::stdout(), self.is_terminal()))),
+            ResultPlace::Stdout => self.stream(Box::new(Printed::new(io::stdout(), self.is_terminal()))),
             ResultPlace::Stream(path) => {
-                let failed = |source| CliError::Folder { path: self.shown.clone(), source };
                 // As a shell does for `> PATH`; waits for the reader of a pipe.
-                let file = OpenOptions::new().write(true).truncate(true).open(path).map_err(failed)?;
-                stream(Box::new(file))
+                let file = OpenOptions::new().write(true).truncate(true).open(path);
+                self.stream(Box::new(file.map_err(|source| CliError::Folder { path: self.shown.clone(), source })?))
             }
             ResultPlace::File(path) => {
                 let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -136,32 +131,41 @@ impl Destination {
             },
         })
     }
+
+    /// A writer to what cannot be replaced when it is complete.
+    fn stream(&self, out: Box<dyn Write + Send>) -> Box<Stream> {
+        let (shown, reader_is_gone) = (self.shown.clone(), Arc::clone(&self.reader_is_gone));
+        Box::new(Stream { out: BufWriter::new(out), shown, reader_is_gone })
+    }
 }
 
 /// Follows symbolic links: the target is replaced, and the links stay.
 fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> {
-    let shown = || path.display().to_string();
-    let failed = |source| CliError::Folder { path: shown(), source };
+    let shown = path.display().to_string();
+    let failed = |source| CliError::Folder { path: shown.clone(), source };
     let mut at = std::path::absolute(path).map_err(failed)?;
+
     for _ in 0..MAX_LINKS {
         let folder = at.parent().unwrap_or(Path::new("/"));
-        let Ok(folder) = fs::canonicalize(folder) else { return Err(CliError::NoFolder { option, path: shown() }) };
+        let Ok(folder) = fs::canonicalize(folder) else { return Err(CliError::NoFolder { option, path: shown }) };
         // `x/` and `..` are directories.
-        let Some(name) = at.file_name() else { return Err(CliError::NoFileName { path: shown() }) };
+        let Some(name) = at.file_name() else { return Err(CliError::NoFileName { path: shown }) };
         let here = folder.join(name);
         if let Some(descriptor) = descriptor(&folder, name) {
             return Ok(if descriptor == Some(1) { ResultPlace::Stdout } else { ResultPlace::Stream(here) });
         }
+
         let found = match fs::symlink_metadata(&here) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ResultPlace::File(here)),
             Err(error) => return Err(failed(error)),
         };
+
         let kind = found.file_type();
         if kind.is_symlink() {
             at = folder.join(fs::read_link(&here).map_err(failed)?);
         } else if kind.is_dir() {
-            return Err(CliError::NoFileName { path: shown() });
+            return Err(CliError::NoFileName { path: shown });
         } else if kind.is_file() {
             return Ok(ResultPlace::File(here));
         } else {

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::ArrayFormatter;
 use base64::Engine;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::output::intervals::IntervalColumn;
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;
 
-/// Bytes as JSON.
+/// Bytes as JSON: text if they are UTF-8, else an object with Base64.
 pub fn bytes_value(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => Value::from(text),
@@ -30,16 +30,14 @@ pub fn bytes_value(bytes: &[u8]) -> Value {
 /// # Errors
 /// If `out` cannot be written, or a column has an unsupported type.
 pub fn write_json(out: &mut impl Write, batch: &RecordBatch) -> Result<(), CliError> {
-    let column = |(at, (field, column)): (usize, (&FieldRef, &'_ ArrayRef))| -> Result<_, CliError> {
-        let mut name = vec![if at == 0 { b'{' } else { b',' }];
+    let mut columns: Vec<(Vec<u8>, JsonColumn<'_>)> = Vec::new();
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let mut name = vec![if columns.is_empty() { b'{' } else { b',' }];
         serde_json::to_writer(&mut name, field.name())?;
         name.push(b':');
-        Ok((name, column.clone()))
-    };
-    let fields = batch.schema_ref().fields().iter().zip(batch.columns()).enumerate();
-    let columns: Vec<(Vec<u8>, ArrayRef)> = fields.map(column).collect::<Result<_, _>>()?;
-    let mut columns: Vec<(&[u8], JsonColumn<'_>)> =
-        columns.iter().map(|(name, column)| (name.as_slice(), JsonColumn::new(column.as_ref()))).collect();
+        columns.push((name, JsonColumn::new(column.as_ref())));
+    }
+
     let mut lines = Vec::with_capacity(CHUNK + (4 << 10));
     for row in 0..batch.num_rows() {
         if columns.is_empty() {
@@ -50,11 +48,13 @@ pub fn write_json(out: &mut impl Write, batch: &RecordBatch) -> Result<(), CliEr
             column.write(row, &mut lines)?;
         }
         lines.extend_from_slice(b"}\n");
+
         if lines.len() >= CHUNK {
             out.write_all(&lines)?;
             lines.clear();
         }
     }
+
     Ok(out.write_all(&lines)?)
 }
 
@@ -101,6 +101,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
         out.write_all(b"null")?;
         return Ok(());
     }
+
     match array.data_type() {
         DataType::List(_) => write_list(out, array.as_list::<i32>().value(row).as_ref()),
         DataType::LargeList(_) => write_list(out, array.as_list::<i64>().value(row).as_ref()),

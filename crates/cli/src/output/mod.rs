@@ -74,7 +74,7 @@ pub struct ResultRows {
 }
 
 impl ResultRows {
-    /// An empty result.
+    /// A result with these columns and no row.
     pub fn new(columns: &[&'static str]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new(), minor: &[], below: &[], ids: &[] }
     }
@@ -111,6 +111,11 @@ impl ResultRows {
         self.rows.push(row);
     }
 
+    /// Adds a row of two columns: what is said, and its value.
+    pub fn fact(&mut self, what: &str, value: Value) {
+        self.push(row![what, value]);
+    }
+
     /// The number of rows.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
@@ -139,6 +144,7 @@ impl ResultRows {
             }
             return Ok(());
         }
+
         let headings = (0..self.columns.len()).map(|index| self.heading(index, output)).collect();
         let screen = Screen { rows: None, ..Screen::of_stdout(None) };
         let mut writer = RowWriter::start(out, output, headings, screen)?;
@@ -151,24 +157,20 @@ impl ResultRows {
     fn heading(&self, index: usize, output: Output) -> Heading {
         let column = self.columns[index];
         let name = if output == Output::Csv { key_of(column) } else { column.replace('_', " ") };
-        let values = || self.rows.iter().filter_map(|row| row.get(index));
-        let is_word = |value: &Value| {
-            let text = text_of(value);
-            text.len() <= UNBROKEN && !text.contains(' ')
-        };
+        let values: Vec<&Value> = self.rows.iter().filter_map(|row| row.get(index)).collect();
 
         let give = if self.below.contains(&column) {
             Give::Below
         } else if self.ids.contains(&column) {
             Give::Prefix
-        } else if values().all(is_word) {
+        } else if values.iter().all(|value| is_word(value)) {
             Give::Nothing
         } else {
             Give::Wrap
         };
         let rank = self.minor.iter().position(|minor| *minor == column).map_or(0, |place| self.minor.len() - place);
-        let is_number = |value: &Value| value.is_number() || value.is_null();
-        let right = values().any(Value::is_number) && values().all(is_number);
+        let are_numbers = values.iter().all(|value| value.is_number() || value.is_null());
+        let right = are_numbers && values.iter().any(|value| value.is_number());
         Heading { name, right, give, rank }
     }
 }
@@ -190,6 +192,12 @@ pub const FILES_OF_SQL: &str =
 
 /// The error for SARIF without findings.
 pub const SARIF_OF_LINT: &str = "sarif is for the findings of `tidetable lint JOB`: write another --output";
+
+/// Whether a value is a word that a narrow table does not break.
+fn is_word(value: &Value) -> bool {
+    let text = text_of(value);
+    text.len() <= UNBROKEN && !text.contains(' ')
+}
 
 fn text_of(value: &Value) -> String {
     match value {
@@ -233,6 +241,7 @@ impl<W: Write> BatchWriter<W> {
             self.rows += batch.num_rows() as u64;
             return Ok(true);
         }
+
         self.start(batch.schema_ref())?;
         let Some(writer) = &mut self.writer else { return Ok(true) };
         let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), self.screen.length));
@@ -242,6 +251,7 @@ impl<W: Write> BatchWriter<W> {
             writer.wrote(batch.num_rows() as u64);
             return Ok(true);
         }
+
         for row in 0..batch.num_rows() {
             if !writer.push(&mut self.out, texts.iter_mut().map(|text| text.value(row)).collect())? {
                 return Ok(false);
@@ -280,7 +290,7 @@ impl<W: Write> BatchWriter<W> {
 /// The columns of a query's result. In a narrow table those in the middle are left out first, row keys last.
 pub fn query_headings(schema: &arrow::datatypes::Schema) -> Vec<Heading> {
     let last = schema.fields().len().saturating_sub(1);
-    let heading = |(index, field): (usize, &arrow::datatypes::FieldRef)| {
+    let headings = schema.fields().iter().enumerate().map(|(index, field)| {
         let is_key = matches!(field.name().as_str(), "_key" | "row_key");
         let kind = field.data_type();
         let is_text = kind.is_string() || kind.is_binary() || kind.is_nested();
@@ -288,6 +298,6 @@ pub fn query_headings(schema: &arrow::datatypes::Schema) -> Vec<Heading> {
         let from_end = last - index;
         let rank = if is_key { 1 } else { 2 + 2 * index.min(from_end) + usize::from(index > from_end) };
         Heading { name: field.name().clone(), right: kind.is_numeric(), give, rank }
-    };
-    schema.fields().iter().enumerate().map(heading).collect()
+    });
+    headings.collect()
 }

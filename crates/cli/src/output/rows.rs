@@ -49,6 +49,7 @@ impl RowWriter {
         if output != Output::Csv {
             headings.iter_mut().for_each(|heading| make_printable(&mut heading.name));
         }
+
         let form = match output {
             Output::Table => Form::Table(TableWriter::new(headings.clone(), screen)),
             Output::Markdown => {

@@ -34,7 +34,7 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// An empty table.
+    /// A table of these columns; its widths are decided by the first rows that are pushed.
     pub fn new(headings: Vec<Heading>, screen: Screen) -> Self {
         Self { headings, screen, held: Vec::new(), held_bytes: 0, rows: 0, more: false, layout: None }
     }
@@ -191,6 +191,7 @@ fn value_cell(heading: Option<&Heading>, text: Option<&String>, width: usize, bo
 fn write_cells(out: &mut impl Write, cells: &[Cell]) -> Result<(), CliError> {
     let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(1).max(1);
     let mut text = String::new();
+
     for at in 0..height {
         text.push('│');
         for (place, cell) in cells.iter().enumerate() {
@@ -205,6 +206,7 @@ fn write_cells(out: &mut impl Write, cells: &[Cell]) -> Result<(), CliError> {
             text.push_str(shown);
             text.extend(std::iter::repeat_n(' ', after + 1));
         }
+
         text.push_str("│\n");
     }
     out.write_all(text.as_bytes())?;

@@ -29,6 +29,7 @@ fn escaped(text: &str, keep: Keep) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
+
     let mut shown = String::with_capacity(text.len() + 16);
     let mut rest = text;
     while let Some(at) = rest.find(steers) {
@@ -45,6 +46,7 @@ fn escaped(text: &str, keep: Keep) -> Cow<'_, str> {
             rest = &after[c.len_utf8()..];
         }
     }
+
     shown.push_str(rest);
     Cow::Owned(shown)
 }
@@ -66,7 +68,7 @@ pub struct Printed<W: Write> {
 }
 
 impl<W: Write> Printed<W> {
-    /// Writes to `out`.
+    /// Writes to `out`; if that is a terminal, control characters are escaped.
     pub fn new(out: W, is_terminal: bool) -> Self {
         Self { out, is_terminal, waiting: Vec::new() }
     }

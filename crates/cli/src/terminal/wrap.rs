@@ -14,16 +14,19 @@ const JOINTS: [char; 4] = ['/', '_', '-', ','];
 pub fn wrapped(line: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut current, mut taken) = (Vec::new(), String::new(), 0);
+
     let words = line.split_inclusive(' ').flat_map(|word| match word.trim_end().width() > width {
         true => word.split_inclusive(JOINTS).collect(),
         false => vec![word],
     });
+
     for word in words {
         let wide = word.trim_end().width();
         if taken > 0 && taken + wide > width && wide <= width {
             lines.push(std::mem::take(&mut current).trim_end().to_owned());
             taken = 0;
         }
+
         for c in word.chars() {
             let wide = c.width().unwrap_or_default();
             if taken + wide > width && c != ' ' {
@@ -34,6 +37,7 @@ pub fn wrapped(line: &str, width: usize) -> Vec<String> {
             taken += wide;
         }
     }
+
     lines.push(current.trim_end().to_owned());
     lines
 }
@@ -161,9 +165,8 @@ fn hanging(text: &str, indent: usize) -> usize {
 
 /// Whether a line belongs to a table, a drawing, a coloured text or an excerpt such as `12 | key = 1`.
 fn is_drawn(line: &str) -> bool {
-    let is_of_drawing = |c: char| matches!(c, '\u{2500}'..='\u{259f}' | '\u{1b}');
     let gutter = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
-    gutter.starts_with("| ") || line.contains(is_of_drawing)
+    gutter.starts_with("| ") || line.contains(|c: char| matches!(c, '\u{2500}'..='\u{259f}' | '\u{1b}'))
 }
 
 #[cfg(test)]
