@@ -27,6 +27,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     if args.verify {
         return verify(global, args);
     }
+
     let store = store(global)?;
     // A backup of what is left would take the place of one that holds the lost versions.
     let newest = NewestVersions::default();
@@ -35,13 +36,16 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
             return Err(error.into());
         }
     }
+
     let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
     let activity = Activity::begin(global, "copying files into the backup");
     let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop)?;
     drop(activity);
+
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
+
     let mut out = sentences(global.output);
     let Taken { id, root, files, tables, .. } = &done.backup;
     if global.output == Output::Table {
@@ -52,11 +56,12 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     } else {
         rows(&[(&done.backup, Some((done.copied, done.copied_bytes)))]).write(global.output, &mut out)?;
     }
+
     out.flush()?;
     damaged(done.backup.damaged.len(), "the rest is in the backup, and older backups stay")
 }
 
-/// Restores a backup.
+/// Restores a backup, each file verified as it is copied, into a root that is empty or holds an unfinished restore.
 pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let root = match &args.into {
         Some(root) => root.clone(),
@@ -65,24 +70,29 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
             Location::parse(&root).map_err(SourceError::from).map_err(StoreError::from)?
         }
     };
+
     let stop = stop_on_signals()?;
     let vault = Vault::open(storage_at(&args.vault)?, &id(), &stop)?;
     let backup = vault.find(args.at.as_deref())?;
+
     let activity = Activity::begin(global, "restoring files");
     let restored = match &root {
         Location::Bucket(_) => vault.restore_into_bucket(backup, storage_at(&root)?.as_ref(), &stop)?,
         Location::Path(root) => vault.restore(backup, root, &stop)?,
     };
     drop(activity);
+
     // What the root held before is not missed any more.
     if let Ok(project) = project_of_store(global)
         && let Err(error) = Marks::of(&project.with_root(Some(&root))).forget()
     {
         print_message(global, &format!("note: cannot forget the former store of {root}: {error}"));
     }
+
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
     missing.chain(lost).for_each(|line| print_message(global, &line));
+
     let mut out = sentences(global.output);
     if global.output == Output::Table {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
@@ -100,6 +110,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     } else {
         rows(&[(&restored.backup, None)]).write(global.output, &mut out)?;
     }
+
     out.flush()?;
     let missing = restored.backup.damaged.len() + restored.damaged.len();
     damaged(missing, "the rest is restored: `tidetable doctor` says what is missing")

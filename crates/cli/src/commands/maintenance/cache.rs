@@ -16,13 +16,15 @@ pub fn cache(global: &Global, args: &Cache) -> Result<(), CliError> {
     let project = project_of_store(global)?;
     let cache = open_cache(&project);
     let directory = cache.as_ref().and_then(|_| cache_directory(&project)).map(|path| path.display().to_string());
-    let failed = |source| CliError::File { path: directory.clone().unwrap_or_default(), source };
+
     let usage = match &cache {
-        Some(cache) if args.empty => cache.empty().map_err(failed)?,
-        Some(cache) => cache.usage().map_err(failed)?,
-        None => Default::default(),
+        Some(cache) if args.empty => cache.empty(),
+        Some(cache) => cache.usage(),
+        None => Ok(Default::default()),
     };
+    let usage = usage.map_err(|source| CliError::File { path: directory.clone().unwrap_or_default(), source })?;
     let size = if cache.is_some() { project.cache.size.unwrap_or(CACHE_SIZE) } else { 0 };
+
     let mut out = sentences(global.output);
     match (global.output, &directory) {
         (Output::Table, Some(directory)) => {

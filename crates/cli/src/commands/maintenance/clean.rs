@@ -19,9 +19,11 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     let clock = clock();
     let options = CleanOptions { before: clock.saturating_sub(args.older_than), clock, keep: args.keep };
     let plan = CleanPlan::new(&store, project_if_any(global)?.as_ref(), options)?;
+
     if args.yes {
         plan.run(&store)?;
     }
+
     let mut out = sentences(global.output);
     if global.output == Output::Table {
         summary(&plan, args.yes, &mut out)?;
@@ -32,6 +34,7 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
         }
         files.write(global.output, &mut out)?;
     }
+
     plan.notes.iter().for_each(|note| print_message(global, note));
     out.flush()?;
     Ok(())
@@ -42,14 +45,17 @@ fn summary(plan: &CleanPlan, done: bool, out: &mut impl Write) -> Result<(), Cli
         writeln!(out, "nothing to remove")?;
         return Ok(());
     }
+
     let mut kinds: BTreeMap<CleanedKind, (u64, u64)> = BTreeMap::new();
     for removal in &plan.removals {
         let (files, size) = kinds.entry(removal.kind).or_default();
         (*files, *size) = (*files + 1, *size + removal.bytes);
     }
+
     let (files, size) = kinds.values().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1));
     let done = if done { "removed" } else { "may go; --yes removes them" };
     writeln!(out, "{} of {} {done}", count(files, "file"), bytes(size))?;
+
     for (kind, (files, size)) in kinds {
         let name = match kind {
             CleanedKind::Rejects if files != 1 => "files of rejected rows".to_owned(),

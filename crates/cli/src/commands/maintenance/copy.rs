@@ -5,6 +5,7 @@ use std::io::Write;
 use tidetable_job::Project;
 use tidetable_job::ProjectError;
 use tidetable_runner::backup::{StoreCopy, copy_store};
+use tidetable_job::{ProjectError, Project};
 use tidetable_runner::{UlidIds, open_store};
 use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};
@@ -19,7 +20,7 @@ use crate::output::values::{bytes, count};
 use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
-/// Copies a store.
+/// Copies a store with all versions of its tables into another root; a repeated copy copies only what is new.
 pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
     let here =
         std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
@@ -28,21 +29,25 @@ pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
         Err(CliError::Project(ProjectError::NotFound { .. })) => None,
         project => project?,
     };
-    let of = |root: &Location| match &project {
+
+    let [from, to] = [&args.from, &args.to].map(|root| match &project {
         Some(project) => project.clone().with_root(Some(root)),
         None => Project::of_store(&here, root),
-    };
-    let (from, to) = (of(&args.from), of(&args.to));
+    });
     if from.root == to.root {
         return Err(CliError::Usage("a store is copied into another root: FROM and TO are one"));
     }
+
     root::holds_store(&from, true)?;
+
     let id = ulid_text(UlidIds::default().next());
     let activity = Activity::begin(global, "copying files");
     let done = copy_store(&open_store(&from)?, &open_store(&to)?, &id, &stop_on_signals()?)?;
     drop(activity);
     done.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
+
     let StoreCopy { tables, exports, copied, copied_bytes, known, damaged } = &done;
+
     let mut out = sentences(global.output);
     if global.output == Output::Table {
         writeln!(
@@ -61,6 +66,7 @@ pub fn copy(global: &Global, args: &Copy) -> Result<(), CliError> {
         rows.push(row![from.root, to.root, tables.len(), exports, copied, copied_bytes, known, damaged.len()]);
         rows.write(global.output, &mut out)?;
     }
+
     out.flush()?;
     match damaged.len() {
         0 => Ok(()),

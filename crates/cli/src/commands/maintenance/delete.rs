@@ -28,10 +28,12 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
         (None, None) => None,
         (from, to) => Some(from.unwrap_or(i64::MIN)..to.unwrap_or(i64::MAX)),
     };
+
     if times.is_some() && !has_qualifier {
         return Err(CliError::Usage("--from and --to are for one column: --column FAMILY:QUALIFIER"));
     }
     check_times(args.from, args.to)?;
+
     let target = match column {
         None => DeleteTarget::Row { key },
         Some((family, _)) if !has_qualifier => DeleteTarget::Family { key, family: family.to_owned() },
@@ -56,17 +58,21 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
             "this deletes, and there is no terminal to ask on: give --yes, or --dry-run to see what",
         ));
     }
+
     let store = store(global)?;
     let snapshot = open_newest(&store, table)?;
     let plan = DeletePlan::new(&snapshot, target)?;
     let job = &snapshot.version().table.job;
+
     if how.dry_run {
         return tell(global, table, &plan, Done::Not { dry_run: true }, job);
     }
+
     let edit = plan.edit();
     if !edit.is_empty() && !how.yes && !agreed(table, &plan)? {
         return tell(global, table, &plan, Done::Not { dry_run: false }, job);
     }
+
     let mut version = snapshot.version().clone();
     if !edit.is_empty() {
         let now = how.now.unwrap_or_else(clock);
@@ -89,7 +95,7 @@ fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The result.
+/// What a delete did: it is committed in a version, or nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Hidden {
@@ -107,6 +113,7 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
     let days: Vec<String> = days.into_iter().filter_map(day).collect();
     let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
+
     let mut out = sentences(global.output);
     match (global.output, done) {
         (Output::Table, Done::Not { dry_run: false }) => writeln!(out, "nothing was deleted")?,
@@ -132,6 +139,7 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
             shown.write(output, &mut out)?;
         }
     }
+
     out.flush()?;
     Ok(())
 }

@@ -17,16 +17,19 @@ use crate::output::{ResultRows, row, sentences};
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let store = store(global)?;
     let now = clock();
+
     let activity = Activity::begin(global, "looking at the files of the root");
     let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
     let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
     drop(activity);
+
     let mut out = sentences(global.output);
     match global.output {
         Output::Table => tell(&found, &mut out)?,
         output => rows(&found).write(output, &mut out)?,
     }
     out.flush()?;
+
     fixed?;
     let left = found.findings.iter().filter(|finding| !finding.fixed);
     let (files, fixable) = left.fold((0, false), |(files, any), finding| (files + 1, any || finding.fixable));

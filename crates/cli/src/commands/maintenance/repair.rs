@@ -23,16 +23,19 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let store = store(global)?;
     NewestVersions::default().check_latest(&store, &args.table)?;
     let project = project_if_any(global)?;
+
     let is_gone = |path: &str| {
         let is_here = Location::parse(path).is_ok_and(|place| matches!(place, Location::Path(_)));
         is_here && project.as_ref().is_some_and(|project| !Path::new(&project.resolve(path)).exists())
     };
     let plan = RepairPlan::new(&store, &args.table, &args.drop, is_gone)?;
+
     let acts = args.yes || !args.drop.is_empty();
     let done = if acts && !plan.is_empty() { Some(plan.run(&UlidIds::default())?) } else { None };
     if let Some(warning) = owed(&plan) {
         print_message(global, &warning);
     }
+
     let mut out = sentences(global.output);
     match global.output {
         Output::Table => tell(&args.table, &plan, done.as_ref(), &mut out)?,
@@ -67,25 +70,28 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
         writeln!(out, "{table}: no SST is damaged")?;
         return Ok(());
     }
+
     let ssts = count(plan.lost.len() as u64, "damaged SST");
     match done {
         Some(done) => writeln!(out, "{table}: {ssts} taken out, version {}", done.version)?,
         None => writeln!(out, "{table}: {ssts}; --yes removes them")?,
     }
+
     for file in &plan.lost {
         let sst = &file.sst;
         writeln!(out, "  {} of {}", sst.id, bytes(sst.bytes))?;
         file.damage.iter().try_for_each(|error| writeln!(out, "    {error}"))?;
         let (rows, cells) = (count(sst.rows, "row"), count(sst.cells, "cell"));
         writeln!(out, "    lost     up to {rows}, {cells}, of window {}", window(plan, file))?;
-        let key = |key: &[u8]| key.escape_ascii().to_string();
-        writeln!(out, "    keys     {} to {}", key(&sst.first_key), key(&sst.last_key))?;
+        writeln!(out, "    keys     {} to {}", sst.first_key.escape_ascii(), sst.last_key.escape_ascii())?;
         if let (Some(first), Some(last)) = (sst.min_timestamp.and_then(time), sst.max_timestamp.and_then(time)) {
             writeln!(out, "    times    {first} to {last}")?;
         }
     }
+
     writeln!(out, "  inputs to read again:")?;
     plan.inputs.iter().try_for_each(|input| writeln!(out, "    {}", input.path))?;
+
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
         let job = &plan.version().table.job;
@@ -101,6 +107,7 @@ fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> ResultRows
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
         let windows = file.windows();
         let inputs = plan.inputs.iter().filter(|input| input.touches().any(|start| windows.contains(&start)));
+
         rows.push(row![
             table,
             sst.id,
@@ -121,9 +128,9 @@ fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> ResultRows
 
 /// The window, or the first and the last of several.
 fn window(plan: &RepairPlan, file: &SstReport) -> String {
-    let name = |start: &i64| window_name(plan.version().table.spec.window, *start);
+    let unit = plan.version().table.spec.window;
     match file.windows().as_slice() {
-        [first, .., last] => format!("{} to {}", name(first), name(last)),
-        windows => windows.iter().map(name).collect(),
+        [first, .., last] => format!("{} to {}", window_name(unit, *first), window_name(unit, *last)),
+        windows => windows.iter().map(|start| window_name(unit, *start)).collect(),
     }
 }

@@ -22,31 +22,24 @@ const MIN_AGE: i64 = HOUR;
 /// Removes old versions and leftovers, or only lists them.
 pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let store = store(global)?;
-    let ago = |age: i64| clock().saturating_sub(age);
-    let half_written_before = ago(args.older_than.max(MIN_AGE));
-    let options =
-        VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
-    let mut out = sentences(global.output);
-    let mut files = ResultRows::of(objects::VACUUMED);
-    let mut tell = |name: Option<&str>, removals: &[Removal], out: &mut dyn Write| -> Result<(), CliError> {
-        for removal in removals {
-            let what = kind_name(removal.kind);
-            files.push(row![name, removal.path, what, removal.bytes, args.yes]);
-        }
-        if global.output == Output::Table {
-            summary(name, removals, args.yes, out)?;
-        }
-        Ok(())
-    };
+    let now = clock();
+    let half_written_before = now.saturating_sub(args.older_than.max(MIN_AGE));
+    let before = now.saturating_sub(args.older_than);
+    let options = VacuumOptions { before, half_written_before, keep_versions: args.keep_versions };
+
     // First, because removing them writes nothing, and the disk may be full.
     let leftovers =
         if args.table.is_none() { tidetable_upkeep::leftovers(&store, half_written_before)? } else { Vec::new() };
     if args.yes {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
     }
+
     // A vacuum writes a version, and removes what no version names: it would make the loss of a version final.
     let newest = NewestVersions::default();
     let mut lost = None;
+    let mut out = sentences(global.output);
+    let mut vacuumed =
+        Vacuumed { output: global.output, is_done: args.yes, rows: ResultRows::of(objects::VACUUMED), out: &mut out };
     for name in table_or_all(&store, args.table.as_deref())? {
         let plan = newest.check_latest(&store, &name).and_then(|()| VacuumPlan::new(&store.table(&name), options));
         let plan = match plan {
@@ -60,24 +53,50 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
             }
             plan => plan?,
         };
+
         let removals = if args.yes { plan.run(&UlidIds::default())?.removals } else { plan.removals };
-        tell(Some(&name), &removals, &mut out)?;
+        vacuumed.add(Some(&name), &removals)?;
     }
     if args.yes {
         // Without room now, a run does it later.
         let _ = store.keep_reserve();
     }
     if args.table.is_none() {
-        tell(None, &leftovers, &mut out)?;
+        vacuumed.add(None, &leftovers)?;
     }
+
+    let rows = vacuumed.rows;
     if global.output != Output::Table {
-        files.write(global.output, &mut out)?;
+        rows.write(global.output, &mut out)?;
     }
     out.flush()?;
     lost.map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn summary(name: Option<&str>, removals: &[Removal], done: bool, out: &mut dyn Write) -> Result<(), CliError> {
+/// What a vacuum removes or would remove, told table by table: an error of one leaves the others told.
+struct Vacuumed<'a, W: Write> {
+    output: Output,
+    /// Whether the files are removed, and not only listed.
+    is_done: bool,
+    /// A row for each file, for formats other than text.
+    rows: ResultRows,
+    out: &'a mut W,
+}
+
+impl<W: Write> Vacuumed<'_, W> {
+    /// Tells the removals of a table, or of no table.
+    fn add(&mut self, name: Option<&str>, removals: &[Removal]) -> Result<(), CliError> {
+        for removal in removals {
+            self.rows.push(row![name, removal.path, kind_name(removal.kind), removal.bytes, self.is_done]);
+        }
+        match self.output {
+            Output::Table => summary(name, removals, self.is_done, self.out),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn summary(name: Option<&str>, removals: &[Removal], done: bool, out: &mut impl Write) -> Result<(), CliError> {
     let place = name.unwrap_or("exports, runs and rejected rows");
     if removals.is_empty() {
         writeln!(out, "{place}: nothing to remove")?;

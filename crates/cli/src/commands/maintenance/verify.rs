@@ -14,7 +14,7 @@ use tidetable_upkeep::{TableReport, VerifyOptions};
 
 use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
-use crate::commands::{store, table_or_all};
+use crate::commands::{store, sums, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -24,12 +24,14 @@ use crate::output::{ResultRows, row, sentences};
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let store = store(global)?;
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
+
     let mut out = sentences(global.output);
     let mut damaged = 0;
     let mut kinds = DamagedKinds::default();
     let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     let named = KnownVersions::of(store.blobs().as_ref(), &tables, usize::MAX)?;
+
     for name in tables {
         let table = store.table(&name);
         let activity = Activity::begin(global, &format!("verifying {name}"));
@@ -39,17 +41,20 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         if let Ok(Some(newest)) = table.latest() {
             report.manifests.extend(named.check(&store, &name, &newest).err());
         }
+
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
         let newest = report.versions.last().copied().unwrap_or_default();
         kinds.manifests |= !report.manifests.is_empty();
         kinds.rows |= !report.rows.is_empty();
         kinds.ssts |= report.damaged().any(|sst| sst.version == newest);
         kinds.old_ssts |= report.damaged().any(|sst| sst.version < newest);
+
         match global.output {
             Output::Table => tell(&report, &mut out)?,
             _ => add(&store, &report, &mut rows),
         }
     }
+
     let mut files = Vec::new();
     if args.exports || args.all {
         files.extend(published(&store)?);
@@ -57,6 +62,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     if args.all {
         files.extend(records(&store)?);
     }
+
     damaged += files.iter().filter(|file| !file.is_sound()).count();
     match global.output {
         Output::Table => tell_files(&files, &mut out)?,
@@ -66,9 +72,11 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
+
     if damaged == 0 {
         return Ok(());
     }
+
     let of_kind = |kind: &str| files.iter().any(|file| file.kind == kind && !file.is_sound());
     kinds.exports = of_kind("export");
     kinds.records = of_kind("record");
@@ -93,28 +101,34 @@ struct DamagedKinds {
 fn advice(damaged: &DamagedKinds) -> String {
     let mut steps = Vec::new();
     if damaged.manifests {
-        steps.push("for manifests, see what `tidetable doctor` says");
+        steps.push("run `tidetable doctor`, which says what damaged manifests cost");
     }
+
     if damaged.rows {
         steps.push("change rows over a limit as their messages say");
     }
+
     if damaged.ssts {
         steps.push(
             "take damaged SSTs out with `tidetable repair TABLE --yes`, so that the next run of the job rebuilds their \
              windows, or restore a backup",
         );
     }
+
     if damaged.old_ssts {
         steps.push("remove older versions with damaged SSTs by `tidetable vacuum TABLE --older-than 0s --yes`");
     }
+
     if damaged.exports {
         steps.push(
             "run the job, which publishes changed and missing files again, and with --force those whose damage left no trace",
         );
     }
+
     if damaged.records {
         steps.push("move damaged records away with `tidetable doctor --fix`");
     }
+
     steps.join("; ")
 }
 
@@ -132,6 +146,11 @@ struct OtherFile {
 }
 
 impl OtherFile {
+    /// A file of an export whose part and size are unknown.
+    fn of_export(export: &str, path: &str, damage: String) -> Self {
+        Self { kind: "export", of: export.to_owned(), path: path.to_owned(), label: None, bytes: None, damage }
+    }
+
     fn is_sound(&self) -> bool {
         self.damage.is_empty()
     }
@@ -146,19 +165,12 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     let blobs = store.blobs().as_ref();
     let mut files = Vec::new();
     let names = blobs.list("exports")?;
+
     for name in names.iter().filter_map(|name| name.strip_suffix(".json")) {
-        let file = |path: &str, label: Option<&String>, bytes, damage: String| OtherFile {
-            kind: "export",
-            of: name.to_owned(),
-            path: path.to_owned(),
-            label: label.cloned(),
-            bytes,
-            damage,
-        };
         let list = match Published::load(blobs, name) {
             Ok(list) => list,
             Err(error) => {
-                files.push(file(&format!("exports/{name}.json"), None, None, error.to_string()));
+                files.push(OtherFile::of_export(name, &format!("exports/{name}.json"), error.to_string()));
                 continue;
             }
         };
@@ -177,16 +189,19 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
                     Ok(FileState::AsPublished | FileState::SameBytes(_)) => String::new(),
                     Err(error) => error.to_string(),
                 };
-                files.push(file(&path, Some(label), Some(listed.bytes), damage));
+                let file = OtherFile::of_export(name, &path, damage);
+                files.push(OtherFile { label: Some(label.clone()), bytes: Some(listed.bytes), ..file });
             }
         }
+
         // While the job runs, its list is ahead of the log.
         if holder(blobs, &list.job)?.is_none() {
             for LogFinding { path, damage, .. } in log_findings(blobs, &list).map_err(RunError::from)? {
-                files.push(file(&path, None, None, damage));
+                files.push(OtherFile::of_export(name, &path, damage));
             }
         }
     }
+
     Ok(files)
 }
 
@@ -196,24 +211,19 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     let runs = Runs::of(blobs);
     let mut files = Vec::new();
     for run in runs.names()? {
-        let file = |of: String, path: String, damage| OtherFile {
-            kind: "record",
-            of,
-            bytes: blobs.stat(&path).ok().flatten().map(|found| found.bytes),
-            path,
-            label: None,
-            damage,
-        };
-        let path = format!("runs/{run}.json");
-        match runs.load(&run) {
-            // Removed by `clean` meanwhile.
-            Ok(None) => {}
+        let (of, damage) = match runs.load(&run) {
+            // `clean` removed it after the names were listed.
+            Ok(None) => continue,
             Ok(Some(record)) => {
                 let rejects = rejected_rows(blobs, &record).err().map(|error| error.to_string());
-                files.push(file(record.job, path, rejects.unwrap_or_default()));
+                (record.job, rejects.unwrap_or_default())
             }
-            Err(error) => files.push(file(String::new(), path, error.to_string())),
-        }
+            Err(error) => (String::new(), error.to_string()),
+        };
+
+        let path = format!("runs/{run}.json");
+        let bytes = blobs.stat(&path).ok().flatten().map(|found| found.bytes);
+        files.push(OtherFile { kind: "record", of, path, label: None, bytes, damage });
     }
     Ok(files)
 }
@@ -228,10 +238,12 @@ fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError>
             None => groups.push((name, vec![file])),
         }
     }
+
     for (name, files) in groups {
         let state = if files.iter().all(|file| file.is_sound()) { "sound" } else { "damaged" };
         let size = bytes(files.iter().filter_map(|file| file.bytes).sum());
         writeln!(out, "{name}: {state}; {} of {size}", count(files.len() as u64, "file"))?;
+
         for file in files.iter().filter(|file| !file.is_sound()) {
             // An error of the file begins with its path.
             match file.damage.starts_with(&file.path) {
@@ -244,16 +256,16 @@ fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError>
 }
 
 fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
-    let sum = |of: fn(&tidetable_store::Sst) -> u64| report.ssts.iter().map(|file| of(&file.sst)).sum::<u64>();
+    let [_, cells, size] = sums(report.ssts.iter().map(|file| &file.sst));
     let versions = match report.versions.as_slice() {
         [] => "no version that can be read".to_owned(),
         [one] => format!("version {one}"),
         [first, .., last] => format!("versions {first} to {last}"),
     };
-    let ssts = format!("{} of {}", count(report.ssts.len() as u64, "SST"), bytes(sum(|sst| sst.bytes)));
+    let ssts = format!("{} of {}", count(report.ssts.len() as u64, "SST"), bytes(size));
     let state = if report.is_sound() { "sound" } else { "damaged" };
-    let cells = count(sum(|sst| sst.cells), "cell");
-    writeln!(out, "{}: {state}; {versions}, {ssts}, {cells}", report.table)?;
+    writeln!(out, "{}: {state}; {versions}, {ssts}, {}", report.table, count(cells, "cell"))?;
+
     let others = report.manifests.iter().chain(&report.rows);
     for error in others.chain(report.damaged().flat_map(|file| &file.damage)) {
         writeln!(out, "  {error}")?;
@@ -271,6 +283,7 @@ fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
         };
         rows.push(row![report.table, file, (), (), (), (), (), false, error.to_string(), "table"]);
     }
+
     for file in &report.ssts {
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
         rows.push(row![

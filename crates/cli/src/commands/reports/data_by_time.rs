@@ -10,7 +10,7 @@ use tidetable_store::{Snapshot, Store};
 
 use crate::error::CliError;
 
-/// Most slices drawn.
+/// Most slices of time in a chart: more would be narrower than a pixel.
 const SLICES: i64 = 150;
 /// Lengths of slices, seconds.
 const LENGTHS: [i64; 15] =

@@ -8,9 +8,9 @@ use tidetable_layout::time::window_name;
 use tidetable_page::table_page;
 use tidetable_store::{Snapshot, Sst, Version};
 
-use super::table_page as page;
+use super::table_page::{self as page, ColumnText};
 use crate::args::{Describe, Global, Output};
-use crate::commands::{open_newest, store, warn_of_lost_windows};
+use crate::commands::{open_newest, store, warn_of_lost_windows, sums};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
@@ -18,7 +18,7 @@ use crate::objects::write_object;
 use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 
-/// Describes the table.
+/// Prints the layout, windows and inputs of the newest version of a table, or writes them as a page.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let file = PageFile::of(args.report.as_ref())?;
     let store = store(global)?;
@@ -47,28 +47,24 @@ fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {
                 let gc = version.table.gc.get(&family.name).map(|gc| format!(", gc {gc}")).unwrap_or_default();
                 writeln!(out, "family   {}{gc}", family.name)?;
                 for column in &family.columns {
-                    let name = if column.each { "each column" } else { &column.qualifier };
-                    let value = match &column.packed {
-                        PackedSpec::Json => "a JSON object an event".to_owned(),
-                        PackedSpec::Message(message) => format!("a protobuf {message} an event"),
-                        PackedSpec::Repeated(message) => format!("one protobuf a row, a {message} an event"),
-                        PackedSpec::None if column.value.is_empty() => "(empty)".to_owned(),
-                        PackedSpec::None => column.value.clone(),
-                    };
-                    writeln!(out, "  {name} = {value}")?;
+                    let ColumnText { qualifier, value } = ColumnText::of(column);
+                    writeln!(out, "  {qualifier} = {value}")?;
                 }
             }
+
             for field in snapshot.layout().records_schema().fields() {
                 writeln!(out, "column   {} {}", field.name(), field.data_type())?;
             }
             for lost in snapshot.layout().lost() {
                 writeln!(out, "lost     {}: {}", lost.column, lost.why)?;
             }
+
             windows(version).write(Output::Table, &mut out)?;
             inputs(version).write(Output::Table, &mut out)?;
         }
         other => windows(version).write(other, &mut out)?,
     }
+
     out.flush()?;
     Ok(())
 }
@@ -82,14 +78,17 @@ fn manifest(snapshot: &Snapshot) -> Result<Value, CliError> {
         let gc = identity.gc.get(&family.name);
         json!({ "name": family.name, "kind": family.kind.word(), "gc": gc, "columns": columns })
     });
+
     let schema = layout.records_schema();
     let columns =
         schema.fields().iter().map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }));
     let lost = layout.lost().iter().map(|lost| json!({ "column": lost.column, "why": lost.why.to_string() }));
+
     let windows = version.windows.iter().map(|window| {
         let days = window.days.iter().map(|(day, version)| json!({ "day": day, "version": version }));
         json!({ "start": window.start, "days": days.collect::<Value>(), "ssts": window.ssts })
     });
+
     let mut manifest = serde_json::to_value(version)?;
     manifest["windows"] = windows.collect();
     manifest["table"] = json!({
@@ -120,6 +119,7 @@ fn laid_out(column: &ColumnSpec) -> Value {
         TimestampSpec::Zero => Some("0"),
         TimestampSpec::Field(name) => Some(name.as_str()),
     };
+
     json!({
         "qualifier": column.qualifier,
         "each": column.each,
@@ -134,23 +134,26 @@ fn laid_out(column: &ColumnSpec) -> Value {
 
 fn windows(version: &Version) -> ResultRows {
     let mut rows = ResultRows::new(&["window", "SSTs", "rows", "cells", "bytes", "changed by version"]);
-    let name = |start: i64| window_name(version.table.spec.window, start);
+    let unit = version.table.spec.window;
     for window in &version.windows {
         let (shared, own): (Vec<&Sst>, Vec<&Sst>) = window.ssts.iter().partition(|sst| sst.multi_window.is_some());
-        let line = |name: String, ssts: &[&Sst], changed: Option<&u64>| {
-            let sum = |of: fn(&Sst) -> u64| ssts.iter().map(|sst| of(sst)).sum::<u64>();
-            let (rows, cells, bytes) = (sum(|sst| sst.rows), sum(|sst| sst.cells), sum(|sst| sst.bytes));
-            row![name, ssts.len(), rows, cells, bytes, changed]
-        };
+
         for sst in shared {
             let joined = sst.multi_window.as_ref().map_or(&[][..], |joined| &joined.windows);
             let (first, last) =
                 (joined.first().copied().unwrap_or_default(), joined.last().copied().unwrap_or_default());
-            rows.push(line(format!("{} to {}", name(first), name(last)), &[sst], None));
+            let names = format!("{} to {}", window_name(unit, first), window_name(unit, last));
+            rows.push(window_row(names, &[sst], None));
         }
-        rows.push(line(name(window.start), &own, window.days.values().max()));
+        rows.push(window_row(window_name(unit, window.start), &own, window.days.values().max()));
     }
     rows
+}
+
+/// The files of a window, and the newest version that changed one of its days.
+fn window_row(name: String, ssts: &[&Sst], changed: Option<&u64>) -> Vec<Value> {
+    let [rows, cells, bytes] = sums(ssts.iter().copied());
+    row![name, ssts.len(), rows, cells, bytes, changed]
 }
 
 fn inputs(version: &Version) -> ResultRows {

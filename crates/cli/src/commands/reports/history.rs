@@ -17,17 +17,19 @@ use crate::objects::write_object;
 use crate::output::values::{time, time_to_second};
 use crate::output::{ResultRows, row, sentences};
 
-/// Lists runs.
+/// Lists the runs of a job, or of all, the newest first; with `--run` shows one in full.
 pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     let store = store(global)?;
     if let Some(run) = &args.run {
         return one(global, &store, &find_run(&store, run)?);
     }
+
     let since = args.since.map(|since| match since {
         Since::At(time) => time,
         Since::Ago(age) => clock().saturating_sub(age),
     });
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+
     let mut rows = ResultRows::of(objects::HISTORY).ids(&["run"]).below(&["error"]).minor(&[
         "new_attempts",
         "now",
@@ -37,11 +39,13 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         "failed",
         "rejected",
     ]);
+
     let mut shown = 0;
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
         }
+
         let record = match record {
             Ok(record) => record,
             Err(error) => {
@@ -49,6 +53,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
                 continue;
             }
         };
+
         if since.is_some_and(|since| record.started < since) {
             break;
         }
@@ -56,9 +61,11 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         if args.failed && matches!(state, "ok" | "running") {
             continue;
         }
+
         rows.push(row(&record, state, global.output));
         shown += 1;
     }
+
     if let (Some(job), 0) = (&args.job, shown) {
         known(global, &store, job)?;
     }
@@ -79,37 +86,42 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
         write_object(&mut out, stored, objects::RUN)?;
         return Ok(out.flush()?);
     }
+
     let mut rows = ResultRows::new(&["what", "value"]);
-    let mut line = |what: &str, value: serde_json::Value| rows.push(row![what, value]);
-    line("run", json!(record.run));
-    line("job", json!(record.job));
-    line("outcome", json!(state(store, record)?));
-    line("logical time", json!(time(record.now)));
-    line("began", json!(time(record.started)));
-    line("ended", json!(record.finished.and_then(time)));
+    rows.fact("run", json!(record.run));
+    rows.fact("job", json!(record.job));
+    rows.fact("outcome", json!(state(store, record)?));
+    rows.fact("logical time", json!(time(record.now)));
+    rows.fact("began", json!(time(record.started)));
+    rows.fact("ended", json!(record.finished.and_then(time)));
+
     let asked = serde_json::to_value(&record.asked)?;
     for (what, value) in asked.as_object().into_iter().flatten() {
         if !matches!(value, serde_json::Value::Null | serde_json::Value::Bool(false)) && *value != json!([]) {
-            line(&format!("asked: {what}"), value.clone());
+            rows.fact(&format!("asked: {what}"), value.clone());
         }
     }
+
     if let Some(before) = &record.continues {
-        line("continues run", json!(before));
+        rows.fact("continues run", json!(before));
     }
-    line("rejected rows", json!(record.all_rejected()));
+    rows.fact("rejected rows", json!(record.all_rejected()));
     if let Some(error) = &record.error {
-        line("error", json!(error));
+        rows.fact("error", json!(error));
     }
     for attempt in &record.attempts {
-        line(&format!("attempt {} of {} {}", attempt.attempt, attempt.stage, attempt.name), json!(attempt.error));
+        rows.fact(&format!("attempt {} of {} {}", attempt.attempt, attempt.stage, attempt.name), json!(attempt.error));
     }
-    record.notes.iter().for_each(|note| line("note", json!(note)));
+    record.notes.iter().for_each(|note| rows.fact("note", json!(note)));
+
     rows.write(global.output, &mut out)?;
+
     if global.output == Output::Table {
         let project = project_if_any(global)?;
         let job = project.and_then(|project| Job::load(&project, &record.job).ok());
         summary::of_record(global, job.as_ref(), record, &mut out)?;
     }
+
     out.flush()?;
     Ok(())
 }
@@ -130,8 +142,10 @@ fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
 }
 
 fn row(record: &RunRecord, state: &str, output: Output) -> Vec<serde_json::Value> {
-    let time = |micros| if output == Output::Table { time_to_second(micros) } else { time(micros) };
-    let parts = |states: &[PartState]| record.exports.iter().filter(|part| states.contains(&part.state)).count();
+    let time = if output == Output::Table { time_to_second } else { time };
+    let published = record.exports.iter().filter(|part| part.state == PartState::Published).count();
+    let failed =
+        record.exports.iter().filter(|part| matches!(part.state, PartState::Failed | PartState::Checks)).count();
     let seconds = record.finished.map(|finished| (finished - record.started) as f64 / 1e6);
     row![
         record.run,
@@ -142,8 +156,8 @@ fn row(record: &RunRecord, state: &str, output: Output) -> Vec<serde_json::Value
         seconds.map(|seconds| (seconds * 1e3).round() / 1e3),
         record.totals().rows_read,
         record.all_rejected(),
-        parts(&[PartState::Published]),
-        parts(&[PartState::Failed, PartState::Checks]),
+        published,
+        failed,
         record.attempts.len(),
         record.error
     ]

@@ -15,13 +15,14 @@ use crate::objects::write_object;
 use crate::output::values::bytes;
 use crate::output::{ResultRows, row, sentences};
 
-/// Inspects the file.
+/// Prints what an SST holds: its groups, stripes and streams, with the codec and size of each.
 pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
     let path = args.file.display().to_string();
-    let failed = |source| CliError::File { path: path.clone(), source };
-    let file = FileSource::new(File::open(&args.file).map_err(failed)?).map_err(failed)?;
+    let file = File::open(&args.file).and_then(FileSource::new);
+    let file = file.map_err(|source| CliError::File { path: path.clone(), source })?;
     let reader = Reader::open(Arc::new(file)).map_err(|source| CliError::Sst { path: path.clone(), source })?;
     let inspection = reader.inspect().map_err(|source| CliError::Sst { path, source })?;
+
     let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, serde_json::to_value(&inspection)?, objects::INSPECTION)?,
@@ -36,14 +37,13 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
                     bytes(inspection.filter_bytes),
                     bytes(inspection.frame_bytes)
                 )?;
-            }
-            if output == Output::Table {
                 groups(&reader, &mut out)?;
             }
             stripes(&inspection).write(output, &mut out)?;
             chunks(&inspection).write(output, &mut out)?;
         }
     }
+
     out.flush()?;
     Ok(())
 }

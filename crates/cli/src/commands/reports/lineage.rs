@@ -17,6 +17,7 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
     let now = clock();
     let day = args.day.and_then(|day| day.at(chrono_tz::UTC, now));
     let run = args.run.as_ref().map(|run| find_run(&store, run)).transpose()?;
+
     let (what, name, links) = match (&args.input, &args.name, &run) {
         (_, _, Some(record)) => ("run", record.run.as_str(), Some(lineage.of_run(&record.run))),
         (Some(input), _, _) => ("input", input.as_str(), lineage.of_input(input)),
@@ -25,11 +26,13 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
             ("table, export or part", name, lineage.of(name, day))
         }
     };
+
     let Some(links) = links else {
         let mut known = store.tables()?;
         known.extend(Published::all(store.blobs().as_ref())?.into_iter().map(|export| export.name));
         return Err(CliError::NoLineage { what, name: name.to_owned(), known });
     };
+
     let mut rows = ResultRows::of(objects::LINKS).ids(&["run", "fingerprint"]).minor(&[
         "fingerprint",
         "now",
@@ -39,6 +42,7 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
         "rows",
         "run",
     ]);
+
     for link in links {
         rows.push(row![
             link.from.0.name(),

@@ -32,12 +32,14 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
         let rows = count(found.read_again, "row");
         print_message(global, &format!("not shown: {rows} of inputs that were read again since"));
     }
+
     let Some(record) = found.record else {
         let none = if found.read_again > 0 { "no row of" } else { "no run of" };
         let what = if found.read_again > 0 { "is still rejected" } else { "has rejected rows" };
         print_message(global, &format!("{none} {} {what}", args.job));
         return Ok(());
     };
+
     let mut rows = found.rows;
     if rows.is_empty() && record.all_rejected() > 0 {
         print_message(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
@@ -45,6 +47,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     if let Some(file) = &args.file {
         rows.retain(|row| row.file == *file);
     }
+
     match global.output {
         Output::Json => {
             for row in &rows {
@@ -57,6 +60,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
         Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         output => table(output, &record, &rows, args.limit, &mut out)?,
     }
+
     out.flush()?;
     Ok(())
 }
@@ -83,6 +87,7 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
             Some(record.ok_or_else(|| CliError::NoRun { run: run.clone() })?)
         }
     };
+
     let mut jobs = BTreeSet::new();
     let mut found = Found::default();
     let mut read_since = BTreeSet::new();
@@ -91,6 +96,7 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
             jobs.insert(record.job);
             continue;
         }
+
         let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.run == record.run);
         if is_wanted && (wanted.is_some() || record.all_rejected() > 0) {
             let mut rows = rejected_rows(blobs, &record)?;
@@ -101,9 +107,11 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
                 return Ok(Found { record: Some(record), rows, ..found });
             }
         }
+
         read_since.extend(read_again(&record));
         jobs.insert(record.job);
     }
+
     if wanted.is_some() || jobs.contains(&args.job) {
         return Ok(found);
     }
@@ -138,15 +146,18 @@ fn table(
         shown.push(row![file, line, table, column, reason, raw]);
     }
     shown.write(output, out)?;
+
     let mut reasons: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for row in rows {
         *reasons.entry((without_values(&row.reason), row.column.as_deref().unwrap_or_default())).or_default() += 1;
     }
+
     writeln!(out, "run {}: {}", record.run, count(rows.len() as u64, "rejected row"))?;
     for ((reason, column), number) in reasons {
         let column = if column.is_empty() { String::new() } else { format!("{column}: ") };
         writeln!(out, "  {}: {column}{reason}", count(number, "row"))?;
     }
+
     if rows.len() > limit {
         writeln!(out, "and {} more: --limit 0 shows all", count((rows.len() - limit) as u64, "row"))?;
     }
@@ -170,9 +181,11 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
     if headers.is_empty() && !rows.is_empty() {
         print_message(global, "warning: their inputs are gone or have no header in plain text: none is written");
     }
+
     for header in headers {
         writeln!(out, "{header}")?;
     }
+
     // A row that two tables rejected is one row of its file.
     let mut seen = BTreeSet::new();
     let mut cut = 0;
@@ -180,6 +193,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         cut += u64::from(row.raw.len() >= KEPT - 3);
         writeln!(out, "{}", row.raw)?;
     }
+
     if cut > 0 {
         print_message(global, &format!("warning: {} cut: of a row 1 MiB is kept", count(cut, "row")));
     }

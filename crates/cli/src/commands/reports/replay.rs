@@ -26,14 +26,17 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
         let why = if record.all_rejected() > 0 { " any more (they were cleaned away)" } else { "" };
         return Err(CliError::NothingRejected { run: record.run.clone(), why });
     }
+
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
     let execution = ExecutionOptions::from_args(&args.how, &project)?;
     let asked = RunDays { without: args.without.clone(), now: args.now, ..RunDays::default() };
     let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &execution, &ids)? };
+
     let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };
     let still = rejected_rows(blobs, &done)?.iter().filter(|row| reread.contains(&row.file)).count() as u64;
     let (then, inputs) = (count(rows.len() as u64, "row"), count(reread.len() as u64, "input"));
+
     let text = match still {
         still if still >= rows.len() as u64 => format!(
             "read {inputs} of run {} again: none of the rows rejected then is accepted now ({} rejected)",

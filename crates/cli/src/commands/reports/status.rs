@@ -23,16 +23,19 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let store = store_if_any(global)?;
     let found = statuses(&store, project.as_ref(), args.job.as_deref(), clock)?;
     found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
+
     let newest = NewestVersions::default();
     for table in store.tables()? {
         if let Err(error @ StoreError::VersionLost { .. }) = newest.check_latest(&store, &table) {
             print_message(global, &format!("warning: {error}"));
         }
     }
+
     if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });
     }
+
     let now = args.now.unwrap_or(clock);
     let stale: Vec<String> = found
         .jobs
@@ -40,6 +43,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         .filter(|status| args.fresh.is_some_and(|limit| status.is_stale(now, limit)))
         .map(|status| format!("{} ({})", status.job, why_stale(status, now, args.fresh.unwrap_or_default())))
         .collect();
+
     let mut out = sentences(global.output);
     match (global.output, args.job.is_some()) {
         (args::Output::Table, true) => {
@@ -57,6 +61,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         _ => long(&found.jobs, now, args, global.output).write(global.output, &mut out)?,
     }
     out.flush()?;
+
     match (stale.as_slice(), args.fresh) {
         ([], _) | (_, None) => Ok(()),
         (jobs, Some(limit)) => {
@@ -102,6 +107,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "rejected",
     ])
     .minor(&["began", "sealed", "good run", "newest day", "rejected"]);
+
     for status in jobs {
         let began = status.last.as_ref().and_then(|last| time_to_second(last.started));
         let newest = newest(status);
@@ -125,45 +131,47 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
 /// All details of one job, for a table.
 fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     let mut rows = ResultRows::new(&["what", "value"]);
-    let mut line = |what: &str, value: Value| rows.push(row![what, value]);
-    line("job", json!(status.job));
-    line("last run", json!(status.state.unwrap_or("never")));
+    rows.fact("job", json!(status.job));
+    rows.fact("last run", json!(status.state.unwrap_or("never")));
+
     if let Some(last) = &status.last {
-        line("  run", json!(last.run));
+        rows.fact("  run", json!(last.run));
         if let Some(holder) = &status.holder {
-            line("  held by", json!(holder.place()));
+            rows.fact("  held by", json!(holder.place()));
         }
-        line("  logical time", json!(time(last.now)));
-        line("  began", json!(time(last.started)));
+        rows.fact("  logical time", json!(time(last.now)));
+        rows.fact("  began", json!(time(last.started)));
         if let Some(finished) = last.finished {
-            line("  ended", json!(time(finished)));
+            rows.fact("  ended", json!(time(finished)));
         }
         if let Some(error) = &last.error {
-            line("  error", json!(error));
+            rows.fact("  error", json!(error));
         }
-        line("  rejected rows", json!(tidetable_runner::record::RunRecord::all_rejected(last)));
+        rows.fact("  rejected rows", json!(tidetable_runner::record::RunRecord::all_rejected(last)));
     }
-    let aged = |micros: i64| age(Status::age(now, Some(micros)).unwrap_or_default());
-    let day =
-        |until: Option<i64>| until.and_then(|until| Some(format!("{} ({} ago)", day_before(until)?, aged(until))));
-    line("last good run", json!(status.good.and_then(|good| Some(format!("{} ({} ago)", time(good)?, aged(good))))));
-    line("newest event day", json!(day(status.data_until)));
+
+    let good = status.good.and_then(|good| with_age(time(good)?, good, now));
+    rows.fact("last good run", json!(good));
+    rows.fact("newest event day", json!(day_with_age(status.data_until, now)));
     if status.publishes {
-        line("newest published day", json!(day(status.published_until)));
+        rows.fact("newest published day", json!(day_with_age(status.published_until, now)));
     }
-    line("gaps", json!(days(&status.gaps)));
-    line("failed days", json!(days(&status.failed)));
-    line("sealed days", json!(days(&status.sealed)));
-    line("owed windows", json!(owed_windows(&status.owed)));
-    line("rejected rows of its inputs", json!(status.rejected));
+
+    rows.fact("gaps", json!(days(&status.gaps)));
+    rows.fact("failed days", json!(days(&status.failed)));
+    rows.fact("sealed days", json!(days(&status.sealed)));
+    rows.fact("owed windows", json!(owed_windows(&status.owed)));
+    rows.fact("rejected rows of its inputs", json!(status.rejected));
+
     for pushed in &status.pushed {
         let finished = pushed.finished.and_then(time).map(|at| format!(", pushed {at}")).unwrap_or_default();
         let unfinished = if pushed.unfinished { ", a later push did not end" } else { "" };
         let text = format!("version {} of {}{finished}{unfinished}", pushed.version, pushed.newest);
-        line(&format!("{} in {}", pushed.table, pushed.target), json!(text));
+        rows.fact(&format!("{} in {}", pushed.table, pushed.target), json!(text));
     }
+
     if let Some(limit) = args.fresh {
-        line("fresh", json!(if status.is_stale(now, limit) { "no" } else { "yes" }));
+        rows.fact("fresh", json!(if status.is_stale(now, limit) { "no" } else { "yes" }));
     }
     rows
 }
@@ -171,10 +179,9 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
 /// A row for each job with all details.
 fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> ResultRows {
     let mut rows = ResultRows::of(objects::STATUS);
-    let list = |of: &[DaysOf]| if output == args::Output::Json { json!(of) } else { json!(days(of)) };
-    let seconds = |until| Status::age(now, until).map(|age| age / SECOND);
     for status in jobs {
         let last = status.last.as_ref();
+
         rows.push(row![
             status.job,
             status.state,
@@ -184,15 +191,15 @@ fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) ->
             last.and_then(|last| time(last.finished?)),
             last.and_then(|last| last.error.as_ref()),
             status.good.and_then(time),
-            seconds(status.good),
+            age_in_seconds(now, status.good),
             status.data_until.and_then(time),
-            seconds(status.data_until),
+            age_in_seconds(now, status.data_until),
             status.published_until.and_then(time),
-            seconds(status.published_until),
+            age_in_seconds(now, status.published_until),
             args.fresh.map(|limit| !status.is_stale(now, limit)),
-            list(&status.gaps),
-            list(&status.failed),
-            list(&status.sealed),
+            days_value(&status.gaps, output),
+            days_value(&status.failed, output),
+            days_value(&status.sealed, output),
             owed(&status.owed, output),
             status.rejected,
             last.map(|last| last.all_rejected()),
@@ -202,6 +209,16 @@ fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) ->
     rows
 }
 
+/// The age of a time at `now`, in seconds.
+fn age_in_seconds(now: i64, until: Option<i64>) -> Option<i64> {
+    Status::age(now, until).map(|age| age / SECOND)
+}
+
+/// Days of exports; as text in a table.
+fn days_value(of: &[DaysOf], output: args::Output) -> Value {
+    if output == args::Output::Json { json!(of) } else { json!(days(of)) }
+}
+
 /// The windows that could not be rebuilt; as text in a table.
 fn owed(of: &[OwedOf], output: args::Output) -> Value {
     if output == args::Output::Json { json!(of) } else { json!(owed_windows(of)) }
@@ -209,11 +226,12 @@ fn owed(of: &[OwedOf], output: args::Output) -> Value {
 
 /// Names of the windows that could not be rebuilt, by table.
 pub(crate) fn owed_windows(of: &[OwedOf]) -> String {
-    let text = |OwedOf { table, windows }: &OwedOf| {
+    let mut texts = Vec::new();
+    for OwedOf { table, windows } in of {
         let names: Vec<&str> = windows.iter().map(|owed| owed.window.as_str()).collect();
-        format!("{table}: {}", ranges(&names))
-    };
-    of.iter().map(text).collect::<Vec<_>>().join("; ")
+        texts.push(format!("{table}: {}", ranges(&names)));
+    }
+    texts.join("; ")
 }
 
 /// All missing inputs of windows.
@@ -227,24 +245,39 @@ fn missing(windows: &[OwedRecord]) -> Vec<String> {
 /// What was pushed into Bigtable; as text in a table.
 fn pushes(pushed: &[PushedTable], output: args::Output) -> Value {
     if output != args::Output::Json {
-        let text = |one: &PushedTable| format!("{} in {}: {} of {}", one.table, one.target, one.version, one.newest);
-        return json!(pushed.iter().map(text).collect::<Vec<_>>().join("; "));
+        let texts: Vec<String> = pushed
+            .iter()
+            .map(|one| format!("{} in {}: {} of {}", one.table, one.target, one.version, one.newest))
+            .collect();
+        return json!(texts.join("; "));
     }
-    let object = |one: &PushedTable| {
-        json!({
+
+    let mut objects = Vec::new();
+    for one in pushed {
+        objects.push(json!({
             "table": one.table,
             "target": one.target,
             "version": one.version,
             "newest": one.newest,
             "finished": one.finished.and_then(time),
             "unfinished": one.unfinished,
-        })
-    };
-    pushed.iter().map(object).collect()
+        }));
+    }
+    Value::Array(objects)
 }
 
 fn newest(status: &Status) -> Option<i64> {
     if status.publishes { status.published_until } else { status.data_until }
+}
+
+/// A time with its age at `now`, as in `2020-01-06 (1d 2h ago)`.
+fn with_age(text: String, micros: i64, now: i64) -> Option<String> {
+    Some(format!("{text} ({} ago)", age(Status::age(now, Some(micros)).unwrap_or_default())))
+}
+
+/// The day that ends at `until`, with its age at `now`.
+fn day_with_age(until: Option<i64>, now: i64) -> Option<String> {
+    with_age(day_before(until?)?, until?, now)
 }
 
 /// The day, in UTC or a zone near it, that ends at `until`.
@@ -254,11 +287,12 @@ fn day_before(until: i64) -> Option<String> {
 
 /// Formats the days of several exports.
 fn days(of: &[DaysOf]) -> String {
-    let said = |one: &DaysOf| {
-        let labels: Vec<&str> = one.days.iter().map(String::as_str).collect();
-        format!("{}: {}", one.of, ranges(&labels))
-    };
-    of.iter().map(said).collect::<Vec<_>>().join("; ")
+    let mut texts = Vec::new();
+    for DaysOf { of, days, .. } in of {
+        let labels: Vec<&str> = days.iter().map(String::as_str).collect();
+        texts.push(format!("{of}: {}", ranges(&labels)));
+    }
+    texts.join("; ")
 }
 
 /// Formats an age in its two largest units: `3d 4h`.

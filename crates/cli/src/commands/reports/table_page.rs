@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tidetable_layout::spec::PackedSpec;
+use tidetable_layout::spec::{ColumnSpec, PackedSpec};
 use tidetable_layout::time::window_name;
 use tidetable_page::view::{FamilyText, TablePage, VersionText, WindowBar};
 use tidetable_runner::runtime;
 use tidetable_store::leave_out;
-use tidetable_store::{Snapshot, Sst, Store, Version};
+use tidetable_store::{Snapshot, Store, Version};
 
 use super::data_by_time::by_time;
 use super::inspect::column_name;
+use crate::commands::sums;
 use crate::error::CliError;
 use crate::output::values::{bytes, count};
 
@@ -24,17 +25,18 @@ const VERSIONS: usize = 50;
 pub(super) fn of(store: &Store, snapshot: &Snapshot, data: Value) -> Result<TablePage, CliError> {
     let version = snapshot.version();
     let spec = &version.table.spec;
-    let sum = |of: fn(&Sst) -> u64| version.ssts().map(of).sum::<u64>();
+    let [rows, cells, size] = sums(version.ssts());
     let fields = snapshot.layout().records_schema();
+
     Ok(TablePage {
         title: format!("Table {}", spec.name),
         subtitle: format!(
             "Of job {}, version {}: {}, {}, {} in {}.",
             version.table.job,
             version.number,
-            count(sum(|sst| sst.rows), "row"),
-            count(sum(|sst| sst.cells), "cell"),
-            bytes(sum(|sst| sst.bytes)),
+            count(rows, "row"),
+            count(cells, "cell"),
+            bytes(size),
             count(version.ssts().count() as u64, "file")
         ),
         command: format!("tidetable describe {} --report", spec.name),
@@ -60,26 +62,41 @@ fn keys(version: &Version) -> Vec<String> {
 }
 
 fn families(version: &Version) -> Vec<FamilyText> {
-    let family = |family: &tidetable_layout::spec::FamilySpec| FamilyText {
-        name: family.name.clone(),
-        gc: version.table.gc.get(&family.name).map(|gc| format!("gc {gc}")).unwrap_or_default(),
-        columns: family
-            .columns
-            .iter()
-            .map(|column| {
-                let qualifier = if column.each { "each column".to_owned() } else { column.qualifier.clone() };
-                let value = match &column.packed {
-                    PackedSpec::Json => "a JSON object an event".to_owned(),
-                    PackedSpec::Message(message) => format!("a protobuf {message} an event"),
-                    PackedSpec::Repeated(message) => format!("one protobuf a row, a {message} an event"),
-                    PackedSpec::None if column.value.is_empty() => "(empty)".to_owned(),
-                    PackedSpec::None => column.value.clone(),
-                };
-                (qualifier, value)
-            })
-            .collect(),
-    };
-    version.table.spec.families.iter().map(family).collect()
+    let families = version.table.spec.families.iter();
+    families
+        .map(|family| FamilyText {
+            name: family.name.clone(),
+            gc: version.table.gc.get(&family.name).map(|gc| format!("gc {gc}")).unwrap_or_default(),
+            columns: family.columns.iter().map(|column| ColumnText::of(column).into_pair()).collect(),
+        })
+        .collect()
+}
+
+/// A column of a layout as people read it.
+pub(super) struct ColumnText {
+    /// The template of its qualifier.
+    pub(super) qualifier: String,
+    /// The template of its value, or how several values are packed into one.
+    pub(super) value: String,
+}
+
+impl ColumnText {
+    /// Describes a column.
+    pub(super) fn of(column: &ColumnSpec) -> Self {
+        let qualifier = if column.each { "each column".to_owned() } else { column.qualifier.clone() };
+        let value = match &column.packed {
+            PackedSpec::Json => "a JSON object an event".to_owned(),
+            PackedSpec::Message(message) => format!("a protobuf {message} an event"),
+            PackedSpec::Repeated(message) => format!("one protobuf a row, a {message} an event"),
+            PackedSpec::None if column.value.is_empty() => "(empty)".to_owned(),
+            PackedSpec::None => column.value.clone(),
+        };
+        Self { qualifier, value }
+    }
+
+    fn into_pair(self) -> (String, String) {
+        (self.qualifier, self.value)
+    }
 }
 
 /// Bytes of the files by what they hold, the most first: row keys, values of each column, timestamps and qualifiers, and what
@@ -87,10 +104,10 @@ fn families(version: &Version) -> Vec<FamilyText> {
 fn bytes_by_column(snapshot: &Snapshot) -> Result<Vec<(String, u64)>, CliError> {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     let mut all = 0;
+
     for sst in snapshot.version().ssts() {
         let reader = snapshot.reader(sst)?;
-        let path = || sst.id.clone();
-        let inspection = reader.inspect().map_err(|source| CliError::Sst { path: path(), source })?;
+        let inspection = reader.inspect().map_err(|source| CliError::Sst { path: sst.id.clone(), source })?;
         all += inspection.bytes;
         for stripe in &inspection.stripes {
             *sums.entry("row keys".to_owned()).or_default() += stripe.key_bytes;
@@ -101,10 +118,12 @@ fn bytes_by_column(snapshot: &Snapshot) -> Result<Vec<(String, u64)>, CliError> 
             }
         }
     }
+
     let known: u64 = sums.values().sum();
     if let Some(left) = all.checked_sub(known).filter(|left| *left > 0) {
         sums.insert("indexes, filters and checksums".to_owned(), left);
     }
+
     let mut sums: Vec<(String, u64)> = sums.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
     sums.sort_by(|(_, a), (_, b)| b.cmp(a));
     Ok(sums)
@@ -113,7 +132,6 @@ fn bytes_by_column(snapshot: &Snapshot) -> Result<Vec<(String, u64)>, CliError> 
 /// Windows with their files. What a file of several windows holds is spread over them evenly, since it is not kept by window.
 fn windows(version: &Version) -> Vec<WindowBar> {
     let mut windows: BTreeMap<i64, WindowBar> = BTreeMap::new();
-    let name = |start: i64| window_name(version.table.spec.window, start);
     for window in &version.windows {
         windows.entry(window.start).or_default();
         for sst in &window.ssts {
@@ -123,14 +141,15 @@ fn windows(version: &Version) -> Vec<WindowBar> {
                 let bar = windows.entry(*start).or_default();
                 bar.files += 1;
                 bar.shares_files |= starts.len() > 1;
-                let part = |whole: u64| share(whole, at, starts.len());
-                bar.rows += part(sst.rows);
-                bar.cells += part(sst.cells);
-                bar.bytes += part(sst.bytes);
+                bar.rows += share(sst.rows, at, starts.len());
+                bar.cells += share(sst.cells, at, starts.len());
+                bar.bytes += share(sst.bytes, at, starts.len());
             }
         }
     }
-    windows.into_iter().map(|(start, bar)| WindowBar { window: name(start), ..bar }).collect()
+
+    let unit = version.table.spec.window;
+    windows.into_iter().map(|(start, bar)| WindowBar { window: window_name(unit, start), ..bar }).collect()
 }
 
 /// Part `at` of `parts` about equal ones, whose sum is the whole.

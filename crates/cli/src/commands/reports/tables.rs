@@ -5,7 +5,7 @@ use tidetable_store::leave_out;
 use tidetable_store::published::Published;
 
 use crate::args::Global;
-use crate::commands::store;
+use crate::commands::{store, sums};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{ResultRows, row};
@@ -25,18 +25,11 @@ pub fn tables(global: &Global) -> Result<(), CliError> {
             }
         };
         let version = snapshot.version();
-        let sum = |of: fn(&tidetable_store::Sst) -> u64| version.ssts().map(of).sum::<u64>();
-        rows.push(row![
-            "table",
-            name,
-            version.table.job,
-            version.number,
-            version.ssts().count(),
-            sum(|sst| sst.rows),
-            sum(|sst| sst.cells),
-            sum(|sst| sst.bytes)
-        ]);
+        let files = version.ssts().count();
+        let [all_rows, cells, bytes] = sums(version.ssts());
+        rows.push(row!["table", name, version.table.job, version.number, files, all_rows, cells, bytes]);
     }
+
     let (lists, damaged) = Published::readable(store.blobs().as_ref())?;
     damaged.iter().for_each(leave_out);
     for export in lists {

@@ -7,7 +7,7 @@ mod text;
 use std::io::Write;
 
 use tidetable_page::runs_page;
-use tidetable_runner::record::{RunRecord, state_of};
+use tidetable_runner::record::state_of;
 use tidetable_runner::report::Overview;
 
 use crate::args::{Global, Output, Report};
@@ -27,9 +27,11 @@ pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: args.job.clone(), known });
     };
-    let state = |record: &RunRecord| state_of(store.blobs().as_ref(), record, clock);
-    let states = overview.runs.iter().map(state).collect::<Result<Vec<_>, _>>()?;
+
+    let states = overview.runs.iter().map(|record| state_of(store.blobs().as_ref(), record, clock));
+    let states = states.collect::<Result<Vec<_>, _>>()?;
     let stored = stored::overview(&args.job, &overview, &states);
+
     let shown = file.as_ref().is_none_or(|file| !file.is_stdout());
     if shown {
         let mut out = sentences(global.output);
@@ -39,6 +41,7 @@ pub fn report(global: &Global, args: &Report) -> Result<(), CliError> {
         }
         out.flush()?;
     }
+
     if let Some(file) = file {
         let data = shaped(stored, objects::REPORT);
         let page = page::of(&args.job, project.as_ref(), &overview, &states, data);

@@ -6,7 +6,8 @@ use serde_json::Value;
 use tidetable_job::{Job, Project};
 use tidetable_layout::time::SECOND;
 use tidetable_page::view::{
-    Calendar, CalendarDay, CheckPoint, CheckSeries, DayState as ShownState, Flow, FlowNode, RunBar, RunsPage, Verdict,
+    Calendar, CalendarDay, CheckPoint, CheckSeries, DayState as ShownState, Flow, FlowEdge, FlowNode, RunBar, RunsPage,
+    Verdict,
 };
 use tidetable_runner::record::{RunRecord, Severity};
 use tidetable_runner::report::{DayOf, DayState, Overview, Place, PlaceKind, RuleValues, Step};
@@ -21,6 +22,7 @@ pub(super) fn of(job: &str, project: Option<&Project>, overview: &Overview, stat
     let zone = declared.as_ref().map_or("UTC".to_owned(), |job| job.timezone.to_string());
     let about = declared.map(|job| job.description).filter(|text| !text.is_empty());
     let about = about.map(|text| format!("{}. ", text.trim_end_matches('.'))).unwrap_or_default();
+
     let mut calendars: Vec<Calendar> = Vec::new();
     for day in &overview.days {
         match calendars.last_mut().filter(|calendar| calendar.of == day.of) {
@@ -28,6 +30,7 @@ pub(super) fn of(job: &str, project: Option<&Project>, overview: &Overview, stat
             None => calendars.push(Calendar { of: day.of.clone(), days: vec![shown(day)] }),
         }
     }
+
     RunsPage {
         title: format!("Runs of {job}"),
         subtitle: format!("{about}Days of {zone}."),
@@ -111,28 +114,34 @@ fn flow(steps: &[Step]) -> Flow {
         }
     }
     let places: Vec<&Place> = nodes.keys().copied().collect();
-    let at = |place: &Place| places.iter().position(|other| *other == place);
-    let edges = steps.iter().filter_map(|step| Some((at(&step.from)?, at(&step.into)?))).collect();
+    let mut edges = Vec::new();
+    for step in steps {
+        let [from, into] = [&step.from, &step.into].map(|place| places.iter().position(|other| *other == place));
+        if let (Some(from), Some(into)) = (from, into) {
+            edges.push(FlowEdge { from, into });
+        }
+    }
     Flow { nodes: nodes.into_values().collect(), edges }
 }
 
 fn holds(place: &Place, steps: &[Step]) -> String {
-    let into = || steps.iter().filter(|step| step.into == *place);
-    let out = || steps.iter().filter(|step| step.from == *place);
+    let into: Vec<&Step> = steps.iter().filter(|step| step.into == *place).collect();
+    let out: Vec<&Step> = steps.iter().filter(|step| step.from == *place).collect();
     // Tables of one source read the same files, and tables of one export have the same parts.
     match place.kind {
         PlaceKind::Source => {
-            let (files, rows) = (most(out(), |step| step.items), most(out(), |step| step.rows));
+            let (files, rows) = (most(&out, |step| step.items), most(&out, |step| step.rows));
             format!("{}, {}", count(files, "file"), count(rows, "row"))
         }
-        PlaceKind::Table => count(into().map(|step| step.rows - step.rejected.min(step.rows)).sum(), "source row"),
+        PlaceKind::Table => count(into.iter().map(|step| step.rows - step.rejected.min(step.rows)).sum(), "source row"),
         PlaceKind::Export => {
-            let (parts, rows) = (most(into(), |step| step.items), most(into(), |step| step.rows));
+            let (parts, rows) = (most(&into, |step| step.items), most(&into, |step| step.rows));
             format!("{}, {}", count(parts, "part"), count(rows, "row"))
         }
     }
 }
 
-fn most<'a>(steps: impl Iterator<Item = &'a Step>, of: fn(&Step) -> u64) -> u64 {
-    steps.map(of).max().unwrap_or(0)
+/// The greatest figure of some steps; 0 of none.
+fn most(steps: &[&Step], of: fn(&Step) -> u64) -> u64 {
+    steps.iter().map(|step| of(step)).max().unwrap_or(0)
 }

@@ -16,6 +16,7 @@ pub(super) fn overview(job: &str, overview: &Overview, states: &[&str]) -> Value
             "run": day.run,
         })
     });
+
     let checks = overview.rules.iter().map(|rule| {
         let values = rule.values.iter().map(|value| {
             json!({ "label": value.label, "measured": value.measured, "passed": value.passed, "run": value.run })
@@ -28,6 +29,7 @@ pub(super) fn overview(job: &str, overview: &Overview, states: &[&str]) -> Value
             "values": values.collect::<Value>(),
         })
     });
+
     let steps = overview.steps.iter().map(|step| {
         json!({
             "from": step.from.kind.name(),

@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::output::values::{count, time_to_second};
 use crate::output::{ResultRows, row};
 
-/// Most runs shown.
+/// Most runs that the text of a report lists; a page has them all.
 const RUNS: usize = 5;
 
 /// One sentence on the job: what is published, and what is not.
@@ -71,20 +71,20 @@ fn exports(overview: &Overview) -> ResultRows {
         "rejected rows",
     ])
     .minor(&["rejected rows", "sealed", "first day", "last day"]);
+
     let names: BTreeSet<&str> = overview.days.iter().map(|day| day.of.as_str()).collect();
     for name in names {
-        let days = || overview.days.iter().filter(|day| day.of == name);
-        let state = |state| overview.count(name, state);
+        let of_export: Vec<_> = overview.days.iter().filter(|day| day.of == name).collect();
         rows.push(row![
             name,
-            days().map(|day| day.day).min().map(|day| day.to_string()),
-            days().map(|day| day.day).max().map(|day| day.to_string()),
-            state(DayState::Published),
-            state(DayState::Late),
-            state(DayState::Sealed),
-            state(DayState::Missing),
-            state(DayState::Failed),
-            days().map(|day| day.rejected).sum::<u64>()
+            of_export.iter().map(|day| day.day).min().map(|day| day.to_string()),
+            of_export.iter().map(|day| day.day).max().map(|day| day.to_string()),
+            overview.count(name, DayState::Published),
+            overview.count(name, DayState::Late),
+            overview.count(name, DayState::Sealed),
+            overview.count(name, DayState::Missing),
+            overview.count(name, DayState::Failed),
+            of_export.iter().map(|day| day.rejected).sum::<u64>()
         ]);
     }
     rows
