@@ -42,21 +42,19 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     if project.root_is_url() && !args.data {
         check_root(global, &project)?;
     }
+
     // Invalid ones are reported when they are checked themselves.
-    let jobs = || project.jobs().iter().filter_map(|name| Job::load(&project, name).ok()).collect();
-    let jobs: Vec<Job> = if args.data { Vec::new() } else { jobs() };
-    let check_one = |name: &str| match args.data {
-        true => measure(global, &project, name, args.day).map(|()| BTreeSet::new()),
-        false => check_one(global, &project, name, &jobs),
-    };
+    let names = if args.data { Vec::new() } else { project.jobs() };
+    let jobs: Vec<Job> = names.iter().filter_map(|name| Job::load(&project, name).ok()).collect();
     if let Some(name) = &args.job {
-        let tables = check_one(name)?;
+        let tables = check_or_measure(global, args, &project, name, &jobs)?;
         return check_count(global, tables.len());
     }
+
     let mut failed: Vec<u8> = Vec::new();
     let mut tables = BTreeSet::new();
     for name in project.jobs() {
-        match check_one(&name) {
+        match check_or_measure(global, args, &project, &name, &jobs) {
             Ok(found) => tables.extend(found),
             Err(error) if error.is_closed_pipe() => return Err(error),
             Err(error) => {
@@ -65,6 +63,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
             }
         }
     }
+
     check_count(global, tables.len())?;
     // Reports cycles and unknown jobs.
     if failed.is_empty() {
@@ -80,6 +79,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
 fn check_root(global: &Global, project: &Project) -> Result<(), CliError> {
     let id = ulid_text(UlidIds::default().next());
     let BucketCheck { ahead } = check_bucket(open_store(project)?.blobs().as_ref(), &id, clock)?;
+
     let mut rows = ResultRows::of(objects::FINDINGS);
     let seconds = ahead.map(|ahead| ahead / SECOND);
     let clocks = match seconds {
@@ -88,6 +88,7 @@ fn check_root(global: &Global, project: &Project) -> Result<(), CliError> {
         Some(behind) => format!("its clock is {} s behind", -behind),
         None => "it does not tell the time".to_owned(),
     };
+
     rows.push(row!["root", project.root, format!("reached, and writes conditionally; {clocks}")]);
     if ahead.is_some_and(|ahead| ahead.abs() > SKEW) {
         let finding = format!(
@@ -96,9 +97,24 @@ fn check_root(global: &Global, project: &Project) -> Result<(), CliError> {
         );
         rows.push(row!["warning", "clock", finding]);
     }
+
     let mut out = sentences(global.output);
     rows.write(global.output, &mut out)?;
     Ok(out.flush()?)
+}
+
+/// Checks a job, or with `--data` what it has published. Returns the tables that it found.
+fn check_or_measure(
+    global: &Global,
+    args: &Check,
+    project: &Project,
+    name: &str,
+    jobs: &[Job],
+) -> Result<BTreeSet<String>, CliError> {
+    match args.data {
+        true => measure(global, project, name, args.day).map(|()| BTreeSet::new()),
+        false => check_one(global, project, name, jobs),
+    }
 }
 
 /// Warns of more tables than Bigtable allows.
@@ -121,12 +137,14 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
+
     let mut out = sentences(global.output);
     let rows = match global.output {
         Output::Table if !global.verbose && day.is_none() => by_rule(&found),
         _ => measured(&found),
     };
     rows.write(global.output, &mut out)?;
+
     if global.output == Output::Table {
         for row in failing.iter().take(SHOWN) {
             writeln!(out, "{} of {} {}, {}: {}", row.check, row.on, row.label, row.rule, row.row)?;
@@ -136,6 +154,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
         }
     }
     out.flush()?;
+
     match found.iter().filter(|check| !check.passed && check.severity == Severity::Error).count() {
         0 => Ok(()),
         failed => Err(CliError::DataChecks { failed: count(failed as u64, "check") }),
@@ -156,14 +175,15 @@ fn measured(found: &[CheckRecord]) -> ResultRows {
 fn by_rule(found: &[CheckRecord]) -> ResultRows {
     let mut rules: Vec<(&CheckRecord, Vec<&CheckRecord>)> = Vec::new();
     for check in found {
-        let same = |(first, _): &&mut (&CheckRecord, Vec<&CheckRecord>)| {
-            (&first.check, &first.on, &first.rule) == (&check.check, &check.on, &check.rule)
-        };
-        match rules.iter_mut().find(same) {
+        let known = rules
+            .iter_mut()
+            .find(|(first, _)| (&first.check, &first.on, &first.rule) == (&check.check, &check.on, &check.rule));
+        match known {
             Some((_, all)) => all.push(check),
             None => rules.push((check, vec![check])),
         }
     }
+
     let mut rows = ResultRows::new(&["check", "on", "rule", "severity", "checked", "failed", "where", "worst"]);
     for (first, all) in rules {
         let failed: Vec<&CheckRecord> = all.iter().copied().filter(|check| !check.passed).collect();
@@ -185,9 +205,11 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let store = open_store(project)?;
     let stored = store.tables()?;
     let all = stored.into_iter().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
+
     let mut tables = ReadableTables::of(&store, &job)?;
     let runtime = runtime()?;
     check_stores(project, &job, runtime.handle())?;
+
     for export in &job.exports {
         let checked = runtime.block_on(check_query(&tables.tables, &export.sql, &probe_params(export)));
         let checked = checked.map_err(|source| match tables.blame(&export.sql) {
@@ -197,18 +219,32 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         tables_read(export, checked.reads)?;
         check_columns(export, &checked.schema)?;
     }
+
     for check in &job.checks {
-        let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };
         let params = job.export(&check.on).map(probe_params).unwrap_or_default();
         for query in check_queries(check, job.export(&check.on)) {
-            runtime.block_on(check_query(&tables.tables, &query, &params)).map_err(wrong)?;
+            let checked = runtime.block_on(check_query(&tables.tables, &query, &params));
+            checked.map_err(|source| CliError::Check { check: check.name.clone(), source: Box::new(source) })?;
         }
     }
+
     for other in jobs.iter().filter(|other| other.name != job.name) {
         if let Some(NameConflict { name, other: theirs, both }) = name_conflict(&job, other) {
             return Err(RunError::NameConflict { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
+
+    let mut out = sentences(global.output);
+    findings(&job).write(global.output, &mut out)?;
+    if global.output == Output::Table {
+        writeln!(out, "{} is right", job.shown_path.display())?;
+    }
+    out.flush()?;
+    Ok(all)
+}
+
+/// What the tables of a job read back and do not keep, and what it publishes and checks.
+fn findings(job: &Job) -> ResultRows {
     let mut rows = ResultRows::of(objects::FINDINGS);
     let mut not_stored = Vec::new();
     for table in &job.tables {
@@ -217,6 +253,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
         let finding = format!("reads back {}", listed(&read_back));
         rows.push(row!["table", name, finding]);
+
         let mut absent = Vec::new();
         for warning in table.layout.warnings() {
             match &warning.advice {
@@ -228,14 +265,17 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             not_stored.push(format!("{} of {name}", listed(&absent)));
         }
     }
+
     // One line: tables with a part of a wide source omit most of its columns.
     if !not_stored.is_empty() {
         let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
         rows.push(row!["warning", "columns", finding]);
     }
+
     for finding in job.sources.iter().flat_map(Source::idle_settings) {
         rows.push(row!["warning", "sources", finding]);
     }
+
     for export in &job.exports {
         rows.push(row!["export", export.name, format!("as {}", export.name_template.as_str())]);
     }
@@ -243,13 +283,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         let rules: Vec<String> = check.rules.iter().map(ToString::to_string).collect();
         rows.push(row!["check", check.name, format!("{}: {}", check.on, rules.join("; "))]);
     }
-    let mut out = sentences(global.output);
-    rows.write(global.output, &mut out)?;
-    if global.output == Output::Table {
-        writeln!(out, "{} is right", job.shown_path.display())?;
-    }
-    out.flush()?;
-    Ok(all)
+    rows
 }
 
 /// The first names, and the number of the others.

@@ -158,18 +158,28 @@ impl<'c> Line<'c> {
         if !words.is_empty() {
             return words;
         }
-        let jobs = || self.project().map(|project| project.jobs()).unwrap_or_default();
-        let store = || self.project().and_then(|project| open_store(&project).ok());
+
         match (self.command.get_name(), arg.get_id().as_str()) {
-            (_, "job" | "due" | "into") => jobs(),
-            (_, "table") => store().and_then(|store| store.tables().ok()).unwrap_or_default(),
-            ("rejects", "run") => store().map(|store| runs(&store)).unwrap_or_default(),
+            (_, "job" | "due" | "into") => self.jobs(),
+            (_, "table") => self.of_store(|store| store.tables().unwrap_or_default()),
+            ("rejects", "run") => self.of_store(runs),
             // Also a job, for its last run.
-            (_, "run") => store().map(|store| runs(&store)).unwrap_or_default().into_iter().chain(jobs()).collect(),
-            ("lineage", "name") => store().map(|store| published(&store)).unwrap_or_default(),
+            (_, "run") => self.of_store(runs).into_iter().chain(self.jobs()).collect(),
+            ("lineage", "name") => self.of_store(published),
             (_, "select") => self.selected(),
             _ => Vec::new(),
         }
+    }
+
+    /// The jobs of the project; none if there is no project.
+    fn jobs(&self) -> Vec<String> {
+        self.project().map(|project| project.jobs()).unwrap_or_default()
+    }
+
+    /// Names in the store of the project; none if it cannot be opened.
+    fn of_store(&self, names: impl Fn(&Store) -> Vec<String>) -> Vec<String> {
+        let store = self.project().and_then(|project| open_store(&project).ok());
+        store.map(|store| names(&store)).unwrap_or_default()
     }
 
     /// The tables and exports of the job of the line, or of all jobs, as `--select` names them.
@@ -235,14 +245,14 @@ fn name_of(arg: &Arg) -> Option<String> {
 
 /// The option of a word such as `--from`, `--from=X`, `-c` or `-cX`, and its value if the word has it.
 fn option<'c, 'w>(command: &'c Command, word: &'w str) -> Option<(&'c Arg, Option<&'w str>)> {
-    let options = || command.get_arguments().filter(|arg| !arg.is_positional());
+    let mut options = command.get_arguments().filter(|arg| !arg.is_positional());
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-        return options().find(|arg| arg.get_long() == Some(name)).map(|arg| (arg, value));
+        return options.find(|arg| arg.get_long() == Some(name)).map(|arg| (arg, value));
     }
     let letters = word.strip_prefix('-')?;
     let short = letters.chars().next()?;
-    let arg = options().find(|arg| arg.get_short() == Some(short))?;
+    let arg = options.find(|arg| arg.get_short() == Some(short))?;
     let rest = letters.get(short.len_utf8()..).filter(|rest| !rest.is_empty() && takes_value(arg));
     Some((arg, rest))
 }
@@ -258,9 +268,8 @@ pub fn man(asked: &Man) -> Result<(), CliError> {
     match &asked.dir {
         None => clap_mangen::Man::new(command).render(&mut out)?,
         Some(dir) => {
-            let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
-            std::fs::create_dir_all(dir).map_err(failed)?;
-            clap_mangen::generate_to(command, dir).map_err(failed)?;
+            let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+            written.map_err(|source| CliError::Folder { path: dir.display().to_string(), source })?;
             writeln!(out, "wrote tidetable.1 and a page for each command into {}", dir.display())?;
         }
     }

@@ -103,15 +103,15 @@ fn located(error: CliError, args: &Export, store: &Store) -> CliError {
 }
 
 fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, size: u64) -> Result<(), CliError> {
-    let said = || format!("wrote {} to {}, {}", count(rows, noun(args)), destination.shown(), bytes(size));
+    let said = format!("wrote {} to {}, {}", count(rows, noun(args)), destination.shown(), bytes(size));
     if destination.is_stdout() {
         // Standard output holds the data.
-        print_message(global, &said());
+        print_message(global, &said);
         return Ok(());
     }
     let mut out = sentences(global.output);
     match global.output {
-        Output::Table => writeln!(out, "{}", said())?,
+        Output::Table => writeln!(out, "{said}")?,
         output => {
             let mut written = ResultRows::of(objects::WRITTEN);
             written.push(row![destination.shown(), rows, size]);

@@ -1,12 +1,11 @@
 //! `tidetable lint`: checks the tables of a job against the rules of schema design.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
 use tidetable_advisor::cost::Prices;
-use tidetable_advisor::lint::{DataFacts, Finding, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey};
+use tidetable_advisor::lint::{DataFacts, Finding, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey, Measure};
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_job::workload::Workload;
@@ -30,14 +29,17 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
         return explain(global, rule);
     }
     let Some(name) = args.job.as_ref().filter(|_| !args.rules) else { return rules(global) };
+
     let project = project(global)?;
     let job = Job::load(&project, name)?;
     let activity = Activity::begin(global, &format!("measuring the data of {name}"));
     let data = if args.data { Some(data_of(&project, &job, args.queries.as_deref())?) } else { None };
     let prices = Prices::load(args.prices.as_deref())?;
     drop(activity);
+
     let report = find(&job, data.as_ref(), &prices);
     let path = job.shown_path.display().to_string();
+
     let mut out = sentences(global.output);
     match global.output {
         Output::Table => {
@@ -51,12 +53,14 @@ pub fn lint(global: &Global, args: &Lint) -> Result<(), CliError> {
         }
     }
     out.flush()?;
+
     print_message(global, &summary(&report, &path, &prices.limits.date));
     let least = match args.deny {
         None => return Ok(()),
         Some(Deny::Warn) => Severity::Warn,
         Some(Deny::Error) => Severity::Error,
     };
+
     match report.count(least) {
         0 => Ok(()),
         denied => Err(CliError::Denied { findings: count(denied as u64, "finding"), severity: least.word() }),
@@ -82,12 +86,11 @@ fn data_of(project: &Project, job: &Job, queries: Option<&Path>) -> Result<DataF
 
 /// `2 errors, 1 warning and 3 notes in jobs/x/job.toml; 1 silenced; limits of 2026-11-22`
 fn summary(report: &Report, path: &str, limits: &str) -> String {
-    let of = |severity: Severity, noun: &str| {
-        let number = report.findings.iter().filter(|finding| finding.severity == severity).count();
-        count(number as u64, noun)
-    };
-    let (errors, warnings, notes) =
-        (of(Severity::Error, "error"), of(Severity::Warn, "warning"), of(Severity::Info, "note"));
+    let [errors, warnings, notes] = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")]
+        .map(|(severity, noun)| {
+            let number = report.findings.iter().filter(|finding| finding.severity == severity).count();
+            count(number as u64, noun)
+        });
     let silenced = match report.silenced.len() {
         0 => String::new(),
         number => format!("; {} silenced", count(number as u64, "finding")),
@@ -108,33 +111,31 @@ fn text(finding: &Finding, path: &str, job: &Job) -> String {
     let indent: String = source.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     let about = finding.table.as_deref().unwrap_or(&job.name);
     let mut text = format!("{}[{}] {about}: {}\n", finding.severity, finding.rule.id, finding.message);
-    let mut line = |line: String| {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    };
-    line(format!("{margin}--> {path}:{}:{}", place.line, place.column));
-    line(format!("{number} | {source}"));
-    line(format!("{margin} | {indent}{}", "^".repeat(carets)));
-    if let Some(measure) = finding.measure {
-        line(format!(
-            "{margin} = {} {}, limit {}",
-            number_text(measure.measured),
-            measure.unit,
-            number_text(measure.limit)
-        ));
+
+    let mut lines = vec![
+        format!("{margin}--> {path}:{}:{}", place.line, place.column),
+        format!("{number} | {source}"),
+        format!("{margin} | {indent}{}", "^".repeat(carets)),
+    ];
+    if let Some(Measure { measured, unit, limit }) = finding.measure {
+        lines.push(format!("{margin} = {} {unit}, limit {}", number_text(measured), number_text(limit)));
     }
     if !finding.keys.is_empty() {
-        line(format!("{margin} = such as {}", finding.keys.join(", ")));
+        lines.push(format!("{margin} = such as {}", finding.keys.join(", ")));
     }
-    line(format!("{margin} = {}", finding.rule.reason));
-    line(format!("{margin} = {}", finding.rule.source));
+    lines.push(format!("{margin} = {}", finding.rule.reason));
+    lines.push(format!("{margin} = {}", finding.rule.source));
     if let Some(change) = &finding.change {
-        line(format!("{margin} change it to"));
-        for (at, changed) in change.after.lines().enumerate() {
-            line(format!("{} | {changed}", change.place.line + at));
-        }
+        lines.push(format!("{margin} change it to"));
+        let changed = change.after.lines().enumerate();
+        lines.extend(changed.map(|(at, changed)| format!("{} | {changed}", change.place.line + at)));
     }
-    let _ = writeln!(text);
+
+    for line in lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.push('\n');
     text
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_job::Job;
-use tidetable_job::scaffold::propose;
+use tidetable_job::scaffold::{propose, Proposal};
 use tidetable_runner::runtime;
 use tidetable_source::Storage;
 
@@ -23,6 +23,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     if let Some(queries) = &args.queries {
         return advise(global, &Advise::for_new(&args.job, &args.from, queries, args.timezone));
     }
+
     let project = project(global)?;
     let runtime = runtime()?;
     let proposal = match super::bigtable::new::proposal(args, runtime.handle())? {
@@ -34,25 +35,14 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         }
     };
     if args.stdout {
-        let mut out = stdout();
-        if global.output == Output::Json {
-            let queries = proposal.queries.iter().map(|(name, sql)| json!({ "file": name, "sql": sql }));
-            let queries: Value = queries.collect();
-            let shown = json!({ "job": proposal.job, "job_toml": proposal.text, "queries": queries });
-            write_object(&mut out, shown, objects::PROPOSAL)?;
-        } else {
-            writeln!(out, "# jobs/{}/job.toml\n{}", proposal.job, proposal.text)?;
-            for (name, sql) in &proposal.queries {
-                writeln!(out, "-- jobs/{}/{name}\n{sql}", proposal.job)?;
-            }
-        }
-        out.flush()?;
-        return Ok(());
+        return print(global, &proposal);
     }
+
     let files = proposal.write(&project, args.force)?;
     // Validates the written file.
     Job::load(&project, &proposal.job)?;
     let files: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+
     let mut out = sentences(global.output);
     if global.output == Output::Table {
         for file in &files {
@@ -62,6 +52,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         for note in proposal.notes.iter().filter(|_| !global.quiet) {
             writeln!(out, "note: {note}")?;
         }
+
         writeln!(out, "\nTry next:")?;
         if args.from.starts_with("projects/") {
             writeln!(out, "  tidetable pull {} --into {}", args.from, proposal.job)?;
@@ -73,6 +64,25 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         let job = [&proposal.job, &proposal.table, &proposal.row_key].map(|text| json!(text));
         rows.push(job.into_iter().chain([json!(files), json!(proposal.notes)]).collect());
         rows.write(global.output, &mut out)?;
+    }
+
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes the files of a proposal to standard output.
+fn print(global: &Global, proposal: &Proposal) -> Result<(), CliError> {
+    let mut out = stdout();
+    if global.output == Output::Json {
+        let queries = proposal.queries.iter().map(|(name, sql)| json!({ "file": name, "sql": sql }));
+        let queries: Value = queries.collect();
+        let shown = json!({ "job": proposal.job, "job_toml": proposal.text, "queries": queries });
+        write_object(&mut out, shown, objects::PROPOSAL)?;
+    } else {
+        writeln!(out, "# jobs/{}/job.toml\n{}", proposal.job, proposal.text)?;
+        for (name, sql) in &proposal.queries {
+            writeln!(out, "-- jobs/{}/{name}\n{sql}", proposal.job)?;
+        }
     }
     out.flush()?;
     Ok(())

@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 use tidetable_job::Job;
 use tidetable_runner::{RunOptions, UlidIds, plan_job};
 
-use super::run::all::run_all;
+use super::run::all::{EachJob, run_all};
 use super::run::dry_run::show;
 use super::run::options::{ExecutionOptions, options};
 use super::{clock, note_if_root_is_new, project};
@@ -19,9 +19,9 @@ pub fn plan(global: &Global, args: &Plan) -> Result<(), CliError> {
     let execution = ExecutionOptions::default();
     let Some(name) = &args.job else {
         let now = args.days.now.unwrap_or_else(clock);
-        let of_job = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &execution, &ids)? });
         let unread = options(&args.days, Tz::UTC, &execution, &ids)?;
-        return run_all(global, &project, (&unread, &of_job), true, &ids);
+        let asked = EachJob { days: &args.days, execution: &execution, ids: &ids, now, unread: &unread };
+        return run_all(global, &project, &asked, true);
     };
     let job = Job::load(&project, name)?;
     let options = options(&args.days, job.timezone, &execution, &ids)?;

@@ -7,11 +7,11 @@ use crate::args::{Global, Proto};
 use crate::error::CliError;
 use crate::output::stdout;
 
-/// Prints the `.proto`.
+/// Prints the `.proto` that reads the protobuf cells of a table.
 pub fn proto(global: &Global, args: &Proto) -> Result<(), CliError> {
     let snapshot = store(global)?.snapshot(&args.table)?;
-    let no_messages = || CliError::NoMessages { table: args.table.clone() };
-    let text = snapshot.layout().proto().ok_or_else(no_messages)?;
+    let text = snapshot.layout().proto().ok_or_else(|| CliError::NoMessages { table: args.table.clone() })?;
+
     let mut out = stdout();
     out.write_all(text.as_bytes())?;
     out.flush()?;

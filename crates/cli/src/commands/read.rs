@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::output::values::time;
 use crate::output::{Give, Heading, Length, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
-/// Reads the rows.
+/// Reads rows of a table, cell by cell, in the order of their keys or in reverse.
 pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     let range = match &args.row {
         Some(key) => KeyRange::of_key(key.as_bytes()),

@@ -19,7 +19,7 @@ use crate::output::stdout;
 /// How often memory that requests no longer hold goes back to the system.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
-/// Serves the store.
+/// Answers the clients of Bigtable from the tables of the store until a signal ends it.
 pub fn serve(global: &Global, args: &Serve) -> Result<(), CliError> {
     let store = store(global)?;
     // Queries take a core for long; requests for rows do not wait for them.

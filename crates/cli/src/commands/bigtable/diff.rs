@@ -31,10 +31,12 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         None => open_newest(&store, &args.table)?,
     };
     warn_of_lost_windows(global, [&snapshot]);
+
     let runtime = runtime()?;
     let target = target(&args.target)?.table_or(&args.table).map_err(|error| CliError::Bigtable(error.into()))?;
     let version = snapshot.version().number;
     let job = snapshot.version().table.job.clone();
+
     let diff = BigtableDiff {
         now: args.now.unwrap_or(snapshot.version().now),
         snapshot,
@@ -45,6 +47,7 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
         stop: stop_on_signals()?,
     };
     let report = diff.run(runtime.handle())?;
+
     let mut out = sentences(global.output);
     match global.output {
         Output::Json => write_object(&mut out, object(&report, version, &target.to_string()), objects::COMPARED_CELLS)?,
@@ -54,6 +57,7 @@ pub fn diff(global: &Global, args: &Diff) -> Result<(), CliError> {
     if report.is_equal() {
         return Ok(());
     }
+
     let target = target.to_string();
     let origins = PullOrigins::load(store.blobs().as_ref(), &args.table)?;
     if origins.sources.contains(&target) {
@@ -108,14 +112,15 @@ fn hex(bytes: &[u8]) -> String {
 
 fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "{here} against {there}")?;
-    let line = |out: &mut dyn Write, what: &str, rows: u64, cells: u64| -> Result<(), CliError> {
+    for (what, rows, cells) in [
+        ("equal", report.rows_equal, report.cells_equal),
+        ("differ", report.rows_differ, report.cells_differ),
+        ("only here", report.rows_here, report.cells_here),
+        ("only there", report.rows_there, report.cells_there),
+    ] {
         writeln!(out, "  {what:<14} {:>16} {:>18}", count(rows, "row"), count(cells, "cell"))?;
-        Ok(())
-    };
-    line(out, "equal", report.rows_equal, report.cells_equal)?;
-    line(out, "differ", report.rows_differ, report.cells_differ)?;
-    line(out, "only here", report.rows_here, report.cells_here)?;
-    line(out, "only there", report.rows_there, report.cells_there)?;
+    }
+
     if report.expired > 0 {
         writeln!(out, "  {} there had expired, and count for nothing", count(report.expired, "cell"))?;
     }
@@ -129,15 +134,18 @@ fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Re
 }
 
 fn difference(found: &Difference, out: &mut dyn Write) -> Result<(), CliError> {
-    let shown = |bytes: &[u8]| {
-        let mut text = Vec::new();
-        write_bytes(bytes, Length::Short, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    };
-    let value = |value: Option<&[u8]>| value.map_or_else(|| "no cell".to_owned(), shown);
+    let [here, there] = [&found.here, &found.there]
+        .map(|value| value.as_deref().map_or_else(|| "no cell".to_owned(), |value| shown(value)));
     let at = time(found.timestamp).unwrap_or_else(|| found.timestamp.to_string());
     let column = format!("{}:{}", found.family, shown(&found.qualifier));
     writeln!(out, "{} {column} @ {at}", shown(&found.key))?;
-    writeln!(out, "  here   {}\n  there  {}", value(found.here.as_deref()), value(found.there.as_deref()))?;
+    writeln!(out, "  here   {}\n  there  {}", here, there)?;
     Ok(())
+}
+
+/// Bytes as a terminal shows them.
+fn shown(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    write_bytes(bytes, Length::Short, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }

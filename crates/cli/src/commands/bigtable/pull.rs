@@ -27,7 +27,7 @@ use crate::output::values::count;
 use crate::output::{ResultRows, row, sentences};
 use crate::signals::stop_on_signals;
 
-/// Pulls the rows.
+/// Pulls the rows of a table in Bigtable into Parquet files, and says how many were read, written and rejected.
 pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
     let project = project(global)?;
     let selection = selection(args)?;
@@ -36,6 +36,7 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
     let source = target(&args.source)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
     let table = runtime.block_on(client.source_schema(&source))?;
     table.has(&args.families, &source)?;
+
     let (decoder, directory, written) = match args.raw {
         true => {
             let raw = Raw::plan(args, &project, &source, &table)?;
@@ -47,6 +48,7 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
             (Decoder::Records(decoder), directory, None)
         }
     };
+
     let pull = BigtablePull {
         client,
         source: source.clone(),
@@ -58,12 +60,14 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
         workers: args.service.parallel.into(),
         stop: stop_on_signals()?,
     };
+
     let begun = Instant::now();
     let watch = |counts: &PullCounts| {
         let rate = counts.cells as f64 / begun.elapsed().as_secs_f64().max(0.001);
         print_message(global, &format!("{}: {} read, {rate:.0} cells/s", source.id(), count(counts.cells, "cell")));
     };
     let pulled = pull.read(&watch, runtime.handle())?;
+
     // Before the files are listed: a job may lack files for a family, but files must not have one that the job lacks.
     if let Some(file) = written {
         file.write()?;
@@ -71,7 +75,8 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
     }
     let report = pulled.publish()?;
     let seconds = begun.elapsed().as_secs_f64();
-    print(global, args, (&source, &directory, &project), &report, seconds)
+    let origin = Origin { source: &source, directory: &directory, project: &project };
+    print(global, args, &origin, &report, seconds)
 }
 
 /// Which rows and cells are asked for.
@@ -156,23 +161,27 @@ impl Raw {
         if table.families.is_empty() {
             return Err(BigtableError::NoFamilies { source_table: source.to_string() }.into());
         }
+
         let job = match Job::load(project, &args.into) {
             Ok(job) => job,
             Err(JobError::Unknown { .. }) => return Self::of_new_job(args, project, source, table),
             Err(error) => return Err(error.into()),
         };
+
         let raw = RawJob::of(&job).ok_or_else(|| CliError::NotRaw { job: job.name.clone() })?;
         let directory = match (&args.dir, job.table(&raw.table)) {
             (Some(directory), _) => given(project, directory),
             (None, Some(table)) => place(project, &job, table)?,
             (None, None) => return Err(CliError::NotRaw { job: job.name.clone() }),
         };
+
         if let Some(made_for) = raw.made_for.as_ref().filter(|made_for| **made_for != source.to_string())
             && !args.replace
         {
             let (held, asked) = (format!("the cells of {made_for}"), format!("those of {source}"));
             return Err(BigtableError::OtherPull { directory: job.shown_path.clone(), held, asked }.into());
         }
+
         let schema = raw.schema(table, &args.families);
         let text = raw.follow(&job.text, &schema, &raw.gone(table));
         let text = match &raw.made_for {
@@ -181,6 +190,7 @@ impl Raw {
             }
             None => text,
         };
+
         let written = (text != job.text).then(|| JobText { path: job.path.clone(), text });
         if let Some(file) = &written {
             Job::of_text(project, file.path.clone(), file.text.clone()).map_err(|error| CliError::CannotFollow {
@@ -189,6 +199,7 @@ impl Raw {
                 source: Box::new(error),
             })?;
         }
+
         Ok(Self { schema, directory, written })
     }
 
@@ -231,16 +242,19 @@ fn relative(project: &Project, directory: &Path) -> String {
     directory.strip_prefix(&project.dir).unwrap_or(directory).display().to_string()
 }
 
-fn print(
-    global: &Global,
-    args: &Pull,
-    (source, directory, project): (&TableName, &Path, &Project),
-    report: &PullReport,
-    seconds: f64,
-) -> Result<(), CliError> {
+/// Where rows were pulled from, and where their files are.
+struct Origin<'a> {
+    source: &'a TableName,
+    directory: &'a Path,
+    project: &'a Project,
+}
+
+fn print(global: &Global, args: &Pull, origin: &Origin<'_>, report: &PullReport, seconds: f64) -> Result<(), CliError> {
+    let Origin { source, directory, project } = origin;
     let PullReport { counts, files, kept, rejected } = report;
     let mut out = sentences(global.output);
     let place = relative(project, directory);
+
     if global.output != Output::Table {
         let mut rows = ResultRows::of(objects::PULLED);
         let rejects = rejected.as_ref().map(|path| relative(project, path));
@@ -280,6 +294,7 @@ fn print(
         }
         writeln!(out, "\nTry next:\n  tidetable run {}", args.into)?;
     }
+
     out.flush()?;
     Ok(())
 }

@@ -138,6 +138,7 @@ fn summary(
     if plan.is_done {
         return Ok(());
     }
+
     let rate = counts.cells as f64 / seconds.max(0.001);
     writeln!(
         out,

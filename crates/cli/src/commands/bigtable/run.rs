@@ -42,6 +42,7 @@ fn pushed(project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop)
     let runtime = runtime()?;
     let patience = i64::try_from(push.patience.as_micros()).unwrap_or(i64::MAX);
     let service = Service { app_profile: None, parallel: PARALLEL, patience };
+
     let work = BigtablePush {
         store: store.clone(),
         table: push.table.clone(),
@@ -59,22 +60,27 @@ fn pushed(project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop)
         clock,
         stop: stop.clone(),
     };
+
     let _lock = lock_named(project, store.blobs(), (&work.lock_name(), run), stop)?;
     let mut record = PushRecord { target: work.target.to_string(), ..PushRecord::default() };
     let mut is_first = true;
+
     loop {
         let plan = work.plan(runtime.handle())?;
         if is_first {
             record.before = plan.before;
             is_first = false;
         }
+
         let state = work.run(&plan, &|_: &PushCounts| {}, runtime.handle()).map_err(|error| match error {
             BigtableError::Stopped { signal } => CliError::Run(RunError::Interrupted { signal }),
             error => error.into(),
         })?;
+
         if !plan.is_done {
             record.counts.add(&state.counts);
         }
+
         record.version = plan.version;
         // One that went on may have been of an older version.
         if !plan.resumes {

@@ -42,9 +42,10 @@ impl Elsewhere {
 
 /// The files for TLS that a project names.
 fn files_of(project: &Project) -> TlsFiles {
-    let file = |path: &Option<String>| path.as_ref().map(|path| project.dir.join(path));
     let cluster = &project.cluster;
-    TlsFiles { ca: file(&cluster.ca), cert: file(&cluster.cert), key: file(&cluster.key) }
+    let [ca, cert, key] =
+        [&cluster.ca, &cluster.cert, &cluster.key].map(|path| path.as_ref().map(|path| project.dir.join(path)));
+    TlsFiles { ca, cert, key }
 }
 
 /// The files for TLS of the command line.
@@ -76,26 +77,29 @@ pub fn scheduler(global: &Global, args: &Scheduler) -> Result<(), CliError> {
              --tls-cert, --tls-key and --tls-ca",
         ),
         (Some(_), None) => Some(
-            "warning: anyone who reaches this address can have work done: with --tls-ca only who has a certificate of your \
-             authority can",
+            "warning: anyone who reaches this address can have work done: with --tls-ca only holders of a certificate of \
+             your authority can",
         ),
         (Some(_), Some(_)) => None,
     };
     if let Some(open) = open {
         print_message(global, open);
     }
+
     let (host, scheme) = (args.host.clone(), if tls.is_empty() { SCHEME } else { TLS_SCHEME });
     let ready = move |address: SocketAddr| {
         let place = host.map_or_else(|| address.to_string(), |host| format!("{host}:{}", address.port()));
         let mut out = stdout();
         let _ = writeln!(out, "{scheme}{place}").and_then(|()| out.flush());
     };
+
     let options = SchedulerOptions {
         bind: args.bind,
         host: args.host.clone(),
         executor_timeout: duration(args.executor_timeout),
         tls,
     };
+
     let runtime = runtime()?;
     runtime.block_on(async {
         tokio::select! {
@@ -112,25 +116,30 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
     if args.memory < MIN_LOAD_MEMORY {
         return Err(CliError::MemoryTooSmall);
     }
+
     let project = project(global)?;
     let scheduler = args.scheduler.clone().or_else(|| project.cluster.url.clone());
     let scheduler = scheduler.ok_or(CliError::Usage(
         "no scheduler is named: add --scheduler ballista://HOST:PORT, or `[cluster] url` to tidetable.toml",
     ))?;
+
     let given = files_of_args(&args.tls);
     let tls = if given.is_empty() { files_of(&project) } else { given };
     let slots = args.slots.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+
     let id = ulid_text(UlidIds::default().next());
     let name = args.name.clone().unwrap_or_else(|| {
         let machine = machine().unwrap_or_else(|| "executor".to_owned());
         format!("{machine}-{}", id.get(id.len().saturating_sub(6)..).unwrap_or(&id).to_lowercase())
     });
+
     let work = tempfile::Builder::new().prefix("tidetable-executor-").tempdir()?;
     let work_dir = args.work_dir.clone().unwrap_or_else(|| work.path().to_owned());
     // Of queries and requests: units wait for them on threads of the other runtime.
     let queries = runtime()?;
     let root = project.root.clone();
     let worker = Worker::open(project, (name.clone(), args.memory), queries.handle().clone(), clock)?;
+
     let options = ExecutorOptions {
         scheduler: scheduler.clone(),
         slots,
@@ -142,6 +151,7 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
         work_dir,
         name: name.clone(),
     };
+
     let units = count(slots as u64, "unit");
     print_message(global, &format!("executor {name} of {scheduler}: {units} at a time in root {root}"));
     let servers = runtime()?;

@@ -9,41 +9,63 @@ use tidetable_runner::{RunOptions, UlidIds, open_store, plan_job};
 
 use super::dry_run::show;
 use super::one::{load, run_one};
-use crate::args::Global;
+use super::options::{ExecutionOptions, options};
+use crate::args::{Global, RunDays};
 use crate::commands::run::jobs::in_order;
 use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::output::values::count;
 
-/// The options for the run of a job.
-pub type OptionsOf<'a> = &'a dyn Fn(&Job) -> Result<RunOptions, CliError>;
+/// What was asked of the runs of all jobs.
+pub struct EachJob<'a> {
+    /// The days, and the other options of a run.
+    pub days: &'a RunDays,
+    /// How each run executes.
+    pub execution: &'a ExecutionOptions,
+    /// Makes the name of each run.
+    pub ids: &'a UlidIds,
+    /// The logical time, microseconds since the epoch, which all jobs share.
+    pub now: i64,
+    /// The options for a job whose file cannot be read: its time zone is unknown.
+    pub unread: &'a RunOptions,
+}
+
+impl EachJob<'_> {
+    /// The options for the run of a job.
+    ///
+    /// # Errors
+    /// If a day is outside the calendar of its time zone.
+    fn options(&self, job: &Job) -> Result<RunOptions, CliError> {
+        let options = options(self.days, job.timezone, self.execution, self.ids)?;
+        Ok(RunOptions { now: self.now, ..options })
+    }
+}
 
 /// Runs every job of the project in dependency order, or shows the plans. If a job fails, those that
 /// depend on it do not run; the others do.
-pub fn run_all(
-    global: &Global,
-    project: &Project,
-    (unread, options): (&RunOptions, OptionsOf<'_>),
-    dry_run: bool,
-    ids: &UlidIds,
-) -> Result<(), CliError> {
+pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run: bool) -> Result<(), CliError> {
+    let (ids, unread) = (asked.ids, asked.unread);
     let jobs = in_order(project).inspect_err(|_| {
         if !dry_run {
             project.jobs().iter().for_each(|name| drop(load(global, project, name, unread)));
         }
     })?;
+
     let names = names_for_without(project, unread, &jobs)?;
     let mut failed: Vec<(String, u8)> = Vec::new();
     let mut unmade: Vec<&str> = Vec::new();
+
     for (job, after) in &jobs {
         if let Some(before) = after.iter().find(|before| failed.iter().any(|(name, _)| name == *before)) {
             print_message(global, &format!("{} is not run: {before}, which it depends on, failed", job.name));
             failed.push((job.name.clone(), 1));
             continue;
         }
-        let mut options = options(job)?;
+
+        let mut options = asked.options(job)?;
         // An input belongs to one job, or to a few.
         options.without.retain(|path| names.get(&job.name).is_some_and(|names| names.contains(path)));
+
         let done = match dry_run {
             true => match plan_job(project, job, &options, ids) {
                 Ok(plan) => {
@@ -63,6 +85,7 @@ pub fn run_all(
             },
             false => run_one(global, project, job, &options, ids).map(drop),
         };
+
         if let Err(error) = done {
             let code = error.exit_code();
             if options.stop.asked().is_some() || error.is_closed_pipe() {
@@ -72,6 +95,7 @@ pub fn run_all(
             failed.push((job.name.clone(), code));
         }
     }
+
     match failed.first() {
         None => Ok(()),
         Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),

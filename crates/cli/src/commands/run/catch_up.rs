@@ -26,7 +26,7 @@ struct CatchUp<'a> {
     job: &'a Job,
     cron: Cron,
     store: Store,
-    /// The current time.
+    /// The current time, microseconds since the epoch; scheduled times up to it are due.
     now: i64,
 }
 

@@ -35,53 +35,58 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
 /// A row for each table, changed input, part to publish, and table to push.
 fn rows(plan: &Plan, output: Output) -> ResultRows {
     let mut rows = ResultRows::of(objects::PLAN).below(&["why"]).minor(&["bytes", "of"]);
-    let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
-        let size = match output {
-            _ if size == 0 => Value::Null,
-            Output::Json | Output::Csv => json!(size),
-            _ => json!(bytes(size)),
-        };
-        rows.push(row![kind, name, of, why, days, size]);
-    };
     for table in &plan.tables {
         let why = table.reason.map_or("up to date", |reason| reason.name());
         let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
-        row("table", &table.table, &plan.job, why, days, table.bytes);
+        rows.push(row!["table", table.table, plan.job, why, days, size(table.bytes, output)]);
         for input in &table.inputs {
             let touches = !matches!(input.state, InputState::SameContent | InputState::Gone | InputState::Empty);
             let days = if touches { input.days.to_string() } else { String::new() };
-            row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
+            rows.push(row!["input", input.path, table.table, input.state.name(), days, size(input.bytes, output)]);
         }
     }
+
     for table in &plan.tables {
         for owed in &table.owed {
             let why = format!("stays as it is: {} gone", owed.gone.join(", "));
-            row("owed", &owed.window, &table.table, &why, String::new(), 0);
+            rows.push(row!["owed", owed.window, table.table, why, "", ()]);
         }
     }
+
     for export in &plan.exports {
         for part in &export.parts {
-            row("publish", &part.part, &export.export, &part.reason, part.label.clone(), 0);
+            rows.push(row!["publish", part.part, export.export, part.reason, part.label, ()]);
         }
         for part in &export.sealed {
-            row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
+            let why = "stays as it is, --force publishes it";
+            rows.push(row!["sealed", part.part, export.export, why, part.label, ()]);
         }
         for part in &export.owed {
             let why = "unchanged: one of its windows lost cells";
-            row("owed", &part.part, &export.export, why, part.label.clone(), 0);
+            rows.push(row!["owed", part.part, export.export, why, part.label, ()]);
         }
         if export.unknown {
             let why = "days of inputs not yet read";
-            row("publish", &export.export, &plan.job, why, "unknown until read".to_owned(), 0);
+            rows.push(row!["publish", export.export, plan.job, why, "unknown until read", ()]);
         }
     }
+
     for checks in &plan.checks {
         for day in &checks.days {
-            row("check", &checks.table, &plan.job, "its checks failed", day.clone(), 0);
+            rows.push(row!["check", checks.table, plan.job, "its checks failed", day, ()]);
         }
     }
     for push in &plan.pushes {
-        row("push", &push.target, &push.table, &push.reason, String::new(), 0);
+        rows.push(row!["push", push.target, push.table, push.reason, "", ()]);
     }
     rows
+}
+
+/// A size in bytes: a number for programs, text with a unit for people, null for 0.
+fn size(number: u64, output: Output) -> Value {
+    match output {
+        _ if number == 0 => Value::Null,
+        Output::Json | Output::Csv => json!(number),
+        _ => json!(bytes(number)),
+    }
 }

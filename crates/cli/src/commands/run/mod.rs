@@ -17,7 +17,7 @@ use super::project;
 use crate::args::{Global, Run};
 use crate::commands::clock;
 use crate::error::CliError;
-use all::run_all;
+use all::{EachJob, run_all};
 use one::{load, run_one};
 use options::{ExecutionOptions, options};
 
@@ -31,17 +31,20 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let Some(name) = &args.job else {
         // All jobs share the logical time.
         let now = args.days.now.unwrap_or_else(clock);
-        let options = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &execution, &ids)? });
-        return run_all(global, &project, (&unread, &options), args.dry_run, &ids);
+        let asked = EachJob { days: &args.days, execution: &execution, ids: &ids, now, unread: &unread };
+        return run_all(global, &project, &asked, args.dry_run);
     };
+
     let job = if args.dry_run { Job::load(&project, name) } else { load(global, &project, name, &unread) }?;
     let options = options(&args.days, job.timezone, &execution, &ids)?;
+
     if args.catch_up {
         return catch_up::catch_up(global, &project, &job, &options, args.dry_run, &ids);
     }
     if args.dry_run {
         return dry_run::show(global, &plan_job(&project, &job, &options, &ids)?);
     }
+
     run_one(global, &project, &job, &options, &ids)?;
     Ok(())
 }

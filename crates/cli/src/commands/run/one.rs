@@ -48,7 +48,6 @@ pub fn run_one(
         Outcome::Partial => {
             let mut missed = Vec::new();
             if has_missed(record) {
-                let is_missed = |state| matches!(state, PartState::Failed | PartState::Checks);
                 missed.push(format!("{} not published", summary::parts(job, record, is_missed)));
             }
             match record.pushes.iter().filter(|push| push.error.is_some()).count() {
@@ -84,7 +83,12 @@ pub fn run_one(
 
 /// Whether a part was not published.
 fn has_missed(record: &RunRecord) -> bool {
-    record.exports.iter().any(|part| matches!(part.state, PartState::Failed | PartState::Checks))
+    record.exports.iter().any(|part| is_missed(part.state))
+}
+
+/// Whether the state is that of a part that a run should have published and did not.
+pub fn is_missed(state: PartState) -> bool {
+    matches!(state, PartState::Failed | PartState::Checks)
 }
 
 /// Whether a check of severity `error` failed.

@@ -63,15 +63,12 @@ impl ExecutionOptions {
 /// # Errors
 /// If a day is outside the calendar, or `--from` is after `--to`.
 pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &UlidIds) -> Result<RunOptions, CliError> {
-    let only = |only: &OnlyDays| match only {
-        OnlyDays::Failed => Only::Failed,
-        OnlyDays::Missing => Only::Missing,
-    };
     let now = args.now.unwrap_or_else(clock);
     let run = ulid_text(ids.next());
+
     Ok(RunOptions {
         days: days(args, zone, now)?,
-        only: args.only.as_ref().map(|states| states.iter().map(only).collect()),
+        only: args.only.as_ref().map(|states| states.iter().map(only_of).collect()),
         parts: None,
         select: args.select.clone(),
         force: args.force,
@@ -97,12 +94,19 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
     })
 }
 
+fn only_of(days: &OnlyDays) -> Only {
+    match days {
+        OnlyDays::Failed => Only::Failed,
+        OnlyDays::Missing => Only::Missing,
+    }
+}
+
 /// The days from --day, --from and --to, inclusive; `None` if none was given. An open end is `NaiveDate::MIN` or `MAX`.
 fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<RangeInclusive<NaiveDate>>, CliError> {
-    let date = |day: Option<Day>| {
+    let [day, from, to] = [args.day, args.from, args.to].map(|day: Option<Day>| {
         day.map(|day| day.at(zone, now).ok_or(CliError::Usage("the day is outside the calendar"))).transpose()
-    };
-    let range = match (date(args.day)?, date(args.from)?, date(args.to)?) {
+    });
+    let range = match (day?, from?, to?) {
         (Some(day), _, _) => day..=day,
         (None, None, None) => return Ok(None),
         (None, from, to) => from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX),

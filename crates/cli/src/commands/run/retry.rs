@@ -5,7 +5,7 @@ use tidetable_job::Job;
 use tidetable_runner::record::PartState;
 use tidetable_runner::{RunOptions, UlidIds, open_store};
 
-use super::one::{is_broken, run_one};
+use super::one::{is_broken, is_missed, run_one};
 use super::options::{ExecutionOptions, options};
 use crate::args::{Global, Retry, RunDays, selected_of};
 use crate::commands::{find_run, project};
@@ -19,13 +19,14 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
     let execution = ExecutionOptions::from_args(&args.how, &project)?;
-    let missed = |state| matches!(state, PartState::Failed | PartState::Checks);
+
     let parts: Vec<(String, String)> = record
         .exports
         .iter()
-        .filter(|part| missed(part.state))
+        .filter(|part| is_missed(part.state))
         .map(|part| (part.export.clone(), part.label.clone()))
         .collect();
+
     let is_open = record.outcome.is_open();
     let owes = !record.damage.is_empty() || record.loads.iter().any(|load| !load.owed.is_empty());
     let failed_pushes = record.pushes.iter().any(|push| push.error.is_some());
@@ -35,10 +36,12 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         print_message(global, &format!("run {} left nothing to try again", record.run));
         return Ok(());
     }
+
     // An interrupted run has tried only some of its parts. Which parts an owed window changes is known when it is rebuilt.
     let parts = if is_open || owes { record.asked.parts.clone() } else { Some(parts) };
     let (from, to) = (record.asked.from, record.asked.to);
     let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
+
     let asked = RunDays {
         select: selected_of(&record.asked.select),
         force: record.asked.force,

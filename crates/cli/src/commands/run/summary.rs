@@ -1,7 +1,7 @@
 //! The summary of a finished run.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
@@ -44,14 +44,15 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
         }
         other => counts(record).write(other, &mut out)?,
     }
+
     out.flush()?;
     Ok(())
 }
 
 /// Whether a run made the tables that it loaded: what can be done with them is said once.
 fn is_first_success(record: &RunRecord) -> bool {
-    let is_new = |load: &LoadRecord| load.before == 0 && load.version > 0;
-    record.outcome == Outcome::Ok && !record.loads.is_empty() && record.loads.iter().all(is_new)
+    let are_new = record.loads.iter().all(|load| load.before == 0 && load.version > 0);
+    record.outcome == Outcome::Ok && !record.loads.is_empty() && are_new
 }
 
 /// The summary as text: a line for each table, or all figures with `--verbose`. `job` is the job, if
@@ -63,6 +64,7 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
         tables(record).write(Output::Table, out)?;
         large(record, out)?;
     }
+
     exports(job, record, out)?;
     checks(record, out)?;
     for damage in &record.damage {
@@ -72,17 +74,20 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
         };
         writeln!(out, "left undone: {}, {why}", damage.undone)?;
     }
+
     if !(record.attempts.is_empty() || global.verbose) {
         let mut names: Vec<String> =
             record.attempts.iter().map(|attempt| format!("{} {}", attempt.stage, attempt.name)).collect();
         names.dedup();
         writeln!(out, "{}: {}", count(record.attempts.len() as u64, "new attempt"), names.join(", "))?;
     }
+
     for executor in &record.executors {
         let units = count(executor.units.values().sum(), "unit");
         let (rows, took) = (count(executor.rows, "row"), shown_seconds(executor.seconds));
         writeln!(out, "{}: {units}, {rows}, {} read, in {took} s", executor.executor, bytes(executor.bytes))?;
     }
+
     let mut stages: Vec<(&String, &f64)> = record.seconds.iter().collect();
     stages.sort_by_key(|(stage, _)| STAGES.iter().position(|known| known == stage));
     let took: Vec<String> =
@@ -117,8 +122,9 @@ const COLUMNS: [Shown; 12] = [
 
 /// A line for each table.
 fn tables(record: &RunRecord) -> ResultRows {
-    let any = |of: fn(&LoadRecord) -> Value| record.loads.iter().any(|load| of(load) != json!(0));
-    let columns: Vec<&Shown> = COLUMNS.iter().filter(|(_, always, of)| *always || any(*of)).collect();
+    let columns =
+        COLUMNS.iter().filter(|(_, always, of)| *always || record.loads.iter().any(|load| of(load) != json!(0)));
+    let columns: Vec<&Shown> = columns.collect();
     let mut rows = ResultRows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>())
         .below(&["inputs"])
         .minor(&["version", "size", "cells", "written over"]);
@@ -189,6 +195,7 @@ fn counts(record: &RunRecord) -> ResultRows {
         "rows_owed",
         "rows_settled",
     ]);
+
     for load in &record.loads {
         let stats = &load.stats;
         let mut row = row![load.table];
@@ -218,74 +225,81 @@ fn counts(record: &RunRecord) -> ResultRows {
 /// All figures of each table, and the duration of each stage.
 fn figures(record: &RunRecord) -> ResultRows {
     let mut rows = ResultRows::new(&["what", "value"]);
-    let mut line = |what: &str, value: Value| rows.push(row![what, value]);
     for load in &record.loads {
         let stats = &load.stats;
-        line("table", json!(load.table));
+        rows.fact("table", json!(load.table));
+
         let state = if load.version == load.before {
             format!("{} (nothing new)", load.version)
         } else {
             format!("{} (was {})", load.version, load.before)
         };
-        line("version", json!(state));
+        rows.fact("version", json!(state));
+
         for state in STATES {
             let inputs = load.count(state);
             if inputs > 0 {
-                line(&format!("inputs {}", state.name()), json!(inputs));
+                rows.fact(&format!("inputs {}", state.name()), json!(inputs));
             }
         }
         for input in load.inputs.iter().filter(|input| input.state != InputState::New) {
-            line(&format!("  {}", input.state.name()), json!(input.path));
+            rows.fact(&format!("  {}", input.state.name()), json!(input.path));
         }
-        line("rows read", json!(stats.rows_read));
+
+        rows.fact("rows read", json!(stats.rows_read));
         if stats.rows_filtered > 0 {
-            line("rows filtered", json!(stats.rows_filtered));
+            rows.fact("rows filtered", json!(stats.rows_filtered));
         }
         if stats.rows_owed > 0 {
-            line("rows owed", json!(stats.rows_owed));
+            rows.fact("rows owed", json!(stats.rows_owed));
         }
         if stats.rows_settled > 0 {
-            line("rows settled", json!(stats.rows_settled));
+            rows.fact("rows settled", json!(stats.rows_settled));
         }
-        line("rows rejected", json!(stats.rows_rejected));
+
+        rows.fact("rows rejected", json!(stats.rows_rejected));
         if let Some(EmptyRow { file, line: at }) = &stats.first_empty {
-            line("rows without a value", json!(format!("{} (first: {file}, line {at})", stats.rows_empty)));
+            rows.fact("rows without a value", json!(format!("{} (first: {file}, line {at})", stats.rows_empty)));
         }
         if stats.repeated_times > 0 {
-            line("local times that occur twice", json!(stats.repeated_times));
+            rows.fact("local times that occur twice", json!(stats.repeated_times));
         }
         if stats.cut_times > 0 {
-            line("times cut to microseconds", json!(stats.cut_times));
+            rows.fact("times cut to microseconds", json!(stats.cut_times));
         }
         if stats.nan_values > 0 {
-            line("NaN taken as null", json!(stats.nan_values));
+            rows.fact("NaN taken as null", json!(stats.nan_values));
         }
-        line("rows written", json!(stats.rows_written));
-        line("cells written", json!(stats.cells));
+
+        rows.fact("rows written", json!(stats.rows_written));
+        rows.fact("cells written", json!(stats.cells));
         if stats.overwritten > 0 {
-            line("cells written over", json!(stats.overwritten));
+            rows.fact("cells written over", json!(stats.overwritten));
         }
         if stats.large_rows > 0 {
-            line("rows over 100 MB", json!(stats.large_rows));
+            rows.fact("rows over 100 MB", json!(stats.large_rows));
         }
         if let Some(LargestRow { key, bytes: size }) = &stats.largest_row {
-            line("largest row", json!(format!("{key} ({})", bytes(*size))));
+            rows.fact("largest row", json!(format!("{key} ({})", bytes(*size))));
         }
         if stats.large_cells > 0 {
-            line("cells over 10 MB", json!(stats.large_cells));
+            rows.fact("cells over 10 MB", json!(stats.large_cells));
         }
-        line("bytes in", json!(bytes(stats.bytes_in)));
-        line("bytes out", json!(bytes(stats.bytes_out)));
+
+        rows.fact("bytes in", json!(bytes(stats.bytes_in)));
+        rows.fact("bytes out", json!(bytes(stats.bytes_out)));
         if stats.cells > 0 {
-            line("bytes a cell", json!(format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64)));
+            rows.fact("bytes a cell", json!(format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64)));
         }
     }
+
     if !record.attempts.is_empty() {
-        line("new attempts", json!(record.attempts.len()));
+        rows.fact("new attempts", json!(record.attempts.len()));
     }
+
     let totals = record.totals();
     for (stage, seconds) in &record.seconds {
-        line(&format!("seconds {stage}"), json!(format!("{seconds:.3}")));
+        rows.fact(&format!("seconds {stage}"), json!(format!("{seconds:.3}")));
         if stage == "load" && totals.cells > 0 {
             // Sums over cores, so these may exceed the total.
             let steps = [
@@ -296,7 +310,7 @@ fn figures(record: &RunRecord) -> ResultRows {
                 ("writing", totals.write),
             ];
             for (step, time) in steps {
-                line(&format!("  {step}"), json!(format!("{:.3}", time.as_secs_f64())));
+                rows.fact(&format!("  {step}"), json!(format!("{:.3}", time.as_secs_f64())));
             }
         }
     }
@@ -332,9 +346,10 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
     for name in names {
-        let parts = || record.exports.iter().filter(|part| part.export == name && part.state == PartState::Published);
-        if let (Some(first), Some(last)) = (parts().next(), parts().next_back()) {
-            let number = parts().count() as u64;
+        let parts = record.exports.iter().filter(|part| part.export == name && part.state == PartState::Published);
+        let parts: Vec<&ExportRecord> = parts.collect();
+        if let (Some(first), Some(last)) = (parts.first(), parts.last()) {
+            let number = parts.len() as u64;
             let until = if number > 1 { format!(" to exports/{}", last.part) } else { String::new() };
             writeln!(out, "published {name}: {}, exports/{}{until}", count(number, noun(job, name)), first.part)?;
         }
@@ -361,6 +376,7 @@ fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
             writeln!(out, "{severity} {check} failed for {on} of {label}: {rule}: {measured}")?;
         }
     }
+
     let failed = record.exports.iter().filter(|part| part.state == PartState::Failed);
     for parts in grouped(failed, |a, b| a.export == b.export && cause(a) == cause(b)) {
         if let (Some(ExportRecord { export, error, .. }), true) = (parts.first(), parts.len() > EACH) {
@@ -416,11 +432,12 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
 
 /// Commands that look at what was loaded: by `just` where it built this command, and in the root that was given.
 fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
-    let is_build = |path: PathBuf| path.parent().is_some_and(|folder| folder.ends_with("debug"));
-    let just = project.dir.join("justfile").is_file() && std::env::current_exe().is_ok_and(is_build);
+    let folder = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
+    let just = project.dir.join("justfile").is_file() && folder.is_some_and(|folder| folder.ends_with("debug"));
     // Those of the command itself get its place where they are written.
     let place = if just { hints::place() } else { "" };
     let (sql, tidetable) = if just { ("just sql", "just tidetable") } else { ("tidetable sql", "tidetable") };
+
     let Some(table) = job.tables.first().map(|table| &table.spec.name) else { return Ok(()) };
     writeln!(out, "\nTry next:")?;
     writeln!(out, "  {sql} {place}-c 'select * from {} limit 5'", quoted(table))?;

@@ -5,6 +5,7 @@ pub(crate) mod entry;
 pub(crate) mod systemd;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
 use serde_json::json;
@@ -20,7 +21,7 @@ use crate::commands::clock;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{local_time, time};
-use crate::output::{ResultRows, row, stdout};
+use crate::output::{ResultRows, row, sentences, stdout};
 use entry::{Invocation, Scheduled};
 
 /// Days that `--check` looks ahead.
@@ -37,11 +38,13 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
         let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: name.clone() })?;
         return if is_due(&cron, job.timezone, now) { Ok(()) } else { Err(CliError::NotDue) };
     }
+
     let jobs = scheduled(&project)?;
     if args.check {
         named_root_is_there(global)?;
         return check(global, &project, &jobs, now);
     }
+
     let invocation = invocation(global, &project, args)?;
     let mut out = stdout();
     match (args.format, &args.write) {
@@ -56,14 +59,12 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
             }
         }
         (Format::Systemd, Some(dir)) => {
-            let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
-            std::fs::create_dir_all(dir).map_err(failed)?;
-            for (name, text) in systemd::units(&jobs, &invocation) {
-                std::fs::write(dir.join(&name), text).map_err(failed)?;
-                writeln!(out, "wrote {}", dir.join(name).display())?;
+            for path in write_units(dir, systemd::units(&jobs, &invocation))? {
+                writeln!(out, "wrote {}", path.display())?;
             }
         }
     }
+
     out.flush()?;
     Ok(())
 }
@@ -108,39 +109,30 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
     let mut rows = ResultRows::of(objects::SCHEDULED);
     for Scheduled { job, cron, .. } in jobs {
         let zone = job.timezone;
-        let shown = |moment: i64| {
-            // JSON has all times in UTC.
-            if global.output == Output::Json {
-                return json!(time(moment));
-            }
-            json!(local_time(zone, moment))
-        };
         let before = runs.last(&job.name)?;
         let done = done_until(runs, &job.name, now)?;
+
         let due = to_run(cron, zone, job.catch_up, job.catch_up_window, done, now);
         let mut gone = missed(cron, zone, job.catch_up_window, done, now);
         gone.extend(due.iter().filter(|moment| !gone.contains(moment)).copied().collect::<Vec<_>>());
-        let mut list = |moments: &[i64], what: &dyn Fn(usize) -> String| {
-            let short = if global.output == Output::Table { SHOWN } else { usize::MAX };
-            for (at, moment) in moments.iter().enumerate().take(short) {
-                rows.push(row![job.name, shown(*moment), what(at)]);
-            }
-            if moments.len() > short {
-                rows.push(row![job.name, (), format!("and {} more", moments.len() - short)]);
-            }
-        };
+
         if let Some(run) = before {
-            let outcome = run.outcome.name();
-            list(&[run.now], &|_| format!("last run: {}", outcome));
+            list(&mut rows, job, global.output, &[(run.now, &format!("last run: {}", run.outcome.name()))]);
         }
-        list(&gone, &|at| match gone.get(at) {
-            Some(moment) if due.contains(moment) && *moment >= minute_of(now) => "due now".to_owned(),
-            Some(moment) if due.contains(moment) => "missed, to be made up".to_owned(),
-            _ => "missed".to_owned(),
-        });
-        list(&scheduled_times(cron, zone, now, now.saturating_add(AHEAD)), &|_| "to run".to_owned());
+        let gone: Vec<(i64, &str)> = gone
+            .into_iter()
+            .map(|moment| match due.contains(&moment) {
+                true if moment >= minute_of(now) => (moment, "due now"),
+                true => (moment, "missed, to be made up"),
+                false => (moment, "missed"),
+            })
+            .collect();
+        list(&mut rows, job, global.output, &gone);
+        let ahead = scheduled_times(cron, zone, now, now.saturating_add(AHEAD));
+        list(&mut rows, job, global.output, &ahead.into_iter().map(|moment| (moment, "to run")).collect::<Vec<_>>());
     }
-    let mut out = stdout();
+
+    let mut out = sentences(global.output);
     if jobs.is_empty() && global.output == Output::Table {
         writeln!(out, "no job of {} has a `schedule`", project.dir.display())?;
     } else {
@@ -148,4 +140,31 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
     }
     out.flush()?;
     Ok(())
+}
+
+/// Adds a row for each time, with what is said of it; for people only the first ones, and how many more there are.
+fn list(rows: &mut ResultRows, job: &Job, output: Output, moments: &[(i64, &str)]) {
+    let short = if output == Output::Table { SHOWN } else { usize::MAX };
+    for (moment, what) in moments.iter().take(short) {
+        // JSON has all times in UTC.
+        let shown = if output == Output::Json { time(*moment) } else { local_time(job.timezone, *moment) };
+        rows.push(row![job.name, shown, what]);
+    }
+    if moments.len() > short {
+        rows.push(row![job.name, (), format!("and {} more", moments.len() - short)]);
+    }
+}
+
+/// Writes units into a directory, which is created if it does not exist. Returns their paths.
+fn write_units(dir: &Path, units: impl IntoIterator<Item = (String, String)>) -> Result<Vec<PathBuf>, CliError> {
+    let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+
+    let mut written = Vec::new();
+    for (name, text) in units {
+        let path = dir.join(name);
+        std::fs::write(&path, text).map_err(failed)?;
+        written.push(path);
+    }
+    Ok(written)
 }

@@ -18,7 +18,7 @@ const KEYWORDS: &str = "\
     BETWEEN LIKE CASE WHEN THEN ELSE END JOIN LEFT RIGHT FULL INNER CROSS ON USING UNION ALL EXCEPT INTERSECT WITH \
     EXPLAIN ANALYZE CAST TIMESTAMP INTERVAL ASC DESC";
 
-/// Completes words.
+/// Completes the word before the cursor with keywords, functions, tables and columns.
 pub(crate) struct Words<'a> {
     runner: &'a StatementRunner<'a>,
     /// Loaded on first use.
@@ -40,12 +40,14 @@ impl<'a> Words<'a> {
         let state = session.context().state();
         let mut names: Vec<String> = KEYWORDS.split(' ').map(str::to_owned).collect();
         names.extend(state.scalar_functions().keys().chain(state.aggregate_functions().keys()).cloned());
+
         let query = "SELECT table_schema, table_name, column_name FROM information_schema.columns \
                      WHERE table_schema IN ('records', 'cells', 'rows', 'exports', 'runs')";
         let batches = self.runner.runtime.block_on(async {
             let rows = session.stream(query).await?;
             Ok::<_, CliError>(rows.try_collect::<Vec<_>>().await.map_err(tidetable_sql::SqlError::from)?)
         })?;
+
         for batch in &batches {
             let columns: Vec<_> = batch.columns().iter().map(|column| column.as_string::<i32>()).collect();
             let [schemas, tables, columns] = columns.as_slice() else { continue };
@@ -55,6 +57,7 @@ impl<'a> Words<'a> {
                 names.push(columns.value(row).to_owned());
             }
         }
+
         names.sort_unstable();
         names.dedup();
         Ok(names)

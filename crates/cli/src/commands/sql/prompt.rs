@@ -80,7 +80,7 @@ fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<Strin
     }
 }
 
-/// Runs a command.
+/// Carries out a command of the prompt, such as `\timing`, and says what it changed.
 fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -> Result<(), CliError> {
     let said = match asked {
         Word::Quit => return Ok(()),
@@ -118,11 +118,13 @@ fn act(runner: &StatementRunner<'_>, options: &mut OutputOptions, asked: Word) -
             if rows == 0 { "all rows are shown".to_owned() } else { format!("at most {rows} rows are shown") }
         }
         Word::File(path) => {
-            let failed = |source| CliError::File { path: path.display().to_string(), source };
-            return run(runner, options, &std::fs::read_to_string(&path).map_err(failed)?);
+            let script = std::fs::read_to_string(&path);
+            let script = script.map_err(|source| CliError::File { path: path.display().to_string(), source })?;
+            return run(runner, options, &script);
         }
         Word::Unknown(said) => said,
     };
+
     write_text(&said);
     Ok(())
 }

@@ -128,15 +128,18 @@ impl StatementRunner<'_> {
         if let Some(of) = summarize::asked(query) {
             return self.summarize(of).map(Some);
         }
+
         if listing::is_asked(query) && matches!(self.destination()?.1, OutputFormat::Text(_)) {
             self.root_is_there()?;
             return self.show(&listing::tables(self.store, self.external)?).map(Some);
         }
+
         let session = self.session(query)?;
         // `CREATE EXTERNAL TABLE` returns no rows; later statements see the table.
         if self.runtime.block_on(session.declare(query))?.is_some() {
             return Ok(None);
         }
+
         let (to, format) = self.destination()?;
         let done = match format {
             OutputFormat::Binary(_) if to.is_terminal() => {
@@ -152,6 +155,7 @@ impl StatementRunner<'_> {
             }
         };
         warn_of_lost_windows(self.global, &session.opened());
+
         let (rows, size) = unless_reader_is_gone(&to, done)?;
         self.report_file(&to, rows, size);
         Ok(Some(rows))

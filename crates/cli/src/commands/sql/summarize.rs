@@ -34,39 +34,50 @@ pub(crate) async fn summary(session: &Session, of: &str) -> Result<ResultRows, C
     let mut asked = vec!["count(*)".to_owned()];
     for field in schema.fields() {
         let (column, kind) = (quoted_name(field.name()), field.data_type());
-        let can = |can: bool, what: String| if can { what } else { "NULL".to_owned() };
-        asked.extend([
-            format!("count({column})"),
-            can(!kind.is_nested(), format!("approx_distinct(CAST({column} AS TEXT))")),
-            can(is_ordered(kind), format!("min({column})")),
-            can(is_ordered(kind), format!("max({column})")),
-        ]);
+        let [distinct, least, most] = [
+            (!kind.is_nested(), format!("approx_distinct(CAST({column} AS TEXT))")),
+            (is_ordered(kind), format!("min({column})")),
+            (is_ordered(kind), format!("max({column})")),
+        ]
+        .map(|(can_be_asked, what)| if can_be_asked { what } else { "NULL".to_owned() });
+        asked.extend([format!("count({column})"), distinct, least, most]);
     }
+
     let columns: Vec<String> = asked.iter().enumerate().map(|(at, what)| format!("{what} AS c{at}")).collect();
     let query = format!("SELECT {} FROM ({source}) AS summarized", columns.join(", "));
+
     let stream = session.stream(&query).await?;
     let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(SqlError::from)?;
+
     let mut rows = ResultRows::of(objects::SUMMARY);
     let Some(found) = batches.first().filter(|batch| batch.num_rows() > 0) else { return Ok(rows) };
-    let text = |at: usize| -> Result<Option<String>, CliError> {
-        Ok(found.columns().get(at).map(|column| value_text(column.as_ref(), 0)).transpose()?.flatten())
-    };
-    let number = |at: usize| Ok::<_, CliError>(text(at)?.and_then(|text| text.parse::<i64>().ok()));
-    let all = number(0)?.unwrap_or_default();
+
+    let all = number(found, 0)?.unwrap_or_default();
     for (at, field) in schema.fields().iter().enumerate() {
         let first = 1 + at * OF_EACH;
-        let count = number(first)?.unwrap_or_default();
+        let count = number(found, first)?.unwrap_or_default();
         rows.push(row![
             field.name(),
             field.data_type().to_string(),
             count,
             all - count,
-            number(first + 1)?,
-            text(first + 2)?,
-            text(first + 3)?
+            number(found, first + 1)?,
+            text(found, first + 2)?,
+            text(found, first + 3)?
         ]);
     }
     Ok(rows)
+}
+
+/// The value of a column in the first row, as text.
+fn text(found: &RecordBatch, column: usize) -> Result<Option<String>, CliError> {
+    let column = found.columns().get(column);
+    Ok(column.map(|column| value_text(column.as_ref(), 0)).transpose()?.flatten())
+}
+
+/// The value of a column in the first row, if it is a whole number.
+fn number(found: &RecordBatch, column: usize) -> Result<Option<i64>, CliError> {
+    Ok(text(found, column)?.and_then(|text| text.parse().ok()))
 }
 
 fn is_ordered(kind: &DataType) -> bool {

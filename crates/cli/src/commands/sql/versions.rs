@@ -14,9 +14,11 @@ pub(super) fn versions(store: &Store, args: &Sql, query: &str) -> Result<TableVe
     if args.version.is_empty() {
         return Ok(versions);
     }
+
     let references = Session::open(store, &SessionOptions::default())?.references(query)?;
     let read: BTreeSet<String> =
         references.into_iter().filter(|(schema, _)| schema != "exports").map(|(_, table)| table).collect();
+
     for (table, number) in &args.version {
         let table = match (table, read.len()) {
             (Some(table), _) if read.contains(table) => table.clone(),

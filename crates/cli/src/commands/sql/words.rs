@@ -7,7 +7,7 @@ use tidetable_source::Location;
 
 use crate::args::Output;
 
-/// A command.
+/// A line at the prompt that is a command and no SQL, as psql, DuckDB and SQLite have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     Quit,
@@ -24,7 +24,7 @@ pub(crate) enum Word {
     MaxRows(u64),
     /// Runs the statements of a file.
     File(PathBuf),
-    /// Unknown, with advice.
+    /// A command that is unknown or lacks a word, with what to write instead.
     Unknown(String),
 }
 
@@ -48,16 +48,16 @@ pub(crate) fn word(line: &str) -> Option<Word> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     let rest = (!rest.is_empty()).then_some(rest);
-    let bare = |name: &str| rest.is_none() && word.eq_ignore_ascii_case(name);
-    if bare("quit") || bare("exit") {
-        return Some(Word::Quit);
-    }
-    if bare("help") {
-        return Some(Word::Help);
+
+    match (word.to_ascii_lowercase().as_str(), rest) {
+        ("quit" | "exit", None) => return Some(Word::Quit),
+        ("help", None) => return Some(Word::Help),
+        _ => {}
     }
     if !word.starts_with(['\\', '.']) {
         return None;
     }
+
     Some(match (word, rest) {
         ("\\q" | ".quit" | ".exit" | ".q", _) => Word::Quit,
         ("\\?" | "\\h" | ".help" | ".h", _) => Word::Help,
