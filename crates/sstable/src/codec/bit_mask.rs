@@ -1,33 +1,40 @@
 //! Bit masks of values, in words of 64.
 
-/// Values of a word.
+/// The number of values that one word of a mask covers, a bit each.
 const WORD: usize = 64;
-/// From so many values of a word on, taking them one by one costs more than looking at all.
-const MANY: usize = 16;
+/// If this many values of a word pass or more, a branchless copy of all 64 is faster than a loop over the set bits.
+const BRANCHLESS_FROM: usize = 16;
 
-/// A bit for each of `values`: whether it passes. The last word has zeros after them.
+/// Evaluates `passes` for each of `values`: bit `i % 64` of word `i / 64` is the result for value `i`. Unused bits of the last word
+/// are zero.
 #[inline]
 pub(crate) fn bits<V: Copy>(values: &[V], passes: impl Fn(V) -> bool) -> Vec<u64> {
-    let word = |values: &[V]| {
-        values.iter().enumerate().fold(0u64, |word, (at, value)| word | (u64::from(passes(*value)) << at))
-    };
-    let (words, rest) = values.as_chunks::<WORD>();
-    let mut out = Vec::with_capacity(words.len() + 1);
-    // The constant length lets the loop run in vector instructions.
-    out.extend(words.iter().map(|values| word(&values[..])));
-    if !rest.is_empty() {
-        out.push(word(rest));
+    let (full_words, rest) = values.as_chunks::<WORD>();
+    let mut words = Vec::with_capacity(full_words.len() + 1);
+
+    // An array of constant length, so that the compiler vectorises the loop.
+    for values in full_words {
+        words.push(word(values, &passes));
     }
-    out
+    if !rest.is_empty() {
+        words.push(word(rest, &passes));
+    }
+    words
 }
 
-/// Appends those of `values` whose bit is set in `words`.
+/// The mask of at most 64 values.
+#[inline]
+fn word<V: Copy>(values: &[V], passes: impl Fn(V) -> bool) -> u64 {
+    values.iter().enumerate().fold(0, |word, (bit, value)| word | (u64::from(passes(*value)) << bit))
+}
+
+/// Appends to `out` those of `values` whose bit is set in `words`, a mask as [`bits`] makes it.
 pub(crate) fn compact<V: Copy + Default>(values: &[V], words: &[u64], out: &mut Vec<V>) {
     for (values, word) in values.chunks(WORD).zip(words) {
         let count = word.count_ones() as usize;
         if count == values.len() {
             out.extend_from_slice(values);
-        } else if count < MANY {
+        } else if count < BRANCHLESS_FROM {
             let mut left = *word;
             while left != 0 {
                 out.extend(values.get(left.trailing_zeros() as usize));

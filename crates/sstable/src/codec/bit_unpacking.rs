@@ -1,11 +1,12 @@
 //! Bit unpacking: integers of equal width, least significant bit first, without gaps between them.
 
-/// Integers that begin at a byte together: so many take as many bytes as one takes bits.
+/// Integers of a group. Eight integers of `n` bits take exactly `n` bytes, so every group begins at a byte.
 const GROUP: usize = 8;
-/// The widest integers that eight bytes hold wherever they begin.
+/// The greatest width in bits for which an unaligned load of eight bytes contains the integer, whichever bit it starts at.
 const NARROW: u32 = 56;
 
-/// Fills `slots` with the integers of `width` bits, at most 64, at the start of `packed`, plus `base`. Bytes that are missing are 0.
+/// Fills `slots` with `base` plus the integers of `width` bits (at most 64) at the start of `packed`. Missing bytes count as 0; the
+/// caller checks the length. One loop is compiled for each width, as in most implementations of bit packing.
 pub(crate) fn unpack(packed: &[u8], width: u32, base: i64, slots: &mut [i64]) {
     macro_rules! by_width {
         ($($width:literal)*) => {
@@ -20,7 +21,8 @@ pub(crate) fn unpack(packed: &[u8], width: u32, base: i64, slots: &mut [i64]) {
         43 44 45 46 47 48 49 50 51 52 53 54 55 56);
 }
 
-/// With the width known, offsets and shifts of a group are constants, and its bounds are checked once.
+/// As [`unpack`] for a width known at compile time: offsets and shifts within a group are constants, and bounds are checked once a
+/// group.
 fn narrow<const WIDTH: usize>(packed: &[u8], base: i64, slots: &mut [i64]) {
     let mut at = 0;
     for group in slots.chunks_mut(GROUP) {
@@ -35,14 +37,16 @@ fn narrow<const WIDTH: usize>(packed: &[u8], base: i64, slots: &mut [i64]) {
                 &room[..WIDTH + GROUP]
             }
         };
+
         match group.as_chunks_mut::<GROUP>() {
             ([whole], _) => unpack_group::<WIDTH>(bytes, base, whole),
-            (_, some) => {
+            (_, partial) => {
                 let mut whole = [0; GROUP];
                 unpack_group::<WIDTH>(bytes, base, &mut whole);
-                some.copy_from_slice(&whole[..some.len()]);
+                partial.copy_from_slice(&whole[..partial.len()]);
             }
         }
+
         at += WIDTH;
     }
 }
@@ -50,7 +54,9 @@ fn narrow<const WIDTH: usize>(packed: &[u8], base: i64, slots: &mut [i64]) {
 #[inline]
 fn unpack_group<const WIDTH: usize>(bytes: &[u8], base: i64, slots: &mut [i64; GROUP]) {
     let mask = (1u64 << WIDTH) - 1;
+    // One bounds check for the eight loads below.
     let bytes = &bytes[..WIDTH + GROUP];
+
     for (at, slot) in slots.iter_mut().enumerate() {
         let bit = at * WIDTH;
         let word = bytes[bit / 8..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
@@ -58,14 +64,17 @@ fn unpack_group<const WIDTH: usize>(bytes: &[u8], base: i64, slots: &mut [i64; G
     }
 }
 
+/// As [`unpack`] for 57 to 64 bits, whose integers can span nine bytes. Rare, so not unrolled.
 fn wide(packed: &[u8], width: u32, base: i64, slots: &mut [i64]) {
     let mask = (1u128 << width) - 1;
     for (at, slot) in slots.iter_mut().enumerate() {
         let bit = at * width as usize;
+
         let mut word = [0u8; 16];
         let left = packed.get(bit / 8..).unwrap_or_default();
         let copied = left.len().min(16);
         word[..copied].copy_from_slice(&left[..copied]);
+
         *slot = base.wrapping_add(((u128::from_le_bytes(word) >> (bit % 8)) & mask) as u64 as i64);
     }
 }

@@ -14,8 +14,8 @@ use crate::options::Compression;
 
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
-/// Below this size the header of a zstd frame outweighs the gain.
-const WORTH_TRYING: usize = 64;
+/// In bytes. Shorter input is stored as it is: the header of a zstd frame outweighs the gain.
+const MIN_COMPRESSED: usize = 64;
 
 thread_local! {
     // A zstd context takes a megabyte, so each thread keeps one per level.
@@ -23,9 +23,13 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Appends `raw`, compressed if that saves at least an eighth.
+/// Appends `raw` as a block, compressed by zstd if that saves at least an eighth of its size.
+///
+/// # Errors
+/// If zstd fails, which for input in memory means that it is out of memory.
 pub(crate) fn put(out: &mut Vec<u8>, raw: &[u8], level: Compression) -> std::io::Result<()> {
-    let packed = if raw.len() >= WORTH_TRYING { Some(compress(raw, level.zstd_level())?) } else { None };
+    let packed = if raw.len() >= MIN_COMPRESSED { Some(compress(raw, level.zstd_level())?) } else { None };
+
     match packed.filter(|packed| packed.len() + raw.len() / 8 < raw.len()) {
         Some(packed) => {
             out.push(ZSTD);
@@ -37,7 +41,7 @@ pub(crate) fn put(out: &mut Vec<u8>, raw: &[u8], level: Compression) -> std::io:
     Ok(())
 }
 
-/// Appends `raw` uncompressed.
+/// Appends `raw` as an uncompressed block, for bytes that are known not to shrink.
 pub(crate) fn put_plain(out: &mut Vec<u8>, raw: &[u8]) {
     out.push(PLAIN);
     put_varint(out, raw.len() as u64);
@@ -45,24 +49,29 @@ pub(crate) fn put_plain(out: &mut Vec<u8>, raw: &[u8]) {
 }
 
 fn compress(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
-    COMPRESSORS.with_borrow_mut(|all| {
-        let at = match all.iter().position(|(other, _)| *other == level) {
-            Some(at) => at,
+    COMPRESSORS.with_borrow_mut(|compressors| {
+        let index = match compressors.iter().position(|(other, _)| *other == level) {
+            Some(index) => index,
             None => {
-                all.push((level, zstd::bulk::Compressor::new(level)?));
-                all.len() - 1
+                compressors.push((level, zstd::bulk::Compressor::new(level)?));
+                compressors.len() - 1
             }
         };
-        all[at].1.compress(raw)
+        compressors[index].1.compress(raw)
     })
 }
 
-/// Decompresses the rest of `input` to at most `most` bytes.
+/// Decompresses the rest of `input`, which is one block. The stated length is checked against `most` before memory is allocated, and
+/// against the decompressed bytes.
+///
+/// # Errors
+/// If the block is damaged or decompresses to more than `most` bytes.
 pub(crate) fn read(input: &mut Input, most: usize) -> Result<Bytes, ReadError> {
     let kind = input.u8()?;
     let len = input.count(most)?;
     let corrupt = input.corrupt();
     let payload = input.rest();
+
     match kind {
         PLAIN if payload.len() == len => Ok(payload),
         ZSTD => decompress(&payload, len).filter(|raw| raw.len() == len).map(Bytes::from).ok_or(corrupt),

@@ -6,54 +6,67 @@
 
 use crate::codec::lane::Lane;
 
-/// The greatest order.
+/// The greatest delta order: differences of differences.
 pub(crate) const ORDERS: usize = 2;
-/// Sampled pairs.
+/// Pairs of values that are sampled to estimate the bit width of one order.
 const PAIRS: usize = 256;
-/// The least saving of a higher order, in 1/8 bit per value: each order amplifies noise.
-const WORTH: u32 = 1;
+/// In 1/8 bit per value: a higher order is chosen only if it saves this much, since each order amplifies noise.
+const MIN_SAVING: u32 = 1;
 
-/// The delta order of `values` with the fewest bits: for blocks of `near` values, or for all values together.
+/// Estimates the delta order of `values` that takes the fewest bits. With `near`, for codecs that encode blocks of about that many
+/// values separately (PFOR); without, for codecs that see all values at once (pco). 0 for fewer than four values.
 pub(crate) fn differences<T: Lane>(values: &[T], near: Option<usize>) -> usize {
-    let spread = |order: usize| -> Option<u32> {
-        let last = values.len().checked_sub(ORDERS + 2)?;
-        let at = |pair: usize| {
-            let one = pair * last / PAIRS;
-            let other = match near {
-                Some(near) => (one + near) % (last + 1),
-                // A second walk over the values with another stride.
-                None => (pair * 97 + PAIRS / 2) % PAIRS * last / PAIRS,
-            };
-            difference(values, one, order).wrapping_sub(difference(values, other, order))
-        };
-        Some((0..PAIRS).map(|pair| eighths(at(pair).cast_signed().unsigned_abs())).sum())
-    };
-    let Some(mut best) = spread(0) else { return 0 };
+    let Some(mut best) = spread(values, near, 0) else { return 0 };
     let mut order = 0;
+
     for next in 1..=ORDERS {
-        match spread(next) {
-            Some(found) if found + WORTH * PAIRS as u32 <= best => (order, best) = (next, found),
+        match spread(values, near, next) {
+            Some(found) if found + MIN_SAVING * PAIRS as u32 <= best => (order, best) = (next, found),
             _ => break,
         }
     }
     order
 }
 
-/// The difference of the given order at `at`.
+/// The bit widths of the distances between [`PAIRS`] pairs of differences of the given order, added up, in 1/8 bit.
+fn spread<T: Lane>(values: &[T], near: Option<usize>, order: usize) -> Option<u32> {
+    let last = values.len().checked_sub(ORDERS + 2)?;
+    let mut bits = 0;
+
+    for pair in 0..PAIRS {
+        let one = pair * last / PAIRS;
+        let other = match near {
+            Some(near) => (one + near) % (last + 1),
+            // A second walk over the values with another stride.
+            None => (pair * 97 + PAIRS / 2) % PAIRS * last / PAIRS,
+        };
+        let distance = difference(values, one, order).wrapping_sub(difference(values, other, order));
+        bits += eighths(distance.cast_signed().unsigned_abs());
+    }
+    Some(bits)
+}
+
+/// The difference of the given order that starts at index `at`, modulo 2^64; order 0 is the value itself.
 fn difference<T: Lane>(values: &[T], at: usize, order: usize) -> u64 {
-    let value = |at: usize| values.get(at).map_or(0, |value| value.bits());
     match order {
-        0 => value(at),
-        1 => value(at + 1).wrapping_sub(value(at)),
-        _ => value(at + 2).wrapping_sub(value(at + 1)).wrapping_sub(value(at + 1).wrapping_sub(value(at))),
+        0 => bits_at(values, at),
+        1 => bits_at(values, at + 1).wrapping_sub(bits_at(values, at)),
+        _ => difference(values, at + 1, 1).wrapping_sub(difference(values, at, 1)),
     }
 }
 
-/// The bit width of a distance, in 1/8 bit.
+/// The bits of the value at index `at`.
+#[inline]
+fn bits_at<T: Lane>(values: &[T], at: usize) -> u64 {
+    values.get(at).map_or(0, |value| value.bits())
+}
+
+/// The bit width of a distance in 1/8 bit, with a linear fraction between powers of two.
 fn eighths(distance: u64) -> u32 {
     let bits = u64::BITS - distance.leading_zeros();
     // The three bits below the highest are the fraction.
     let below = if bits > 3 { (distance >> (bits - 4)) & 7 } else { (distance << (4 - bits)) & 7 };
+
     bits * 8 + below as u32
 }
 

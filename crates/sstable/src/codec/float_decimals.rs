@@ -1,20 +1,22 @@
 //! Floats that are exact decimals: conversion to scaled integers and back, and sums.
 
-/// Maximum number of decimal digits that are detected.
+/// The greatest number of decimals that is tried, enough for readings and prices.
 pub(super) const MAX_DECIMALS: usize = 9;
 /// 10^0 to 10^[`MAX_DECIMALS`]: all are exact, so dividing an integer by one gives the float nearest to the decimal.
 pub(super) const POWERS: [f64; MAX_DECIMALS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /// 1.5 * 2^52: adding it moves a float's integer part into the low mantissa bits; subtracting it again rounds the float.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
-/// The limit of that trick: 2^51.
+/// Up to this magnitude, 2^51, adding [`MAGIC`] rounds correctly; greater values are not scaled.
 pub(super) const LIMIT: f64 = 2_251_799_813_685_248.0;
-/// Values that are checked before all of them.
+/// Each exponent is tried on this many values first, since most are refuted by one of them.
 const SAMPLE: usize = 32;
 
-/// The smallest number of decimals that scales all of `values` to integers, and the integers; `None` if there is none.
+/// Finds the smallest number of decimals at which each of `values` becomes an integer and is restored bit for bit. Returns it with
+/// the integers, or `None`.
 pub(crate) fn float_decimals(values: &[f64]) -> Option<(u8, Vec<i64>)> {
     let sample = values.get(..SAMPLE).unwrap_or(values);
     let mut integers = Vec::new();
+
     for (exponent, power) in POWERS.iter().enumerate() {
         if shift(sample, *power, &mut integers) && shift(values, *power, &mut integers) {
             return Some((exponent as u8, integers));
@@ -42,7 +44,7 @@ pub(crate) fn quotient(integer: i64, power: f64) -> f64 {
     (f64::from_bits(MAGIC.to_bits().wrapping_add(integer.cast_unsigned())) - MAGIC) / power
 }
 
-/// Partial sums, for SIMD.
+/// Partial sums that are kept side by side, so that additions run in vector instructions.
 const LANES: usize = 8;
 
 /// The sum of `values`, by partial sums. If they have that many decimals, the exact decimal sum, rounded once.
@@ -54,6 +56,7 @@ pub(crate) fn sum(values: &[f64], decimals: Option<u8>) -> f64 {
     }
 }
 
+/// The sum of `of(value)` over `values`, always in the same order of additions, so that sums are reproducible.
 fn lanes(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];

@@ -10,9 +10,10 @@ use crate::error::{ReadError, WriteError};
 use crate::format::MAX_RAW_BYTES;
 use crate::options::Compression;
 
-/// Concatenated byte strings.
+/// Byte strings, concatenated. In memory as in Arrow: one buffer and the end of each string in it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteList {
+    /// The end of each byte string in `bytes`, ascending; the next one starts there.
     pub(crate) ends: Vec<u32>,
     pub(crate) bytes: Vec<u8>,
 }
@@ -23,7 +24,7 @@ impl ByteList {
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start as usize..*end as usize])
     }
 
-    /// The byte string at `index`.
+    /// The byte string at `index`; `None` past the end.
     pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)? as usize;
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
@@ -31,39 +32,55 @@ impl ByteList {
     }
 }
 
-/// Length of the common prefix of `left` and `right`.
+/// The length in bytes of the longest common prefix of `left` and `right`.
 pub(crate) fn shared(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends the list to `out`. It extends to the end of `out`.
+/// Appends `list`, which should be sorted, to `out` by front coding. The encoded list extends to the end of its block.
+///
+/// # Errors
+/// If the list exceeds [`MAX_RAW_BYTES`] or zstd fails.
 pub(crate) fn put<'a>(
     out: &mut Vec<u8>,
     list: impl Iterator<Item = &'a [u8]>,
     level: Compression,
 ) -> Result<(), WriteError> {
-    let (mut raw, mut own) = (Vec::new(), Vec::new());
-    let mut last: &[u8] = &[];
+    let (mut raw, mut suffixes) = (Vec::new(), Vec::new());
+    let mut previous: &[u8] = &[];
     for item in list {
-        let common = shared(last, item);
+        let common = shared(previous, item);
         put_varint(&mut raw, common as u64);
         put_varint(&mut raw, (item.len() - common) as u64);
-        own.extend_from_slice(&item[common..]);
-        last = item;
+        suffixes.extend_from_slice(&item[common..]);
+        previous = item;
     }
-    raw.extend_from_slice(&own);
+
+    raw.extend_from_slice(&suffixes);
     if raw.len() > MAX_RAW_BYTES {
         return Err(WriteError::TooLarge { what: "bytes of a list", found: raw.len(), limit: MAX_RAW_BYTES });
     }
     Ok(block_compression::put(out, &raw, level)?)
 }
 
-/// Reads a list of `count` from the rest of `input`.
+/// The two lengths that front coding stores for an item.
+struct ItemLengths {
+    /// Bytes that it shares with the item before it.
+    common: usize,
+    /// Bytes that follow those.
+    suffix: usize,
+}
+
+/// Reads a list of `count` byte strings from the rest of `input`. All lengths are checked before memory is allocated.
+///
+/// # Errors
+/// If the list is damaged, has another number of items, or exceeds [`MAX_RAW_BYTES`].
 pub(crate) fn read(input: &mut Input, count: usize) -> Result<ByteList, ReadError> {
     let base = input.offset();
     let raw = block_compression::read(input, MAX_RAW_BYTES)?;
     let mut raw = Input::new(raw, base, "list of byte strings");
-    // Each takes at least two bytes; checked before allocating.
+
+    // An item takes at least two bytes.
     if count > raw.left() / 2 {
         return Err(raw.corrupt());
     }
@@ -71,27 +88,28 @@ pub(crate) fn read(input: &mut Input, count: usize) -> Result<ByteList, ReadErro
     let (mut total, mut previous) = (0usize, 0usize);
     for _ in 0..count {
         let common = raw.count(previous)?;
-        let own = raw.count(MAX_RAW_BYTES)?;
-        previous = common + own;
+        let suffix = raw.count(MAX_RAW_BYTES)?;
+        previous = common + suffix;
         total += previous;
         if total > MAX_RAW_BYTES {
             return Err(raw.corrupt());
         }
-        lengths.push((common, own));
+        lengths.push(ItemLengths { common, suffix });
     }
-    let mut list = ByteList { ends: Vec::with_capacity(count), bytes: Vec::with_capacity(total) };
+
     let corrupt = raw.corrupt();
-    let own = raw.rest();
-    let (mut own, mut start) = (own.as_ref(), 0);
-    for (common, len) in lengths {
-        let Some((item, rest)) = own.split_at_checked(len) else { return Err(corrupt) };
+    let suffixes = raw.rest();
+    let (mut suffixes, mut start) = (suffixes.as_ref(), 0);
+    let mut list = ByteList { ends: Vec::with_capacity(count), bytes: Vec::with_capacity(total) };
+    for ItemLengths { common, suffix } in lengths {
+        let Some((suffix, rest)) = suffixes.split_at_checked(suffix) else { return Err(corrupt) };
         let next = list.bytes.len();
         list.bytes.extend_from_within(start..start + common);
-        list.bytes.extend_from_slice(item);
+        list.bytes.extend_from_slice(suffix);
         list.ends.push(list.bytes.len() as u32);
-        (own, start) = (rest, next);
+        (suffixes, start) = (rest, next);
     }
-    if own.is_empty() { Ok(list) } else { Err(corrupt) }
+    if suffixes.is_empty() { Ok(list) } else { Err(corrupt) }
 }
 
 #[cfg(test)]

@@ -4,21 +4,22 @@ use pco::data_types::Number;
 
 use crate::codec::float_decimals;
 
-/// A number type of streams.
+/// A number type of streams. Codecs are written once for all of them: they see values as 64 bits, and floats by their ordinals.
 pub(crate) trait Lane: Number + Default {
-    /// Bytes per value.
+    /// The size of a raw value in bytes.
     const WIDTH: usize;
-    /// The value as 64 bits, sign-extended if narrow.
+    /// The value as 64 bits: floats by their IEEE bits, narrow signed integers sign-extended.
     fn bits(self) -> u64;
-    /// The value of the low bits.
+    /// The inverse of [`Self::bits`]; surplus high bits are ignored.
     fn of_bits(bits: u64) -> Self;
-    /// Appends the bytes, little-endian.
+    /// Appends [`Self::WIDTH`] bytes, little-endian.
     fn put(self, out: &mut Vec<u8>);
     /// The value of [`Self::WIDTH`] bytes; the default for any other length.
     fn of_bytes(bytes: &[u8]) -> Self;
-    /// Whether it is a floating-point type.
+    /// Whether the type is a floating-point type, whose values codecs may scale to integers.
     const FLOATS: bool;
-    /// The number of decimals of `values`, and the scaled integers; `None` if they are not decimals.
+    /// The least number of decimals that makes all of `values` integers, and the integers; `None` if there is none. For integer types
+    /// 0 and the values.
     fn decimals(values: &[Self]) -> Option<(u8, Vec<i64>)>;
     /// An integer for each value; of floats in their order, of integers the same bits.
     fn ordinal(self) -> i64;

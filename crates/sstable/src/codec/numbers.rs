@@ -12,49 +12,54 @@ use crate::error::{ReadError, WriteError};
 use crate::format::Codec;
 use crate::options::Compression;
 
-/// The chosen encoding of the values of a stream.
+/// The chosen encoding of the values of a stream. Made by [`Plan::choose`]; then [`Plan::setup`] is written once and [`Plan::page`]
+/// for each page in order.
 pub(crate) enum Plan {
-    /// As [`Codec::Absent`].
+    /// [`Codec::Absent`]: there are no values.
     Absent,
-    /// As [`Codec::Const`].
+    /// [`Codec::Const`], with the bits of the value.
     Const(u64),
-    /// As [`Codec::Step`].
+    /// [`Codec::Step`], with the bits of the first value and of the step.
     Step(u64, u64),
-    /// As [`Codec::Pco`], with the next pco page; as [`Codec::DecimalScaling`] if there is a scale.
+    /// [`Codec::Pco`], or with a scale [`Codec::DecimalScaling`]. The number is that of the next page.
     Pco(Option<Scale>, Box<ChunkCompressor>, usize),
-    /// As [`Codec::Pfor`].
+    /// [`Codec::Pfor`], with the encoded pages.
     Pfor(PforPages),
-    /// As [`Codec::Raw`].
+    /// [`Codec::Raw`]: no other codec saves anything.
     Raw,
 }
 
 /// PFOR pages, encoded during planning to know their size.
 pub(crate) struct PforPages {
     scale: Scale,
+    /// The delta order of all pages.
     order: usize,
+    /// The encoded pages, one after the other.
     data: Vec<u8>,
-    /// The end of each page in `data`.
+    /// The end of each page in `data`, which the next one starts at.
     ends: Vec<usize>,
-    /// The next page to write.
+    /// The number of the page that is written next.
     next: usize,
 }
 
 impl PforPages {
+    /// Encodes `integers` in pages of as many values as `pages` says.
     fn new(scale: Scale, integers: &[i64], pages: &[usize]) -> Self {
         let order = pfor::order(integers);
-        // A typical size for telemetry.
+        // Telemetry takes about two bytes a value.
         let mut data = Vec::with_capacity(integers.len() * 2);
         let mut rest = integers;
         let mut ends = Vec::with_capacity(pages.len());
         for count in pages {
-            let (now, later) = rest.split_at(*count);
-            pfor::put(now, order, &mut data);
+            let (page, later) = rest.split_at(*count);
+            pfor::put(page, order, &mut data);
             ends.push(data.len());
             rest = later;
         }
         Self { scale, order, data, ends, next: 0 }
     }
 
+    /// The bytes of the next page.
     fn next(&mut self) -> &[u8] {
         let start = self.next.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(self.next).copied().unwrap_or(start);
@@ -64,7 +69,13 @@ impl PforPages {
 }
 
 impl Plan {
-    /// Chooses the encoding of `values`. `pages`: the number of values per page; `gaps`: some records are null.
+    /// Chooses the encoding of the non-null `values` of a stream. Fresh files get PFOR if a scale is found, which is fast; dense files
+    /// get pco, which is smaller. What does not save space is stored raw.
+    ///
+    /// `pages` has the number of values of each page, and `gaps` says that some records are null, which rules out [`Codec::Step`].
+    ///
+    /// # Errors
+    /// If pco fails.
     pub(crate) fn choose<T: Lane>(
         values: &[T],
         pages: &[usize],
@@ -79,6 +90,7 @@ impl Plan {
         if !gaps && steps(values, first, step) {
             return Ok(Self::Step(first, step));
         }
+
         let pages: Vec<usize> = pages.iter().copied().filter(|count| *count > 0).collect();
         let scaled = Scale::find(values);
         let (plan, size) = match scaled {
@@ -94,10 +106,11 @@ impl Plan {
             }
             _ => Self::pco(None, values, integers_config(level, pages, values))?,
         };
+
         Ok(if size < values.len() * T::WIDTH { plan } else { Self::Raw })
     }
 
-    /// The plan and its approximate size.
+    /// A pco plan and its size in bytes, as pco estimates it. `values` are scaled integers if there is a scale.
     fn pco<T: Lane>(scale: Option<Scale>, values: &[T], config: ChunkConfig) -> Result<(Self, usize), WriteError> {
         let chunk = FileCompressor::default().chunk_compressor(values, &config)?;
         let pages: usize = (0..chunk.n_per_page().len()).map(|page| chunk.page_size_hint(page)).sum();
@@ -105,6 +118,7 @@ impl Plan {
         Ok((Self::Pco(scale, Box::new(chunk), 0), size))
     }
 
+    /// The codec that the stream's entry names.
     pub(crate) fn codec(&self) -> Codec {
         match self {
             Self::Absent => Codec::Absent,
@@ -125,6 +139,10 @@ impl Plan {
         }
     }
 
+    /// Appends the stream's setup, from which [`Decoder::new`] makes its decoder.
+    ///
+    /// # Errors
+    /// If pco fails.
     pub(crate) fn setup(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
         match self {
             Self::Absent | Self::Raw => {}
@@ -145,10 +163,14 @@ impl Plan {
                 chunk.write_meta(&mut *out)?;
             }
         }
+
         Ok(())
     }
 
-    /// Writes the next page, which holds `values`.
+    /// Appends the next page, which holds `values`. They are those that the plan was chosen for, in order.
+    ///
+    /// # Errors
+    /// If pco fails.
     pub(crate) fn page<T: Lane>(&mut self, values: &[T], out: &mut Vec<u8>) -> Result<(), WriteError> {
         match self {
             Self::Pco(_, chunk, next) if !values.is_empty() => {
@@ -170,7 +192,8 @@ fn pco_config(level: Compression, pages: Vec<usize>) -> ChunkConfig {
     ChunkConfig::default().with_compression_level(level.pco_level()).with_paging_spec(PagingSpec::Exact(pages))
 }
 
-/// The pco configuration of integers without a common factor.
+/// The pco configuration of integers: the delta order is estimated by us, and common factors are removed by [`Scale`], so pco need
+/// not search for either.
 fn integers_config<T: Lane>(level: Compression, pages: Vec<usize>, values: &[T]) -> ChunkConfig {
     let differences = match delta_order::differences(values, None) {
         0 => DeltaSpec::NoOp,
@@ -179,6 +202,7 @@ fn integers_config<T: Lane>(level: Compression, pages: Vec<usize>, values: &[T])
     pco_config(level, pages).with_mode_spec(ModeSpec::Classic).with_delta_spec(differences)
 }
 
+/// Whether `values` are `first`, `first + step`, .., at least three of them.
 fn steps<T: Lane>(values: &[T], first: u64, step: u64) -> bool {
     let mut expected = first;
     values.len() > 2
@@ -189,22 +213,37 @@ fn steps<T: Lane>(values: &[T], first: u64, step: u64) -> bool {
         })
 }
 
-/// Decodes the pages of a stream.
+/// Decodes the pages of a stream; the counterpart of [`Plan`]. Keeps scratch buffers, so one decoder serves all pages of a read.
 pub(crate) enum Decoder<T: Lane> {
+    /// Every value is this one.
     Const(T),
+    /// The bits of the first value of the stream, and the step between values.
     Step(u64, u64),
     Pco(Box<ChunkDecompressor<T>>),
-    /// With the delta order and a scratch buffer.
+    /// With the delta order, and a scratch buffer of integers.
     Pfor(Scale, usize, Vec<i64>),
-    /// With a scratch buffer.
+    /// With a scratch buffer of integers.
     DecimalScaling(Scale, Box<ChunkDecompressor<i64>>, Vec<i64>),
     Raw,
 }
 
+/// The position of a page in its stream, counted in non-null values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageExtent {
+    /// The index in the stream of the page's first value. Matters to [`Decoder::Step`] only, which has no nulls.
+    pub(crate) first: usize,
+    /// The number of values of the page.
+    pub(crate) present: usize,
+}
+
 impl<T: Lane> Decoder<T> {
-    /// A decoder for a stream's codec and setup.
+    /// The decoder for a stream whose entry names `codec` and has this setup.
+    ///
+    /// # Errors
+    /// If the codec is not one of numbers, or the setup is damaged.
     pub(crate) fn new(codec: Codec, mut setup: Input) -> Result<Self, ReadError> {
         let corrupt = setup.corrupt();
+
         let decoder = match codec {
             Codec::Const => Self::Const(T::of_bits(setup.u64()?)),
             Codec::Step => Self::Step(setup.u64()?, setup.u64()?),
@@ -223,6 +262,7 @@ impl<T: Lane> Decoder<T> {
             }
             _ => return Err(corrupt),
         };
+
         setup.finish()?;
         Ok(decoder)
     }
@@ -235,19 +275,14 @@ impl<T: Lane> Decoder<T> {
         }
     }
 
-    /// Fills `out` with the first values of a page. The page has `present` values and starts at value `first` of the
-    /// stream. Values before `from` are not needed, and `out` may be longer than needed for speed, see [`Self::room`].
-    pub(crate) fn read(
-        &mut self,
-        payload: &Bytes,
-        first: usize,
-        present: usize,
-        from: usize,
-        out: &mut [T],
-    ) -> Option<()> {
+    /// Fills `out` with the first values of a page whose bytes are `payload`. Values before `from` need not be decoded and may be
+    /// anything. `out` may be longer than needed for speed, see [`Self::room`]. `None` if the page is damaged.
+    pub(crate) fn read(&mut self, payload: &Bytes, page: PageExtent, from: usize, out: &mut [T]) -> Option<()> {
+        let PageExtent { first, present } = page;
         if out.len() > present {
             return None;
         }
+
         match self {
             Self::Const(value) => out.fill(*value),
             Self::Step(start, step) => {
@@ -277,22 +312,25 @@ impl<T: Lane> Decoder<T> {
                 scale.apply(integers, out);
             }
         }
+
         Some(())
     }
 
-    /// The buffer length for the first `wanted` of `present` values.
+    /// The length of a buffer for the first `wanted` of `present` values: pco decodes batches of 256, so a multiple of that avoids a
+    /// copy.
     pub(crate) fn room(wanted: usize, present: usize) -> usize {
         wanted.next_multiple_of(256).min(present)
     }
 }
 
+/// Opens the pco chunk whose header and metadata are `setup`.
 fn pco<T: Lane>(setup: &[u8]) -> Option<Box<ChunkDecompressor<T>>> {
     let (file, rest) = FileDecompressor::new(setup).ok()?;
     let (chunk, rest) = file.chunk_decompressor::<T, _>(rest).ok()?;
     rest.is_empty().then(|| Box::new(chunk))
 }
 
-/// Fills `out` with the first of `present` values of a page.
+/// Fills `out` with the first of the `present` values of a pco page. `None` if the page is damaged.
 pub(super) fn unpack<T: Lane>(
     chunk: &mut ChunkDecompressor<T>,
     payload: &Bytes,
@@ -302,6 +340,7 @@ pub(super) fn unpack<T: Lane>(
     if out.is_empty() {
         return Some(());
     }
+
     let mut page = chunk.page_decompressor(payload.as_ref(), present).ok()?;
     let progress = page.read(out).ok()?;
     (progress.n_processed == out.len()).then_some(())
@@ -329,11 +368,11 @@ mod tests {
             plan.page(page, &mut payload).unwrap();
             let payload = Bytes::from(payload);
             let mut out = vec![T::default(); page.len()];
-            decoder.read(&payload, first, page.len(), 0, &mut out).unwrap();
+            decoder.read(&payload, PageExtent { first, present: page.len() }, 0, &mut out).unwrap();
             assert!(out.iter().zip(page).all(|(a, b)| a.bits() == b.bits()));
             let some = Decoder::<T>::room(7, page.len());
             let mut out = vec![T::default(); some];
-            decoder.read(&payload, first, page.len(), 0, &mut out).unwrap();
+            decoder.read(&payload, PageExtent { first, present: page.len() }, 0, &mut out).unwrap();
             assert!(out.iter().zip(page).all(|(a, b)| a.bits() == b.bits()));
             first += page.len();
         }

@@ -8,26 +8,28 @@ use crate::codec::bit_mask::{bits, compact};
 use crate::codec::decimal_scaling::Scale;
 use crate::codec::integer_range::IntegerRange;
 use crate::codec::lane::Lane;
-use crate::codec::numbers::{Decoder, unpack};
+use crate::codec::numbers::{Decoder, PageExtent, unpack};
 use crate::codec::pfor;
 use crate::codec::value_range::ValueRange;
 
-/// Decodes those values of a stream that are in a range.
+/// Decodes those values of a stream that are in a range. Values are compared as stored, and only those in the range are converted:
+/// with selective filters the conversion of floats would take most of the time.
 pub(crate) struct Selector<T: Lane> {
     decoder: Decoder<T>,
-    /// What is stored of them: scaled integers, or the ordinals of values.
+    /// The range in terms of what the decoder has before conversion: scaled integers, or ordinals. `None` if no value can be in it.
     wanted: Option<IntegerRange>,
-    /// Scaled integers that are wanted.
+    /// Scratch: the scaled integers of the page that are in the range.
     kept: Vec<i64>,
     scratch: Vec<T>,
 }
 
 impl<T: Lane> Selector<T> {
-    /// `None` if `wanted` is of another type.
+    /// A selector for the values in `wanted`; `None` if that is a range of floats and `T` is not, or the reverse.
     pub(crate) fn new(decoder: Decoder<T>, wanted: ValueRange) -> Option<Self> {
         if wanted.has_floats() != T::FLOATS {
             return None;
         }
+
         let (least, greatest) = wanted.ends();
         let wanted = match &decoder {
             Decoder::Pfor(scale, ..) | Decoder::DecimalScaling(scale, ..) => scale.integers::<T>(wanted),
@@ -37,22 +39,25 @@ impl<T: Lane> Selector<T> {
         Some(Self { decoder, wanted, kept: Vec::new(), scratch: Vec::new() })
     }
 
-    /// Of the values `some` of a page, a bit for each whether it is in the range; appends those that are to `out`. `payload`,
-    /// `first` and `present` as for [`Decoder::read`]. `None` if the page is damaged.
+    /// Tests the values `some` of a page, appends those in the range to `out`, and returns a mask with a bit for each (see
+    /// [`bits`]). `payload` and `page` are as for [`Decoder::read`]. `None` if the page is damaged.
     pub(crate) fn read(
         &mut self,
         payload: &Bytes,
-        (first, present): (usize, usize),
+        page: PageExtent,
         some: Range<usize>,
         out: &mut Vec<T>,
     ) -> Option<Vec<u64>> {
+        let present = page.present;
         let room = Decoder::<T>::room(some.end, present);
         let Some(wanted) = self.wanted else { return Some(vec![0; some.len().div_ceil(64)]) };
+
         let (integers, scale) = match &mut self.decoder {
             Decoder::Pfor(scale, order, integers) => {
                 integers.resize(room, 0);
-                let may_have = |start, more| wanted.meets(start, more);
-                pfor::read_where(payload, *order, present, some.start, integers, may_have)?;
+                pfor::read_where(payload, *order, present, some.start, integers, |start, more| {
+                    wanted.meets(start, more)
+                })?;
                 (integers.get(some)?, *scale)
             }
             Decoder::DecimalScaling(scale, chunk, integers) => {
@@ -62,16 +67,18 @@ impl<T: Lane> Selector<T> {
             }
             decoder => {
                 self.scratch.resize(room, T::default());
-                decoder.read(payload, first, present, some.start, &mut self.scratch)?;
+                decoder.read(payload, page, some.start, &mut self.scratch)?;
                 let values = self.scratch.get(some)?;
                 let words = bits(values, |value| wanted.has(value.ordinal()));
                 compact(values, &words, out);
                 return Some(words);
             }
         };
+
         let words = bits(integers, |value| wanted.has(value));
         self.kept.clear();
         compact(integers, &words, &mut self.kept);
+
         let start = out.len();
         out.resize(start + self.kept.len(), T::default());
         scale.apply(&self.kept, out.get_mut(start..)?);
@@ -113,7 +120,9 @@ mod tests {
                     [0..page.len(), page.len() / 3..page.len(), 0..page.len() / 2, 7.min(page.len())..page.len()]
                 {
                     let mut out = Vec::new();
-                    let words = selector.read(&payload, (first, page.len()), some.clone(), &mut out).unwrap();
+                    let words = selector
+                        .read(&payload, PageExtent { first, present: page.len() }, some.clone(), &mut out)
+                        .unwrap();
                     let bits: Vec<bool> = (0..some.len()).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect();
                     let own = &page[some];
                     assert_eq!(bits, own.iter().map(is_in).collect::<Vec<_>>(), "{wanted:?} {:?}", plan.codec());

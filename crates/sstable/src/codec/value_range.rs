@@ -12,24 +12,25 @@ use crate::codec::bit_mask::bits;
 use crate::codec::lane::ordinal;
 use crate::stats::Scalar;
 
-/// The values between two bounds in the order of SQL, without nulls. Of floats this is the total order, with equal zeros: a NaN is
-/// the greatest, one with a sign the least.
+/// A range of values of a column, which filters push down to streams and stripe statistics. Values are in the order of SQL; nulls are
+/// never in a range. Floats are in their total order with equal zeros: NaN is the greatest, a negative NaN the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
-    /// Whether the values are floats; otherwise they are integers, times, dates, or decimals in units of their scale.
+    /// Whether it is a range of floats; otherwise of integers, times, dates, or decimals in units of their scale.
     floats: bool,
-    /// Least and greatest, both included. A float stands for the integer of [`ordinal`].
+    /// The least value, included. A float stands for its [`ordinal`].
     least: i128,
+    /// The greatest value, included; below `least` if the range is empty.
     greatest: i128,
 }
 
 impl ValueRange {
-    /// Integers, times, dates, or decimals in units of their column's scale; both ends are included.
+    /// The range `least..=greatest` of integers, of times in microseconds, of dates in days, or of decimals in units of their scale.
     pub fn integers(least: i128, greatest: i128) -> Self {
         Self { floats: false, least, greatest }
     }
 
-    /// Floats.
+    /// The floats between two bounds, each of which may be included, excluded or missing.
     pub fn floats(low: Bound<f64>, high: Bound<f64>) -> Self {
         let least = match low {
             Bound::Included(low) => ordinal(low).into(),
@@ -44,7 +45,7 @@ impl ValueRange {
         Self { floats: true, least, greatest }
     }
 
-    /// The values in both; `None` if one has floats and the other has not.
+    /// The values that are in both; `None` if one is a range of floats and the other is not.
     #[must_use]
     pub fn intersection(self, other: Self) -> Option<Self> {
         (self.floats == other.floats).then(|| Self {
@@ -54,31 +55,26 @@ impl ValueRange {
         })
     }
 
-    /// Whether it may have a value between these, both included.
-    pub fn overlaps(self, (low, high): (Scalar, Scalar)) -> bool {
-        let place = |end: Scalar| match end {
-            Scalar::Float64(value) => i128::from(ordinal(value)),
-            Scalar::UInt64(value) => value.into(),
-            Scalar::Int64(value) | Scalar::Timestamp(value) => value.into(),
-            Scalar::Decimal(value) => value,
-            Scalar::Date(value) => value.into(),
-        };
-        self.least <= place(high) && place(low) <= self.greatest
+    /// Whether a column with these least and greatest values may have a value in the range.
+    pub fn overlaps(self, range: (Scalar, Scalar)) -> bool {
+        let (low, high) = range;
+        self.least <= position(high) && position(low) <= self.greatest
     }
 
-    /// Whether it has floats.
+    /// Whether it is a range of floats, so that it applies to float columns only.
     pub(crate) fn has_floats(self) -> bool {
         self.floats
     }
 
-    /// Least and greatest of its integers, or of the [`ordinal`]s of its floats.
+    /// The least and the greatest of its integers, or of the [`ordinal`]s of its floats.
     pub(crate) fn ends(self) -> (i128, i128) {
         (self.least, self.greatest)
     }
 
-    /// Which of `values` it has; `None` for values of another type.
+    /// Evaluates the range for each of `values`: true where the value is in it, false for nulls. `None` for values of another type.
     pub fn mask(self, values: &dyn Array) -> Option<BooleanBuffer> {
         const I64: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
+
         match values.data_type() {
             DataType::Float64 if self.floats => self.of::<Float64Type, i64>(values, I64, |end| end as i64, ordinal),
             _ if self.floats => None,
@@ -97,7 +93,8 @@ impl ValueRange {
         }
     }
 
-    /// As [`Self::mask`], for values that `place` maps to integers between `limits`.
+    /// As [`Self::mask`], for values that `place` maps to integers between `limits`; `end` converts a bound to the type in which
+    /// they are compared.
     fn of<T: ArrowPrimitiveType, P: PartialOrd + Copy>(
         self,
         values: &dyn Array,
@@ -110,15 +107,28 @@ impl ValueRange {
         if least > greatest {
             return Some(BooleanBuffer::new_unset(array.len()));
         }
+
         let (least, greatest) = (end(least), end(greatest));
         let words = bits(array.values(), |value| {
             let value = place(value);
             (value >= least) & (value <= greatest)
         });
+
         let mask = BooleanBuffer::new(Buffer::from_vec(words), 0, array.len());
         Some(match array.nulls() {
             Some(nulls) => &mask & nulls.inner(),
             None => mask,
         })
+    }
+}
+
+/// Where a value lies in a [`ValueRange`].
+fn position(value: Scalar) -> i128 {
+    match value {
+        Scalar::Float64(value) => i128::from(ordinal(value)),
+        Scalar::UInt64(value) => value.into(),
+        Scalar::Int64(value) | Scalar::Timestamp(value) => value.into(),
+        Scalar::Decimal(value) => value,
+        Scalar::Date(value) => value.into(),
     }
 }

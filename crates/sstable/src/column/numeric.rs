@@ -1,4 +1,4 @@
-//! Columns of numbers and times.
+//! Columns of numbers and times. Decimals whose values all fit in 64 bits are stored as such, others as 128-bit integers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tidetable_layout::FieldType;
 
 use crate::codec::block_compression;
 use crate::codec::lane::Lane;
-use crate::codec::numbers::{Decoder, Plan};
+use crate::codec::numbers::{Decoder, PageExtent, Plan};
 use crate::codec::selection::Selector;
 use crate::codec::value_range::ValueRange;
 use crate::coding::Input;
@@ -21,10 +21,13 @@ use crate::column::target::{Nulls, Target};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, PAGE_RECORDS};
 
+/// First byte of the setup of a decimal stream: values are streamed as `i64`.
 const NARROW: u8 = 0;
+/// First byte of the setup of a decimal stream: pages are packed `i128`.
 const WIDE: u8 = 1;
 const WIDE_BYTES: usize = size_of::<i128>();
 
+/// Appends the stream of a column of type `kind`. Returns the number of decimals if values are stored as scaled integers.
 pub(super) fn put(
     target: &mut Target<'_>,
     array: &ArrayRef,
@@ -52,7 +55,8 @@ fn put_values<T: Lane>(
     put_dense(target, &validity.dense(all), validity, lead)
 }
 
-/// Appends the non-null values of a stream whose setup starts with `lead`; returns the number of decimals if scaled.
+/// Appends the non-null values of a stream whose setup starts with `lead`. Returns the number of decimals if they are stored as
+/// scaled integers.
 fn put_dense<T: Lane>(
     target: &mut Target<'_>,
     dense: &[T],
@@ -63,21 +67,22 @@ fn put_dense<T: Lane>(
     let mut plan = Plan::choose(dense, &counts, validity.nulls.is_some(), target.level)?;
     let mut setup = lead.to_vec();
     plan.setup(&mut setup)?;
+
     let (codec, decimals, mut rest) = (plan.codec(), plan.decimals(), dense);
     target.pages.put(target.head, codec, &setup, validity, |page, out| {
-        let (now, later) = rest.split_at(counts[page]);
+        let (values, later) = rest.split_at(counts[page]);
         rest = later;
-        plan.page(now, out)
+        plan.page(values, out)
     })?;
     Ok(decimals)
 }
 
-/// Appends a stream without nulls.
+/// Appends a stream of `values` without nulls, such as timestamps or codes.
 pub(crate) fn put_gapless<T: Lane>(target: &mut Target<'_>, values: &[T]) -> Result<(), WriteError> {
     put_dense(target, values, Validity { records: values.len(), nulls: None }, &[]).map(|_| ())
 }
 
-/// Plans the encoding of dictionary codes.
+/// Plans the encoding of dictionary codes. Returns the plan and the number of codes of each page.
 pub(super) fn plan_codes(
     target: &Target<'_>,
     codes: &[u32],
@@ -88,23 +93,26 @@ pub(super) fn plan_codes(
     Ok((plan, counts))
 }
 
+/// Appends a stream of decimals, narrow if all values fit in 64 bits.
 fn put_decimals(target: &mut Target<'_>, all: &[i128], validity: Validity<'_>) -> Result<Option<u8>, WriteError> {
     let dense = validity.dense(all);
     if let Ok(narrow) = dense.iter().map(|value| i64::try_from(*value)).collect::<Result<Vec<_>, _>>() {
         return put_dense(target, &narrow, validity, &[NARROW]);
     }
+
     let counts = validity.page_counts();
     let (level, mut rest, mut raw) = (target.level, dense.as_ref(), Vec::new());
     target.pages.put(target.head, Codec::Raw, &[WIDE], validity, |page, out| {
-        let (now, later) = rest.split_at(counts[page]);
+        let (values, later) = rest.split_at(counts[page]);
         rest = later;
         raw.clear();
-        now.iter().for_each(|value| raw.extend_from_slice(&value.to_le_bytes()));
+        values.iter().for_each(|value| raw.extend_from_slice(&value.to_le_bytes()));
         Ok(block_compression::put(out, &raw, level)?)
     })?;
     Ok(None)
 }
 
+/// Reads the records `range` of a column of type `kind`.
 pub(super) fn read(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -112,12 +120,12 @@ pub(super) fn read(
     range: Range<usize>,
 ) -> Result<ArrayRef, ReadError> {
     let numbers = Numbers { source, stream, range };
-    match kind {
-        FieldType::UInt64 => numbers.read::<UInt64Type>(),
-        FieldType::Int64 => numbers.read::<Int64Type>(),
-        FieldType::Float64 => numbers.read::<Float64Type>(),
-        FieldType::Date => numbers.read::<Date32Type>(),
-        FieldType::Timestamp => numbers.read::<TimestampMicrosecondType>(),
+    let values = match kind {
+        FieldType::UInt64 => numbers.read::<UInt64Type>()?,
+        FieldType::Int64 => numbers.read::<Int64Type>()?,
+        FieldType::Float64 => numbers.read::<Float64Type>()?,
+        FieldType::Date => numbers.read::<Date32Type>()?,
+        FieldType::Timestamp => numbers.read::<TimestampMicrosecondType>()?,
         FieldType::Decimal { .. } => {
             let mut setup = stream.setup.clone();
             let corrupt = setup.corrupt();
@@ -126,14 +134,15 @@ pub(super) fn read(
                 WIDE if stream.codec == Codec::Raw => read_wide(source, stream, numbers.range)?,
                 _ => return Err(corrupt),
             };
-            Ok(Arc::new(PrimitiveArray::<Decimal128Type>::new(Vec::into(values), nulls)) as ArrayRef)
+            Arc::new(PrimitiveArray::<Decimal128Type>::new(Vec::into(values), nulls)) as ArrayRef
         }
-        FieldType::Text | FieldType::Bool => Err(stream.setup.corrupt()),
-    }
-    .and_then(|values| typed(stream, values, kind))
+        FieldType::Text | FieldType::Bool => return Err(stream.setup.corrupt()),
+    };
+
+    typed(stream, values, kind)
 }
 
-/// As [`crate::column::select`].
+/// As [`crate::column::select`], for a column of numbers or times.
 pub(super) fn select(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -161,10 +170,11 @@ pub(super) fn select(
         }
         FieldType::Text | FieldType::Bool => None,
     };
+
     found.map(|(mask, values)| Ok((mask, typed(stream, values, kind)?))).transpose()
 }
 
-/// Gives values their zone, or their precision and scale.
+/// Gives timestamps their zone, and decimals their precision and scale.
 fn typed(stream: &Stream, values: ArrayRef, kind: FieldType) -> Result<ArrayRef, ReadError> {
     match kind {
         FieldType::Timestamp => {
@@ -180,7 +190,7 @@ fn typed(stream: &Stream, values: ArrayRef, kind: FieldType) -> Result<ArrayRef,
     }
 }
 
-/// The number of decimals of a stream of floats, if stored as scaled integers.
+/// The number of decimals of a stream of floats that are stored as scaled integers; `None` for other codecs.
 pub(crate) fn decimals_of(stream: &Stream) -> Result<Option<u8>, ReadError> {
     match stream.codec {
         Codec::Pfor | Codec::DecimalScaling => Ok(Decoder::<f64>::new(stream.codec, stream.setup.clone())?.decimals()),
@@ -188,7 +198,10 @@ pub(crate) fn decimals_of(stream: &Stream) -> Result<Option<u8>, ReadError> {
     }
 }
 
-/// Reads the records `range` of a stream without nulls.
+/// Reads the records `range` of a stream that [`put_gapless`] appended.
+///
+/// # Errors
+/// If the stream has nulls or is damaged.
 pub(crate) fn read_gapless<T: Lane>(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -203,7 +216,7 @@ pub(crate) fn read_gapless<T: Lane>(
     Ok(Numbers { source, stream, range }.converted::<T, T>(stream.setup.clone(), |value| value)?.0)
 }
 
-/// Records of a stream of numbers.
+/// The wanted records of a stream of numbers.
 struct Numbers<'a> {
     source: &'a PageSource<'a>,
     stream: &'a Stream,
@@ -221,12 +234,11 @@ impl Numbers<'_> {
         wanted: ValueRange,
     ) -> Result<Option<(BooleanBuffer, ArrayRef)>, ReadError> {
         let found = self.selected::<A::Native>(self.stream.setup.clone(), wanted)?;
-        let array = |values: Vec<A::Native>| Arc::new(PrimitiveArray::<A>::new(values.into(), None)) as ArrayRef;
-        Ok(found.map(|(mask, values)| (mask, array(values))))
+        Ok(found.map(|(mask, values)| (mask, Arc::new(PrimitiveArray::<A>::new(values.into(), None)) as ArrayRef)))
     }
 
-    /// The values, which are stored as another type; nulls have the default. A page is decoded in the cache and converted from
-    /// there.
+    /// The values, stored as `T` and returned as `V`, and the nulls, whose values are the default. Page by page, so that the decoded
+    /// values are still in the cache when they are converted.
     fn converted<T: Lane, V: Copy + Default>(
         &self,
         setup: Input,
@@ -235,14 +247,16 @@ impl Numbers<'_> {
         let mut decoder = Decoder::<T>::new(self.stream.codec, setup)?;
         let records = self.range.len();
         let (mut out, mut nulls, mut scratch) = (Vec::with_capacity(records), Nulls::new(), Vec::new());
+
         self.source.pages(self.stream, self.range.clone(), |page| {
             nulls.add(&page, out.len());
-            let some = dense(&mut decoder, &page, &mut scratch)?;
+            let values = dense(&mut decoder, &page, &mut scratch)?;
             let Some(mask) = &page.mask else {
-                out.extend(some.iter().map(|value| convert(*value)));
+                out.extend(values.iter().map(|value| convert(*value)));
                 return Ok(());
             };
-            let (start, mut rest) = (out.len(), some);
+
+            let (start, mut rest) = (out.len(), values);
             for (from, to) in mask.set_slices() {
                 let (run, later) = rest.split_at_checked(to - from).ok_or(page.corrupt("page range"))?;
                 out.resize(start + from, V::default());
@@ -252,10 +266,11 @@ impl Numbers<'_> {
             out.resize(start + mask.len(), V::default());
             Ok(())
         })?;
+
         if out.len() == records { Ok((out, nulls.finish(records))) } else { Err(self.stream.setup.corrupt()) }
     }
 
-    /// Which records have a value in `wanted`, and these values; `None` if the range is of another type.
+    /// Which records have a value in `wanted`, and these values; `None` if that is a range of another type.
     fn selected<T: Lane>(
         &self,
         setup: Input,
@@ -264,21 +279,25 @@ impl Numbers<'_> {
         let Some(mut selector) = Selector::new(Decoder::<T>::new(self.stream.codec, setup)?, wanted) else {
             return Ok(None);
         };
+
         let records = self.range.len();
         let (mut out, mut bits, mut bytes) = (Vec::new(), BooleanBufferBuilder::new(records), Vec::new());
         self.source.pages(self.stream, self.range.clone(), |page| {
-            let words = selector.read(&page.payload, (page.first, page.present), page.values.clone(), &mut out);
+            let extent = PageExtent { first: page.first, present: page.present };
+            let words = selector.read(&page.payload, extent, page.values.clone(), &mut out);
             if bits.is_empty() {
-                // As many of each later page: a growing list would be moved.
+                // Reserve for as many of each later page: a growing list would be moved.
                 let pages = records.div_ceil(page.values.len().max(1));
                 out.reserve(out.len() * pages.saturating_sub(1));
             }
+
             bytes.clear();
             words.ok_or(page.corrupt("numbers"))?.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
             let Some(mask) = &page.mask else {
                 bits.append_packed_range(0..page.values.len(), &bytes);
                 return Ok(());
             };
+
             let (start, mut value) = (bits.len(), 0);
             for (from, to) in mask.set_slices() {
                 bits.append_n(start + from - bits.len(), false);
@@ -288,12 +307,13 @@ impl Numbers<'_> {
             bits.append_n(start + mask.len() - bits.len(), false);
             Ok(())
         })?;
+
         let mask = bits.finish();
         if mask.len() == records { Ok(Some((mask, out))) } else { Err(self.stream.setup.corrupt()) }
     }
 }
 
-/// The wanted non-null values of a page.
+/// Decodes the wanted non-null values of a page into `scratch`, and returns them.
 pub(super) fn dense<'s, T: Lane>(
     decoder: &mut Decoder<T>,
     page: &Page,
@@ -303,10 +323,12 @@ pub(super) fn dense<'s, T: Lane>(
     let room = Decoder::<T>::room(page.values.end, page.present);
     let some = scratch.get_mut(..room).ok_or(page.corrupt("numbers"))?;
     let from = page.values.start;
-    decoder.read(&page.payload, page.first, page.present, from, some).ok_or(page.corrupt("numbers"))?;
+    let extent = PageExtent { first: page.first, present: page.present };
+    decoder.read(&page.payload, extent, from, some).ok_or(page.corrupt("numbers"))?;
     some.get(page.values.clone()).ok_or(page.corrupt("numbers"))
 }
 
+/// Reads the records `range` of a stream of 128-bit decimals, and its nulls.
 fn read_wide(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -314,16 +336,19 @@ fn read_wide(
 ) -> Result<(Vec<i128>, Option<NullBuffer>), ReadError> {
     let records = range.len();
     let (mut out, mut at, mut nulls) = (vec![0i128; records], 0, Nulls::new());
+
     source.pages(stream, range, |page| {
         nulls.add(&page, at);
         let mut input = Input::new(page.payload.clone(), page.offset, "wide decimals");
         let raw = block_compression::read(&mut input, PAGE_RECORDS * WIDE_BYTES)?;
+
         let (all, extra) = raw.as_chunks::<WIDE_BYTES>();
         let some = all.get(page.values.clone()).filter(|_| extra.is_empty() && all.len() == page.present);
         let (Some(some), Some(slot)) = (some, out.get_mut(at..at + page.wanted.len())) else {
             return Err(page.corrupt("wide decimals"));
         };
         at += slot.len();
+
         let values = some.iter().copied().map(i128::from_le_bytes);
         match &page.mask {
             None => slot.iter_mut().zip(values).for_each(|(to, value)| *to = value),

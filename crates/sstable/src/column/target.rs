@@ -13,9 +13,9 @@ pub(crate) struct Target<'a> {
     pub(crate) level: Compression,
 }
 
-/// Collects nulls while pages are read.
+/// Collects the nulls of a column while its pages are read. Columns without nulls pay nothing.
 pub(super) struct Nulls {
-    /// The validity up to the last page with nulls.
+    /// The validity up to the last page with nulls; `None` as long as no page had any.
     bits: Option<BooleanBufferBuilder>,
 }
 
@@ -24,7 +24,7 @@ impl Nulls {
         Self { bits: None }
     }
 
-    /// Adds the validity of `page`, which follows `done` records.
+    /// Adds the validity of `page`, before which `done` records were read.
     pub(super) fn add(&mut self, page: &Page, done: usize) {
         if let Some(mask) = &page.mask {
             let bits = self.bits.get_or_insert_with(|| BooleanBufferBuilder::new(done + mask.len()));
@@ -33,6 +33,7 @@ impl Nulls {
         }
     }
 
+    /// The nulls of all `records` records; `None` if there are none.
     pub(super) fn finish(self, records: usize) -> Option<NullBuffer> {
         let mut bits = self.bits?;
         bits.append_n(records.saturating_sub(bits.len()), true);

@@ -16,13 +16,14 @@ const NONE: u8 = 1;
 const BITMAP: u8 = 2;
 const RUNS: u8 = 3;
 
-/// Appends the validity in `nulls`.
+/// Appends the validity of a page's records: run lengths if they are shorter than a bitmap.
 pub(crate) fn put(out: &mut Vec<u8>, nulls: &NullBuffer) {
     match nulls.null_count() {
         0 => return out.push(ALL),
         absent if absent == nulls.len() => return out.push(NONE),
         _ => {}
     }
+
     let mut runs = vec![RUNS];
     let (mut at, bitmap_len) = (0, nulls.len().div_ceil(8));
     for (start, end) in nulls.valid_slices() {
@@ -38,6 +39,7 @@ pub(crate) fn put(out: &mut Vec<u8>, nulls: &NullBuffer) {
             break;
         }
     }
+
     if runs.len() <= bitmap_len {
         if at < nulls.len() {
             put_varint(&mut runs, (nulls.len() - at) as u64);
@@ -45,6 +47,7 @@ pub(crate) fn put(out: &mut Vec<u8>, nulls: &NullBuffer) {
         out.extend_from_slice(&runs);
         return;
     }
+
     out.push(BITMAP);
     let start = out.len();
     out.resize(start + bitmap_len, 0);
@@ -53,7 +56,10 @@ pub(crate) fn put(out: &mut Vec<u8>, nulls: &NullBuffer) {
     }
 }
 
-/// Reads the validity of `records` records; `None` if there are no nulls.
+/// Reads the validity of a page of `records` records; `None` if all have a value.
+///
+/// # Errors
+/// If the bytes are damaged or are those of another number of records.
 pub(crate) fn read(input: &mut Input, records: usize) -> Result<Option<BooleanBuffer>, ReadError> {
     match input.u8()? {
         ALL => Ok(None),
@@ -65,6 +71,7 @@ pub(crate) fn read(input: &mut Input, records: usize) -> Result<Option<BooleanBu
         RUNS => {
             let mut bits = BooleanBufferBuilder::new(records);
             let (mut at, mut has) = (0, true);
+
             while at < records {
                 let run = input.count(records - at)?;
                 // Only the first run may be empty, which bounds the number of runs.

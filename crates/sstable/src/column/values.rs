@@ -23,13 +23,18 @@ use crate::column::{bytes, numeric};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, MAX_RECORDS};
 
-/// Appends the values of a column of type `kind`. Returns the number of decimals of floats that are decimals.
+/// Appends the values of a column of type `kind` as a stream. Returns the number of decimals if they are floats stored as scaled
+/// integers.
+///
+/// # Errors
+/// If the values exceed a limit of the format, or an encoder fails.
 pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<Option<u8>, WriteError> {
     let validity = Validity { records: array.len(), nulls: array.nulls().filter(|nulls| nulls.null_count() > 0) };
     if array.null_count() == array.len() {
         let validity = Validity { nulls: None, ..validity };
         return target.pages.put(target.head, Codec::Absent, &[], validity, |_, _| Ok(())).map(|()| None);
     }
+
     match kind {
         ValueType::Field(field) if !matches!(field, FieldType::Bool | FieldType::Text) => {
             return numeric::put(target, array, field, validity);
@@ -42,6 +47,7 @@ pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) ->
     .map(|()| None)
 }
 
+/// Appends a stream of booleans, constant or as bits.
 fn put_bools(target: &mut Target<'_>, array: &BooleanArray, validity: Validity<'_>) -> Result<(), WriteError> {
     let count = array.true_count();
     let records = validity.records;
@@ -49,6 +55,7 @@ fn put_bools(target: &mut Target<'_>, array: &BooleanArray, validity: Validity<'
         let setup = u64::from(count > 0).to_le_bytes();
         return target.pages.put(target.head, Codec::Const, &setup, validity, |_, _| Ok(()));
     }
+
     target.pages.put(target.head, Codec::Bits, &[], validity, |page, out| {
         let start = out.len();
         let present = page_range(page, records).filter(|index| array.is_valid(*index));
@@ -64,7 +71,10 @@ fn put_bools(target: &mut Target<'_>, array: &BooleanArray, validity: Validity<'
     })
 }
 
-/// Reads the records `range` of a column of type `kind`.
+/// Reads the records `range` of a column of type `kind` as an array of its Arrow type.
+///
+/// # Errors
+/// If the codec is not one for this type, or the bytes are damaged.
 pub(crate) fn read(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -77,6 +87,7 @@ pub(crate) fn read(
     if stream.codec == Codec::Absent {
         return Ok(new_null_array(&kind.arrow(), range.len()));
     }
+
     match kind {
         ValueType::Empty if stream.codec == Codec::Unit => read_bools(source, stream, range),
         ValueType::Field(FieldType::Bool) if stream.codec != Codec::Unit => read_bools(source, stream, range),
@@ -86,7 +97,11 @@ pub(crate) fn read(
     }
 }
 
-/// Which of the records `range` have a value in `wanted`, and these values; `None` if only all values can be read.
+/// Which of the records `range` have a value in `wanted`, and these values, without decoding the others. `None` if the type or its
+/// encoding has no such path; then the caller reads all values.
+///
+/// # Errors
+/// As [`read`].
 pub(crate) fn select(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -97,6 +112,7 @@ pub(crate) fn select(
     if range.len() > MAX_RECORDS {
         return Err(stream.setup.corrupt());
     }
+
     match kind {
         _ if stream.codec == Codec::Absent => {
             Ok(Some((BooleanBuffer::new_unset(range.len()), new_null_array(&kind.arrow(), 0))))
@@ -106,6 +122,7 @@ pub(crate) fn select(
     }
 }
 
+/// Reads booleans, or for the codec `Unit` a true for each record with a value.
 fn read_bools(source: &PageSource<'_>, stream: &Stream, range: std::ops::Range<usize>) -> Result<ArrayRef, ReadError> {
     let mut setup = stream.setup.clone();
     let constant = match stream.codec {
@@ -115,6 +132,7 @@ fn read_bools(source: &PageSource<'_>, stream: &Stream, range: std::ops::Range<u
         _ => return Err(setup.corrupt()),
     };
     setup.finish()?;
+
     let mut nulls = Nulls::new();
     let mut bits: Vec<bool> = Vec::with_capacity(range.len());
     let records = range.len();
@@ -123,20 +141,23 @@ fn read_bools(source: &PageSource<'_>, stream: &Stream, range: std::ops::Range<u
         if constant.is_none() && page.payload.len() != page.present.div_ceil(8) {
             return Err(page.corrupt("bits"));
         }
-        // In bounds: `index` is below `page.present`.
-        let value = |index: usize| constant.unwrap_or_else(|| bit_util::get_bit(&page.payload, index));
         match &page.mask {
-            None => bits.extend(page.values.clone().map(value)),
+            None => bits.extend(page.values.clone().map(|index| bool_at(constant, &page.payload, index))),
             Some(mask) => {
                 let mut next = page.values.start;
                 bits.extend(mask.iter().map(|has| {
-                    let at = next;
+                    let index = next;
                     next += usize::from(has);
-                    has && value(at)
+                    has && bool_at(constant, &page.payload, index)
                 }));
             }
         }
         Ok(())
     })?;
     Ok(std::sync::Arc::new(BooleanArray::new(BooleanBuffer::from(bits), nulls.finish(records))))
+}
+
+/// Value `index` of a page: the constant of the stream, or a bit. `index` is in bounds, see the check of the length.
+fn bool_at(constant: Option<bool>, payload: &[u8], index: usize) -> bool {
+    constant.unwrap_or_else(|| bit_util::get_bit(payload, index))
 }

@@ -8,7 +8,7 @@ use tidetable_layout::Keys;
 use tidetable_layout::schema::{KeyTail, TailPart};
 
 use crate::codec::lane::Lane;
-use crate::codec::numbers::Decoder;
+use crate::codec::numbers::{Decoder, PageExtent};
 use crate::codec::{block_compression, front_coding, integer_list};
 use crate::coding::Input;
 use crate::column::validity;
@@ -21,7 +21,7 @@ use crate::format::{Codec, MAX_RAW_BYTES, VERSION};
 use crate::keys;
 use crate::options::Compression;
 
-/// What errors speak of.
+/// What errors name as the part that was read.
 const NAME: &str = "fuzzed";
 
 fn input(bytes: &[u8]) -> Input {
@@ -78,7 +78,7 @@ fn all(keys: &Keys) -> Vec<Vec<u8>> {
     (0..keys.len()).map(|row| keys.get(row)).collect()
 }
 
-/// Keys of `rows` rows.
+/// Keys of `rows` rows whose tails have the shape of this number.
 ///
 /// # Errors
 /// If the bytes are malformed.
@@ -131,17 +131,20 @@ fn decoded<T: Lane>(
     page: &[u8],
 ) -> Result<[Vec<u64>; 2], ReadError> {
     let corrupt = || ReadError::Corrupt { what: NAME, offset: 0 };
-    let codec = Codec::of(codec % 11).ok_or_else(corrupt)?;
     let mut decoder = Decoder::<T>::new(codec, input(setup))?;
     let page = Bytes::copy_from_slice(page);
-    let mut read = |count: usize| {
-        let mut out = vec![T::default(); count];
-        decoder.read(&page, 0, present, 0, &mut out)?;
-        Some(out.iter().map(|value| value.bits()).collect())
-    };
-    let all = read(present).ok_or_else(corrupt)?;
+
+    let all = first_values(&mut decoder, &page, present, present).ok_or_else(corrupt)?;
     // What can be read as a whole can be read in part.
-    Ok([all, read(Decoder::<T>::room(wanted.min(present), present)).unwrap_or_default()])
+    let room = Decoder::<T>::room(wanted.min(present), present);
+    Ok([all, first_values(&mut decoder, &page, present, room).unwrap_or_default()])
+}
+
+/// The bits of the first `count` of the `present` values of a page.
+fn first_values<T: Lane>(decoder: &mut Decoder<T>, page: &Bytes, present: usize, count: usize) -> Option<Vec<u64>> {
+    let mut out = vec![T::default(); count];
+    decoder.read(page, PageExtent { first: 0, present }, 0, &mut out)?;
+    Some(out.iter().map(|value| value.bits()).collect())
 }
 
 /// Values and their round trip, as bits; the type is a number.
