@@ -41,6 +41,6 @@ pub mod time;
 pub use block::{Block, GroupBlock, Keys, Projection};
 pub use plan::Layout;
 pub use pushdown::KeyRange;
-pub use schema::{Column, FieldType, Group, StoredSchema, ValueType};
+pub use schema::{Column, ColumnRef, FieldType, Group, StoredSchema, ValueType};
 pub use spec::{Field, SourceSchema, TableSpec, Window};
 pub use template::outline;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The stored schema of a table: the tail of its row keys, and its groups of columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSchema {
-    /// The fixed-width end of every row key.
+    /// The fixed-width end of every row key, stored as an integer.
     pub tail: KeyTail,
-    /// Groups in layout order.
+    /// The groups in layout order. Blocks and stripes have theirs in the same order.
     pub groups: Vec<Group>,
     /// Whether a newer event of a row replaces the whole row except its cells at timestamp 0. Then a row in an SST has the
     /// timestamps of one event; among SSTs the row with the greatest timestamp wins, then the newest SST.
@@ -20,25 +20,34 @@ pub struct StoredSchema {
     pub upsert: bool,
 }
 
+/// The place of a column in a [`StoredSchema`], as blocks, stripes and projections have it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnRef {
+    /// Index of the column's group in [`StoredSchema::groups`].
+    pub group: usize,
+    /// Index of the column in [`Group::columns`].
+    pub column: usize,
+}
+
 /// The fixed-width suffix of a row key, stored as one integer per row: digits at fixed offsets with literals between
 /// them, so that the integers sort as the bytes do. Without parts the whole key is prefix. At most 19 digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyTail {
-    /// Parts from left to right.
+    /// The parts of the tail from left to right.
     pub parts: Vec<TailPart>,
 }
 
-/// One part of a [`KeyTail`].
+/// One part of a [`KeyTail`], which prints a fixed number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailPart {
     /// This many ASCII digits, zero-padded.
     Digits(u8),
-    /// These bytes, ASCII.
+    /// These bytes, which are ASCII.
     Literal(String),
 }
 
-/// Columns that share their records.
+/// Columns that share their records: the same qualifier fields, and the same timestamps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Where the qualifiers of its columns come from.
@@ -48,7 +57,7 @@ pub struct Group {
     /// If set, the columns are the fields of one cell, which is assembled on demand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packed: Option<Packed>,
-    /// At least one.
+    /// Its columns; at least one. For packed cells these are the fields of the cell.
     pub columns: Vec<Column>,
 }
 
@@ -60,43 +69,43 @@ pub struct Packed {
     pub family: String,
     /// Qualifier of the cell; unused and empty in a dynamic group.
     pub qualifier: Vec<u8>,
-    /// The encoding of the fields.
+    /// How the fields become the bytes of the cell.
     pub form: PackedForm,
 }
 
-/// The encoding of a packed cell.
+/// How the fields of a packed cell become its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PackedForm {
     /// A JSON object per record, with its non-null fields by name.
     Json,
-    /// A protobuf message per record.
+    /// A protobuf message per record, with its non-null fields.
     Message {
-        /// For each column, its field.
+        /// The field of the message that each column fills, by column.
         fields: Vec<MessageField>,
     },
     /// One protobuf cell per row at timestamp 0, of all its records by ascending time: a message with one repeated field
     /// of messages. Records keep their event times; records with equal times are all kept unless they are identical.
     Repeated {
-        /// For each column, its field.
+        /// The field of the inner message that each column fills, by column.
         fields: Vec<MessageField>,
-        /// Number of the repeated field.
+        /// The number of the repeated field in the outer message.
         number: u32,
     },
 }
 
-/// A field of a protobuf message.
+/// A field of a protobuf message, filled by a source column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageField {
-    /// The source column, and the field's name.
+    /// The name of the source column, which is also the field's.
     pub name: String,
-    /// Its number, 1 to 536,870,911.
+    /// The number of the field, 1 to 536,870,911.
     pub number: u32,
-    /// Its protobuf type.
+    /// The protobuf type of the field.
     pub kind: ProtoType,
 }
 
-/// The protobuf type of a field.
+/// The protobuf type of a field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the language")]
@@ -116,7 +125,7 @@ pub enum ProtoType {
     Bool,
     String,
     Bytes,
-    /// `google.protobuf.Timestamp`.
+    /// The well-known type `google.protobuf.Timestamp`.
     Timestamp,
 }
 
@@ -136,21 +145,21 @@ pub enum QualifierKind {
 pub enum TimestampKind {
     /// Every cell has timestamp 0, and none is stored.
     Zero,
-    /// A timestamp is stored for each record.
+    /// A timestamp is stored for each record, in microseconds.
     Stored,
 }
 
-/// One stored column.
+/// One stored column of a group: a Bigtable column, or a field of a packed cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Family id.
+    /// The id of its family.
     pub family: String,
     /// The qualifier of every cell of a column of a [`QualifierKind::Constant`] group; unused and
     /// empty in a dynamic one.
     pub qualifier: Vec<u8>,
-    /// Type of the values.
+    /// The type of the values in blocks and SSTs.
     pub value: ValueType,
-    /// The encoding of the cells.
+    /// How values become the bytes of cells.
     pub encoding: Encoding,
     /// How cells with equal row, column and timestamp merge.
     #[serde(default, skip_serializing_if = "Merge::is_newest")]
@@ -161,21 +170,21 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Merge {
-    /// The later cell wins.
+    /// The later cell wins, by input and then by position.
     #[default]
     Newest,
-    /// Their sum.
+    /// The sum of both, as a signed 64-bit integer.
     Sum,
-    /// The minimum.
+    /// The lesser of both.
     Min,
-    /// The maximum.
+    /// The greater of both.
     Max,
     /// The union of two sketches of distinct values.
     Hll,
 }
 
 impl Merge {
-    /// Its name in job files and messages.
+    /// The name of the kind in job files and messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Newest => "newest",
@@ -186,14 +195,14 @@ impl Merge {
         }
     }
 
-    /// Whether the later cell wins.
+    /// Whether the later cell wins, as in families without a `kind`.
     pub fn is_newest(&self) -> bool {
         *self == Self::Newest
     }
 }
 
 impl Group {
-    /// Whether any of its columns aggregates.
+    /// Whether any of its columns is of an aggregate family.
     pub fn has_aggregates(&self) -> bool {
         self.columns.iter().any(|column| !column.merge.is_newest())
     }
@@ -208,26 +217,26 @@ impl Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldType {
-    /// Unsigned 64-bit integer.
+    /// An unsigned 64-bit integer.
     UInt64,
-    /// Signed 64-bit integer.
+    /// A signed 64-bit integer.
     Int64,
-    /// IEEE double.
+    /// An IEEE 754 double.
     Float64,
     /// Exact decimal: `precision` digits in all (1..=38), `scale` of them after the point.
     Decimal {
-        /// Digits in all.
+        /// The number of digits in all.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: u8,
     },
-    /// UTF-8 text.
+    /// Text in UTF-8.
     Text,
     /// True or false.
     Bool,
-    /// Microseconds since the epoch, UTC.
+    /// An instant, in microseconds since the epoch.
     Timestamp,
-    /// Days since the epoch.
+    /// A calendar date, in days since the epoch.
     Date,
 }
 
@@ -247,7 +256,7 @@ impl FieldType {
     }
 }
 
-/// Type of a stored column of values.
+/// The type of a stored column of values, which determines its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueType {
@@ -255,7 +264,7 @@ pub enum ValueType {
     Empty,
     /// Arbitrary bytes, an Arrow Binary array.
     Bytes,
-    /// A typed value.
+    /// A value of a type that source columns have.
     Field(FieldType),
 }
 
@@ -278,11 +287,11 @@ pub enum Encoding {
     /// shortest round-trip form, times RFC 3339 in UTC.
     #[default]
     Text,
-    /// Eight bytes, big-endian, two's complement.
+    /// Eight bytes, big-endian, two's complement: of integers, times and dates.
     Int64,
-    /// Eight bytes, big-endian, IEEE double.
+    /// Eight bytes, big-endian, IEEE 754 double.
     Float64,
-    /// The value's own bytes (text and bytes only).
+    /// The value's own bytes, of text and bytes only.
     Bytes,
     /// A JSON literal: text and times quoted, decimals as numbers with their scale.
     Json,

@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use arrow::datatypes::DataType;
+use tidetable_layout::ColumnRef;
 
 /// A part of an SST, as errors and inspections name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub enum FilePart {
     Header,
     /// The fixed end: magic number, format version, lengths, checksum.
     Footer,
-    /// Schema, metadata and the index of stripes.
+    /// The stored schema, the writer's metadata and the table of stripes, compressed.
     Meta,
     /// The key filter: a binary fuse filter of row keys.
     Filter,
@@ -27,35 +28,35 @@ pub enum FilePart {
         /// Index of the column group in the stored schema.
         group: usize,
     },
-    /// Values of a column.
+    /// The values of a column, a null for each record without one.
     Values {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// Index of the column in its group.
+        /// Index of the column in its group, as in the stored schema.
         column: usize,
     },
-    /// Row sums of a column.
+    /// The row sums of a column: for each row the sum of its values.
     Sums {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// Index of the column in its group.
+        /// Index of the column in its group, as in the stored schema.
         column: usize,
     },
     /// Outliers of a column: the stream of their values, or that of the indices of their records.
     Outliers {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// Index of the column in its group.
+        /// Index of the column in its group, as in the stored schema.
         column: usize,
     },
 }
 
 impl FilePart {
-    /// Group and column of a part that is of a column.
-    pub(crate) fn column(&self) -> Option<(usize, usize)> {
+    /// The column that the part belongs to, if it belongs to one.
+    pub(crate) fn column(&self) -> Option<ColumnRef> {
         match self {
             Self::Values { group, column } | Self::Sums { group, column } | Self::Outliers { group, column } => {
-                Some((*group, *column))
+                Some(ColumnRef { group: *group, column: *column })
             }
             _ => None,
         }
@@ -82,33 +83,33 @@ impl fmt::Display for FilePart {
 /// Errors of reading an SST. The caller adds the path, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The magic number is missing.
+    /// The magic number at the start or the end is missing, so this is another kind of file, or its end is lost.
     #[error("no magic number at byte {offset}")]
     NotAnSst {
-        /// Where the magic number should be.
+        /// The offset of the byte at which the magic number should be.
         offset: u64,
     },
-    /// The format version is not supported.
+    /// The format version is one that this build cannot read, usually because a newer build wrote the file.
     #[error("SST format version {found}, and this build reads {newest}; use a newer build")]
     UnsupportedVersion {
-        /// The version of the file.
+        /// The format version in the file's footer or header.
         found: u32,
-        /// The newest version this build reads.
+        /// The newest format version that this build reads.
         newest: u32,
     },
-    /// The file is truncated.
+    /// The file is shorter than its footer or the part that is read requires.
     #[error("{what} needs {wanted} bytes at byte {offset}, but the file has {length}")]
     Truncated {
-        /// What was being read.
+        /// The part that was being read, such as "stripe head".
         what: &'static str,
-        /// Where it begins.
+        /// The offset in the file at which the part begins.
         offset: u64,
-        /// Bytes needed.
+        /// The size in bytes that the part has according to its parent.
         wanted: u64,
-        /// Bytes of the file.
+        /// The size of the file in bytes.
         length: u64,
     },
-    /// A checksum does not match.
+    /// The checksum of a part differs from the one that its parent states, so its bytes changed after they were written.
     #[error("checksum of {stream}, page {page}{} at byte {offset} does not match", OfStripe(*.stripe))]
     Checksum {
         /// Index of the stripe, if the part is in one.
@@ -117,39 +118,39 @@ pub enum ReadError {
         stream: FilePart,
         /// Index of the page in its stream; 0 for parts without pages.
         page: usize,
-        /// Offset of the checksummed bytes.
+        /// The offset in the file of the checksummed bytes.
         offset: u64,
     },
-    /// The content is invalid.
+    /// The bytes violate the format although their checksum matches: a count, a length or an order is impossible.
     #[error("corrupt {what} near byte {offset}")]
     Corrupt {
-        /// What was being read.
+        /// The part that was being read, such as "row keys".
         what: &'static str,
-        /// Approximate offset.
+        /// The offset in the file of the damage, approximately.
         offset: u64,
     },
     /// The projection was made for another schema: it has another number of groups, or of columns in a group.
     #[error("the projection has {found} entries where the schema has {expected}; build it from the file's schema")]
     Projection {
-        /// Entries expected.
+        /// The number of groups, or of columns of a group, that the schema has.
         expected: usize,
-        /// Entries given.
+        /// The number that the projection has.
         found: usize,
     },
-    /// There is no such stripe.
+    /// The requested stripe is not one of the file.
     #[error("stripe {stripe} of {stripes}; use an index of `Reader::stripes`")]
     NoSuchStripe {
-        /// The requested stripe.
+        /// The index that was requested, counted from 0.
         stripe: usize,
-        /// Stripes of the file.
+        /// The number of stripes of the file.
         stripes: usize,
     },
-    /// Reading the file failed.
+    /// The source of the bytes failed: the disk or the network.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// ` of stripe N`, or nothing.
+/// Shows ` of stripe N` if there is a stripe, and nothing otherwise.
 struct OfStripe(Option<usize>);
 
 impl fmt::Display for OfStripe {
@@ -158,10 +159,10 @@ impl fmt::Display for OfStripe {
     }
 }
 
-/// Errors of writing an SST.
+/// Errors of encoding stripes and writing an SST. Those about rows are errors of the caller, which sorts and merges them first.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A stripe without rows.
+    /// A stripe was to be encoded without rows. The format requires at least one.
     #[error("a stripe needs at least one row; push only stripes with rows")]
     NoRows,
     /// A column group of the block, or an array of it, is missing or has the wrong length.
@@ -169,7 +170,7 @@ pub enum WriteError {
     Shape {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// The mismatch.
+        /// What does not match, such as "a column is missing".
         what: &'static str,
     },
     /// The Arrow type of a column does not match the schema.
@@ -177,18 +178,18 @@ pub enum WriteError {
     Type {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// Index of the column in its group.
+        /// Index of the column in its group, as in the stored schema.
         column: usize,
-        /// The schema's type.
+        /// The Arrow type that the schema prescribes.
         expected: DataType,
-        /// The block's type.
+        /// The Arrow type of the array in the block.
         found: DataType,
     },
     /// Row keys do not strictly ascend; or, where keys are stored as prefix and tail, a prefix starts with the one
     /// before it, so that tails would decide the order.
     #[error("the key of row {row} does not follow the one before it; sort the rows and merge equal keys first")]
     UnsortedKeys {
-        /// Index of the row in the stripe.
+        /// Index of the later of the two rows in the stripe.
         row: usize,
     },
     /// Records of a row are not ordered by qualifier, then from the newest timestamp to the oldest.
@@ -196,7 +197,7 @@ pub enum WriteError {
     UnsortedRecords {
         /// Index of the column group in the stored schema.
         group: usize,
-        /// Index of the row in the stripe.
+        /// Index of the first such row in the stripe.
         row: usize,
     },
     /// The qualifier dictionary is not sorted, or a code is outside it.
@@ -208,32 +209,32 @@ pub enum WriteError {
     /// A stripe does not follow the one before it.
     #[error("stripe {stripe} begins at or before the last key of the stripe before it; push stripes in key order")]
     UnsortedStripes {
-        /// Index of the refused stripe.
+        /// Index that the refused stripe would have had in the file.
         stripe: usize,
     },
-    /// The stripe was encoded for another schema.
+    /// The stripe was encoded for another schema than that of the file.
     #[error("stripe {stripe} was encoded for another schema than the writer's")]
     OtherSchema {
-        /// Index of the refused stripe.
+        /// Index that the refused stripe would have had in the file.
         stripe: usize,
     },
-    /// A quantity exceeds a limit of the format.
+    /// A quantity exceeds a limit of the format, which readers check before they allocate.
     #[error("{what}: {found} is over the format's limit of {limit}; write smaller stripes")]
     TooLarge {
-        /// The limited quantity.
+        /// The quantity that is limited, such as "rows of a stripe".
         what: &'static str,
-        /// Its value.
+        /// The value found, in the unit of `what`.
         found: usize,
-        /// The limit.
+        /// The greatest value that the format allows.
         limit: usize,
     },
-    /// The pco codec failed.
+    /// The pco codec failed to encode a stream of numbers.
     #[error("encoding numbers failed")]
     Numbers(#[from] pco::errors::PcoError),
-    /// The schema could not be serialized.
+    /// The stored schema could not be serialized as JSON.
     #[error("writing the schema failed")]
     Schema(#[from] serde_json::Error),
-    /// Writing the file failed.
+    /// The output failed: the disk is full or the network broke.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

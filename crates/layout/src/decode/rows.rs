@@ -14,13 +14,13 @@ use crate::decode::record_alignment::{RecordAlignment, is_one_each};
 use crate::error::DecodeError;
 use crate::plan::{Layout, Origin, RecordField};
 use crate::scalar::{ColumnView, ScalarRef};
-use crate::schema::{TimestampKind, ValueType};
+use crate::schema::{ColumnRef, TimestampKind, ValueType};
 use crate::time::{DAY, window_of};
 
-/// Row-level values of a block.
+/// Values of a block that all records of a row share, one per row.
 #[derive(Debug, Clone)]
 pub struct RowValues {
-    /// For each requested field, a value per row.
+    /// For each requested field, in order, a value per row.
     pub columns: Vec<ArrayRef>,
     /// For each row, the end of its records among those that [`Layout::decode`] makes of the block.
     pub ends: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct RowValues {
     pub joined: bool,
 }
 
-/// Records of a run, on average, from which on rows are joined.
+/// Rows are joined if runs have this many rows on average; fewer would not pay for the comparison.
 const LEAST_JOINED: usize = 2;
 
 impl Layout {
@@ -59,22 +59,21 @@ impl Layout {
         (of_cells && in_utc && step > 0 && DAY % step == 0).then_some(step)
     }
 
-    /// The group and the column that this record field is decoded from, if it is the only origin: a record has the stored
-    /// value, or null.
-    pub fn value_column(&self, field: usize) -> Option<(usize, usize)> {
+    /// The column that this record field is decoded from, if it is the only origin: a record has the stored value, or null.
+    pub fn value_column(&self, field: usize) -> Option<ColumnRef> {
         match self.records.get(field)?.origins.as_slice() {
-            [Origin::Value { group, column }] => Some((*group, *column)),
+            [Origin::Value { group, column }] => Some(ColumnRef { group: *group, column: *column }),
             _ => None,
         }
     }
 
-    /// The group and the column whose sums by row ([`crate::GroupBlock::sums`]) are the sums of this record field: each stored
-    /// value belongs to exactly one record.
-    pub fn summed_column(&self, field: usize) -> Option<(usize, usize)> {
-        let (group, at) = self.value_column(field)?;
-        let column = self.stored.groups.get(group)?.columns.get(at)?;
-        let alike = column.value == ValueType::Field(self.records.get(field)?.kind) && column.merge.is_newest();
-        (alike && self.group_of_records() == Some(group)).then_some((group, at))
+    /// The column whose sums by row ([`crate::GroupBlock::sums`]) are the sums of this record field: each stored value belongs to
+    /// exactly one record.
+    pub fn summed_column(&self, field: usize) -> Option<ColumnRef> {
+        let place = self.value_column(field)?;
+        let column = self.stored.groups.get(place.group)?.columns.get(place.column)?;
+        let is_same = column.value == ValueType::Field(self.records.get(field)?.kind) && column.merge.is_newest();
+        (is_same && self.group_of_records() == Some(place.group)).then_some(place)
     }
 
     /// The only event group, whose stored records are the records of the table; `None` if there are several.
@@ -96,10 +95,10 @@ impl Layout {
             return false;
         }
         let first = self.records.get(field).and_then(|record| record.origins.first());
-        first.is_some_and(|origin| matches!(origin, Origin::Cell { group: own } if *own == group))
+        first.is_some_and(|origin| matches!(origin, Origin::Cell { group: stored_in } if *stored_in == group))
     }
 
-    /// The record field that is the event time.
+    /// The record field that is the event time; `None` if it does not read back.
     pub fn event_time_field(&self) -> Option<usize> {
         self.records.iter().position(|record| record.field == self.source.time)
     }
@@ -130,6 +129,7 @@ impl Layout {
         self.rows(block, fields, true)
     }
 
+    /// See [`Self::decode_rows`] and, with `may_join`, [`Self::decode_joined_rows`].
     fn rows(&self, block: &Block, fields: &[usize], may_join: bool) -> Result<RowValues, DecodeError> {
         let (keys, ends) = (&block.keys, RecordAlignment::build(self, block)?.row_ends);
         let alignment = RecordAlignment::of_rows(keys.len());
@@ -145,6 +145,7 @@ impl Layout {
             let columns = runs.columns.iter().map(|values| alignment.spread(values, Some(&run_of)));
             return Ok(RowValues { columns: columns.collect::<Result<_, _>>()?, ends, joined: false });
         }
+
         let reader = ColumnReader { layout: self, block, alignment: &alignment, timestamps: Vec::new() };
         let columns = fields.iter().map(|field| self.row_column(&reader, *field));
         Ok(RowValues { columns: columns.collect::<Result<_, _>>()?, ends, joined: false })
@@ -152,14 +153,15 @@ impl Layout {
 
     /// These record fields with the segments of the key prefix that print them; `None` if there are none, or one is elsewhere.
     fn prefix_fields(&self, fields: &[usize]) -> Option<Vec<(&RecordField, usize)>> {
-        let place = |field: &usize| {
+        let mut found = Vec::with_capacity(fields.len());
+        for field in fields {
             let record = self.records.get(*field)?;
             match record.origins.as_slice() {
-                [Origin::Key { segment }] if *segment < self.key.prefix => Some((record, *segment)),
-                _ => None,
+                [Origin::Key { segment }] if *segment < self.key.prefix => found.push((record, *segment)),
+                _ => return None,
             }
-        };
-        fields.iter().map(place).collect::<Option<Vec<_>>>().filter(|fields| !fields.is_empty())
+        }
+        Some(found).filter(|found| !found.is_empty())
     }
 
     /// The value of a row field in one row key: an array of length one.
@@ -184,8 +186,8 @@ impl Layout {
         let record = self.records.get(field).ok_or_else(unknown)?;
         let is_shared = self.is_row_field(field) || self.row_time_step(field).is_some();
         let origin = record.origins.last().filter(|_| is_shared).ok_or_else(unknown)?.clone();
-        let own = RecordField { field: record.field, kind: record.kind, origins: vec![origin], steps: Vec::new() };
-        reader.column(&own)
+        let only = RecordField { field: record.field, kind: record.kind, origins: vec![origin], steps: Vec::new() };
+        reader.column(&only)
     }
 }
 
@@ -208,12 +210,16 @@ impl Layout {
         let alignment = RecordAlignment::of_rows(keys.len());
         let times = ColumnReader { layout: self, block: &block, alignment: &alignment, timestamps: Vec::new() }
             .column(&record)?;
+
         let view = ColumnView::new(times.as_ref());
-        let window = |row| match view.get(row) {
-            Some(ScalarRef::Time(time)) => Ok(window_of(self.spec.window, time)),
-            Some(ScalarRef::Date(days)) => Ok(window_of(self.spec.window, i64::from(days).saturating_mul(DAY))),
-            _ => Err(DecodeError::Key { key: String::from_utf8_lossy(&keys.get(row)).into_owned() }),
-        };
-        (0..keys.len()).map(window).collect::<Result<_, _>>().map(Some)
+        let mut windows = Vec::with_capacity(keys.len());
+        for row in 0..keys.len() {
+            windows.push(match view.get(row) {
+                Some(ScalarRef::Time(time)) => window_of(self.spec.window, time),
+                Some(ScalarRef::Date(days)) => window_of(self.spec.window, i64::from(days).saturating_mul(DAY)),
+                _ => return Err(DecodeError::Key { key: String::from_utf8_lossy(&keys.get(row)).into_owned() }),
+            });
+        }
+        Ok(Some(windows))
     }
 }

@@ -7,20 +7,21 @@ pub(super) enum JsonValue {
     Bare(String),
 }
 
-/// The string that `text` is, as a whole; `None` if it is none.
+/// The string that the whole of `text` is, without its quotes and escapes; `None` if it is none.
 pub(super) fn string(text: &str) -> Option<String> {
     let mut rest = text.trim();
     let found = take_string(&mut rest)?;
     rest.is_empty().then_some(found)
 }
 
-/// The members of an object without nested ones; `None` if `text` is something else.
+/// The members of an object without nested ones, in their order; `None` if `text` is something else.
 pub(super) fn object(text: &str) -> Option<Vec<(String, JsonValue)>> {
     let mut rest = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
     let mut out = Vec::new();
     while !rest.is_empty() {
         let name = take_string(&mut rest)?;
         rest = rest.trim_start().strip_prefix(':')?.trim_start();
+
         let value = if rest.starts_with('"') {
             JsonValue::Text(take_string(&mut rest)?)
         } else {
@@ -34,6 +35,7 @@ pub(super) fn object(text: &str) -> Option<Vec<(String, JsonValue)>> {
             JsonValue::Bare(bare.to_owned())
         };
         out.push((name, value));
+
         rest = rest.trim_start();
         if rest.is_empty() {
             break;
@@ -46,10 +48,11 @@ pub(super) fn object(text: &str) -> Option<Vec<(String, JsonValue)>> {
     Some(out)
 }
 
-/// Takes a string in quotes from the beginning of `rest`.
+/// Takes a string in quotes from the beginning of `rest`, and decodes its escapes.
 fn take_string(rest: &mut &str) -> Option<String> {
     let mut out = String::new();
     let mut letters = rest.strip_prefix('"')?.char_indices();
+
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => {
@@ -85,6 +88,7 @@ fn take_string(rest: &mut &str) -> Option<String> {
     None
 }
 
+/// The code unit of four hexadecimal digits.
 fn code(letters: &mut std::str::CharIndices<'_>) -> Option<u32> {
     (0..4).try_fold(0, |code, _| Some(code << 4 | letters.next()?.1.to_digit(16)?))
 }

@@ -5,7 +5,7 @@ use crate::scalar::Scalar;
 use crate::schema::{FieldType, MessageField, ProtoType};
 use crate::time::SECOND;
 
-/// A value on the wire.
+/// A value on the wire, by its wire type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Varint(u64),
@@ -24,9 +24,9 @@ pub(super) fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Wire<'_>)>> {
             1 => Wire::Eight(array(&mut bytes)?),
             2 => {
                 let len = usize::try_from(varint(&mut bytes)?).ok()?;
-                let (own, after) = bytes.split_at_checked(len)?;
+                let (payload, after) = bytes.split_at_checked(len)?;
                 bytes = after;
-                Wire::Bytes(own)
+                Wire::Bytes(payload)
             }
             5 => Wire::Four(array(&mut bytes)?),
             _ => return None,
@@ -53,6 +53,7 @@ pub(super) fn read_message(
     Some(out)
 }
 
+/// The value of a field of type `proto` that fills a column of type `kind`; `None` if the wire type is another.
 fn read_field(proto: ProtoType, kind: FieldType, value: Wire<'_>) -> Option<Scalar> {
     match (proto, value) {
         (ProtoType::Double, Wire::Eight(bytes)) => Some(Scalar::Float64(f64::from_le_bytes(bytes))),
@@ -70,6 +71,7 @@ fn read_field(proto: ProtoType, kind: FieldType, value: Wire<'_>) -> Option<Scal
         }
         (ProtoType::Fixed64 | ProtoType::Sfixed64, Wire::Eight(bytes)) => from_bits(kind, u64::from_le_bytes(bytes)),
         (ProtoType::String | ProtoType::Bytes, Wire::Bytes(bytes)) => read_text(kind, std::str::from_utf8(bytes).ok()?),
+
         (ProtoType::Timestamp, Wire::Bytes(bytes)) => {
             let (mut seconds, mut nanos) = (0_i64, 0_i64);
             for (number, value) in fields(bytes)? {
@@ -99,9 +101,9 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (own, after) = bytes.split_at_checked(N)?;
+    let (array, after) = bytes.split_at_checked(N)?;
     *bytes = after;
-    own.try_into().ok()
+    array.try_into().ok()
 }
 
 #[cfg(test)]

@@ -18,26 +18,26 @@ use crate::parse::json::JsonValue;
 use crate::parse::value::{read_text, read_value};
 use crate::plan::Layout;
 use crate::scalar::{ColumnBuilder, Scalar};
-use crate::schema::{Column, FieldType, Group, Packed, PackedForm, QualifierKind, TimestampKind, ValueType};
+use crate::schema::{Column, ColumnRef, FieldType, Group, Packed, PackedForm, QualifierKind, TimestampKind, ValueType};
 use crate::template::print::split;
 
-/// A cell of a row.
+/// A cell of a row as it was read from Bigtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedCell<'a> {
-    /// Family id.
+    /// The id of its family.
     pub family: &'a str,
-    /// Qualifier.
+    /// The qualifier of its column.
     pub qualifier: &'a [u8],
-    /// Microseconds since the epoch.
+    /// Its timestamp, in microseconds since the epoch.
     pub timestamp: i64,
-    /// Value bytes.
+    /// The bytes of its value.
     pub value: &'a [u8],
 }
 
-/// Why a layout cannot have written a row.
+/// Why a layout cannot have written a row, so that it cannot be read as records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Its key has another form.
+    /// The row key has another form than the template's.
     #[error("its row key is not of the form of the layout's")]
     Key,
     /// A row key that is not after the one before.
@@ -46,34 +46,34 @@ pub enum ParseError {
     /// A cell of a column that the layout does not have.
     #[error("the layout has no column {family}:{qualifier}")]
     Column {
-        /// Family.
+        /// The id of the family.
         family: String,
-        /// Qualifier, escaped.
+        /// The qualifier, with bytes escaped that are not printable.
         qualifier: String,
     },
     /// A timestamp other than 0 in a column without times.
     #[error("{family}:{qualifier} has the timestamp {timestamp}, and the layout writes 0")]
     Timestamp {
-        /// Family.
+        /// The id of the family.
         family: String,
-        /// Qualifier, escaped.
+        /// The qualifier, with bytes escaped that are not printable.
         qualifier: String,
-        /// Microseconds since the epoch.
+        /// The timestamp of the cell, in microseconds since the epoch.
         timestamp: i64,
     },
     /// A value that does not fit the type of its column.
     #[error("the value of {family}:{qualifier} is no {kind}")]
     Value {
-        /// Family.
+        /// The id of the family.
         family: String,
-        /// Qualifier, escaped.
+        /// The qualifier, with bytes escaped that are not printable.
         qualifier: String,
-        /// What it should be.
+        /// What the value should be, such as `int64`.
         kind: &'static str,
     },
 }
 
-/// A value of a column.
+/// A value of a column, read from a cell.
 #[derive(Debug, Clone, PartialEq)]
 enum Parsed {
     Empty,
@@ -88,13 +88,16 @@ type Records = BTreeMap<(Vec<u8>, Reverse<i64>, usize), Vec<Option<Parsed>>>;
 #[derive(Debug)]
 pub struct BlockParser<'a> {
     layout: &'a Layout,
-    constant: HashMap<(&'a str, &'a [u8]), (usize, usize)>,
-    dynamic: HashMap<&'a str, Vec<(usize, usize)>>,
+    /// The columns with constant qualifiers, by family and qualifier.
+    constant: HashMap<(&'a str, &'a [u8]), ColumnRef>,
+    /// The columns of dynamic groups, by family.
+    dynamic: HashMap<&'a str, Vec<ColumnRef>>,
     keys: Keys,
     last: Vec<u8>,
     groups: Vec<GroupParser<'a>>,
 }
 
+/// The part of a parser that builds one group.
 #[derive(Debug)]
 struct GroupParser<'a> {
     group: &'a Group,
@@ -102,33 +105,36 @@ struct GroupParser<'a> {
     names: BTreeMap<Vec<u8>, u32>,
     codes: Vec<u32>,
     timestamps: Vec<i64>,
-    /// For each column, its values.
+    /// For each column, its values so far.
     columns: Vec<Vec<Option<Parsed>>>,
 }
 
 impl<'a> BlockParser<'a> {
-    /// A parser of rows of `layout`.
+    /// A parser of rows that `layout` has written, without rows yet.
     pub fn new(layout: &'a Layout) -> Self {
         let stored = layout.stored();
-        let (mut constant, mut dynamic) = (HashMap::new(), HashMap::<&str, Vec<(usize, usize)>>::new());
-        for (at, group) in stored.groups.iter().enumerate() {
+        let (mut constant, mut dynamic) = (HashMap::new(), HashMap::<&str, Vec<ColumnRef>>::new());
+        for (index, group) in stored.groups.iter().enumerate() {
             let packed = group.packed.as_ref().map(|packed| (packed.family.as_str(), packed.qualifier.as_slice(), 0));
             let columns = group.columns.iter().enumerate();
-            let columns = columns.map(|(column, own)| (own.family.as_str(), own.qualifier.as_slice(), column));
+            let columns = columns.map(|(at, column)| (column.family.as_str(), column.qualifier.as_slice(), at));
             let names: Vec<(&str, &[u8], usize)> = packed.map_or_else(|| columns.collect(), |packed| vec![packed]);
+
             for (family, qualifier, column) in names {
+                let place = ColumnRef { group: index, column };
                 match group.qualifier {
-                    QualifierKind::Constant => drop(constant.insert((family, qualifier), (at, column))),
-                    QualifierKind::Dynamic => dynamic.entry(family).or_default().push((at, column)),
+                    QualifierKind::Constant => drop(constant.insert((family, qualifier), place)),
+                    QualifierKind::Dynamic => dynamic.entry(family).or_default().push(place),
                 }
             }
         }
+
         let groups = stored.groups.iter().map(GroupParser::new).collect();
         let keys = Keys::new(Arc::new(stored.tail.clone()));
         Self { layout, constant, dynamic, keys, last: Vec::new(), groups }
     }
 
-    /// Rows so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> usize {
         self.keys.len()
     }
@@ -147,13 +153,15 @@ impl<'a> BlockParser<'a> {
         if self.layout.split_key(key).is_none() {
             return Err(ParseError::Key);
         }
+
         let mut records: Vec<Records> = self.groups.iter().map(|_| Records::new()).collect();
         for cell in cells {
-            let (group, column, values) = self.parse(&cell)?;
-            if let Some(found) = records.get_mut(group) {
-                self.place(found, (group, column), &cell, values);
+            let (place, values) = self.parse(&cell)?;
+            if let Some(found) = records.get_mut(place.group) {
+                self.place(found, place, &cell, values);
             }
         }
+
         for (group, records) in self.groups.iter_mut().zip(records) {
             group.push(records);
         }
@@ -163,82 +171,78 @@ impl<'a> BlockParser<'a> {
         Ok(())
     }
 
-    /// Adds the values of a cell to the records of its row.
-    fn place(
-        &self,
-        records: &mut Records,
-        (group, column): (usize, usize),
-        cell: &ParsedCell<'_>,
-        values: Vec<CellRecord>,
-    ) {
-        let Some(own) = self.groups.get(group).map(|parser| parser.group) else { return };
-        let name = if own.qualifier == QualifierKind::Dynamic { cell.qualifier.to_vec() } else { Vec::new() };
-        let width = own.columns.len();
+    /// Adds the values of a cell of this column to the records of its row.
+    fn place(&self, records: &mut Records, place: ColumnRef, cell: &ParsedCell<'_>, values: Vec<CellRecord>) {
+        let Some(group) = self.groups.get(place.group).map(|parser| parser.group) else { return };
+        let name = if group.qualifier == QualifierKind::Dynamic { cell.qualifier.to_vec() } else { Vec::new() };
+        let width = group.columns.len();
+
         for CellRecord { time, values } in values {
             // Records of a joined message with one time are all kept, in their order.
             let mut number = 0;
-            if own.keeps_duplicates() {
+            if group.keeps_duplicates() {
                 while records.contains_key(&(name.clone(), Reverse(time), number)) {
                     number += 1;
                 }
             }
+
             let record = records.entry((name.clone(), Reverse(time), number)).or_insert_with(|| vec![None; width]);
-            if own.packed.is_some() {
+            if group.packed.is_some() {
                 *record = values;
-            } else if let (Some(place), Some(value)) = (record.get_mut(column), values.into_iter().next()) {
-                *place = value;
+            } else if let (Some(slot), Some(value)) = (record.get_mut(place.column), values.into_iter().next()) {
+                *slot = value;
             }
         }
     }
 
-    /// The group and column of a cell, and its values.
-    fn parse(&self, cell: &ParsedCell<'_>) -> Result<(usize, usize, Vec<CellRecord>), ParseError> {
-        if let Some((group, column)) = self.constant.get(&(cell.family, cell.qualifier)).copied() {
-            return self.values(cell, group, column).map(|values| (group, column, values));
+    /// The column of a cell, and its values.
+    fn parse(&self, cell: &ParsedCell<'_>) -> Result<(ColumnRef, Vec<CellRecord>), ParseError> {
+        if let Some(place) = self.constant.get(&(cell.family, cell.qualifier)).copied() {
+            return self.values(cell, place).map(|values| (place, values));
         }
+
         let mut error = ParseError::Column { family: cell.family.to_owned(), qualifier: escaped(cell.qualifier) };
         let mut spans = Vec::new();
-        for (group, column) in self.dynamic.get(cell.family).into_iter().flatten().copied() {
-            let segments = self.layout.groups.get(group).and_then(|plan| plan.qualifier.as_deref()).unwrap_or_default();
+        for place in self.dynamic.get(cell.family).into_iter().flatten().copied() {
+            let plan = self.layout.groups.get(place.group);
+            let segments = plan.and_then(|plan| plan.qualifier.as_deref()).unwrap_or_default();
             if !split(segments, cell.qualifier, &mut spans) {
                 continue;
             }
-            match self.values(cell, group, column) {
-                Ok(values) => return Ok((group, column, values)),
+            match self.values(cell, place) {
+                Ok(values) => return Ok((place, values)),
                 Err(found) => error = found,
             }
         }
         Err(error)
     }
 
-    fn values(&self, cell: &ParsedCell<'_>, group: usize, column: usize) -> Result<Vec<CellRecord>, ParseError> {
-        let wrong =
-            |kind| ParseError::Value { family: cell.family.to_owned(), qualifier: escaped(cell.qualifier), kind };
-        let own = self.groups.get(group).map(|parser| parser.group).ok_or_else(|| wrong("cell of the layout"))?;
-        if (own.timestamps == TimestampKind::Zero || own.keeps_duplicates()) && cell.timestamp != 0 {
+    /// The records that a cell of this column holds: one, or those of a repeated message.
+    fn values(&self, cell: &ParsedCell<'_>, place: ColumnRef) -> Result<Vec<CellRecord>, ParseError> {
+        let group = self.groups.get(place.group).map(|parser| parser.group);
+        let group = group.ok_or_else(|| wrong(cell, "cell of the layout"))?;
+        if (group.timestamps == TimestampKind::Zero || group.keeps_duplicates()) && cell.timestamp != 0 {
             return Err(ParseError::Timestamp {
                 family: cell.family.to_owned(),
                 qualifier: escaped(cell.qualifier),
                 timestamp: cell.timestamp,
             });
         }
-        if let Some(packed) = &own.packed {
-            return self.packed(own, packed, cell).ok_or_else(|| {
-                wrong(if packed.form == PackedForm::Json {
-                    "JSON object of its columns"
-                } else {
-                    "message of its fields"
-                })
-            });
+
+        if let Some(packed) = &group.packed {
+            let kind =
+                if packed.form == PackedForm::Json { "JSON object of its columns" } else { "message of its fields" };
+            return self.packed(group, packed, cell).ok_or_else(|| wrong(cell, kind));
         }
-        let column = own.columns.get(column).ok_or_else(|| wrong("cell of the layout"))?;
-        let value = parse_column(column, cell.value).ok_or_else(|| wrong(kind_name(column.value)))?;
+        let column = group.columns.get(place.column).ok_or_else(|| wrong(cell, "cell of the layout"))?;
+        let value = parse_column(column, cell.value).ok_or_else(|| wrong(cell, kind_name(column.value)))?;
         Ok(vec![CellRecord { time: cell.timestamp, values: vec![Some(value)] }])
     }
 
+    /// The records that a packed cell holds; `None` if its bytes are not of the packed form.
     fn packed(&self, group: &Group, packed: &Packed, cell: &ParsedCell<'_>) -> Option<Vec<CellRecord>> {
         let kinds: Vec<FieldType> = group.columns.iter().map(|column| field_type(column.value)).collect();
-        let typed = |values: Vec<Option<Scalar>>| values.into_iter().map(|value| value.map(Parsed::Typed)).collect();
+
         match &packed.form {
             PackedForm::Json => {
                 let mut values = vec![None; group.columns.len()];
@@ -292,12 +296,23 @@ struct CellRecord {
     values: Vec<Option<Parsed>>,
 }
 
+/// The error for a cell whose value is not what its column has.
+fn wrong(cell: &ParsedCell<'_>, kind: &'static str) -> ParseError {
+    ParseError::Value { family: cell.family.to_owned(), qualifier: escaped(cell.qualifier), kind }
+}
+
+/// Scalars as values of columns.
+fn typed(values: Vec<Option<Scalar>>) -> Vec<Option<Parsed>> {
+    values.into_iter().map(|value| value.map(Parsed::Typed)).collect()
+}
+
 impl<'a> GroupParser<'a> {
     fn new(group: &'a Group) -> Self {
         let columns = group.columns.iter().map(|_| Vec::new()).collect();
         Self { group, row_ends: Vec::new(), names: BTreeMap::new(), codes: Vec::new(), timestamps: Vec::new(), columns }
     }
 
+    /// Appends a row with these records.
     fn push(&mut self, records: Records) {
         for ((name, Reverse(time), _), values) in records {
             let next = self.names.len() as u32;
@@ -310,16 +325,17 @@ impl<'a> GroupParser<'a> {
         self.row_ends.push(self.codes.len() as u32);
     }
 
+    /// The group's block, with codes in the order of the qualifiers.
     fn finish(self) -> Result<GroupBlock, ArrowError> {
-        // Codes were given as names came; they are to follow the order of the names.
-        let mut place = vec![0_u32; self.names.len()];
-        for (at, code) in self.names.values().enumerate() {
-            if let Some(place) = place.get_mut(*code as usize) {
-                *place = at as u32;
+        let mut ranks = vec![0_u32; self.names.len()];
+        for (rank, code) in self.names.values().enumerate() {
+            if let Some(slot) = ranks.get_mut(*code as usize) {
+                *slot = rank as u32;
             }
         }
-        let codes = self.codes.iter().map(|code| place.get(*code as usize).copied().unwrap_or_default()).collect();
+        let codes = self.codes.iter().map(|code| ranks.get(*code as usize).copied().unwrap_or_default()).collect();
         let dictionary = self.names.into_keys().map(Vec::into_boxed_slice).collect();
+
         let is_dynamic = self.group.qualifier == QualifierKind::Dynamic;
         let is_stored = self.group.timestamps == TimestampKind::Stored;
         let columns = self.group.columns.iter().zip(self.columns);
@@ -335,6 +351,7 @@ impl<'a> GroupParser<'a> {
     }
 }
 
+/// The Arrow array of a column's values.
 fn build(kind: ValueType, values: Vec<Option<Parsed>>) -> Result<ArrayRef, ArrowError> {
     match kind {
         ValueType::Empty => {
@@ -342,6 +359,7 @@ fn build(kind: ValueType, values: Vec<Option<Parsed>>) -> Result<ArrayRef, Arrow
             values.iter().for_each(|value| builder.append_option(value.as_ref().map(|_| true)));
             Ok(Arc::new(builder.finish()))
         }
+
         ValueType::Bytes => {
             let mut builder = BinaryBuilder::new();
             for value in values {
@@ -352,6 +370,7 @@ fn build(kind: ValueType, values: Vec<Option<Parsed>>) -> Result<ArrayRef, Arrow
             }
             Ok(Arc::new(builder.finish()))
         }
+
         ValueType::Field(kind) => {
             let mut builder = ColumnBuilder::new(kind, values.len());
             for value in &values {

@@ -49,7 +49,7 @@ pub(super) fn read_text(kind: FieldType, text: &str) -> Option<Scalar> {
     })
 }
 
-/// A decimal with at most `scale` digits after the point and `precision` in all.
+/// A decimal with at most `scale` digits after the point and `precision` in all, in units of its scale.
 fn read_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let digits = text.strip_prefix('-');
     let (whole, fraction) = digits.unwrap_or(text).split_once('.').unwrap_or((digits.unwrap_or(text), ""));

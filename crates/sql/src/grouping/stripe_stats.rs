@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
 use tidetable_store::read::{Scalar, StripeMeta, StripeStats};
 
@@ -164,34 +165,47 @@ fn is_less(one: Scalar, other: Scalar) -> bool {
     }
 }
 
+/// How the stats of stripes answer an aggregate over the records of `group`; `None` if they do not.
 fn stripe_aggregate(layout: &Layout, group: usize, table: &Schema, aggregate: &Aggregate) -> Option<StripeAggregate> {
     let Aggregate { function, arguments, filter: None } = aggregate else { return None };
-    let field = || match arguments.as_slice() {
-        [argument] => argument.downcast_ref::<Column>().map(Column::index),
-        _ => None,
-    };
-    let column = |field: usize| {
-        let (of, column) = layout.summed_column(field)?;
-        (of == group).then_some(column)
-    };
+
     let greatest = match function.fun().name() {
         "max" => true,
         "min" => false,
         _ => {
             return match RowState::of(function, arguments)? {
                 RowState::Records => Some(StripeAggregate::Records),
-                RowState::Values => Some(StripeAggregate::Values(column(field()?)?)),
+                RowState::Values => {
+                    let field = argument_field(arguments)?;
+                    Some(StripeAggregate::Values(summed_column(layout, group, field)?))
+                }
                 _ => None,
             };
         }
     };
-    let field = field()?;
+
+    let field = argument_field(arguments)?;
     let of = match layout.is_timestamp_of(field, group) {
         true => BoundOf::Timestamps,
-        false => BoundOf::Column(column(field)?),
+        false => BoundOf::Column(summed_column(layout, group, field)?),
     };
+
     let kind = table.fields().get(field)?.data_type().clone();
     let states = function.state_fields().ok()?;
     let [state] = states.as_slice() else { return None };
     (*state.data_type() == kind).then_some(StripeAggregate::Bound { of, kind, greatest })
+}
+
+/// The field that an aggregate with one plain argument is of.
+fn argument_field(arguments: &[Arc<dyn PhysicalExpr>]) -> Option<usize> {
+    match arguments {
+        [argument] => argument.downcast_ref::<Column>().map(Column::index),
+        _ => None,
+    }
+}
+
+/// The column of `group` that a field is stored in, if the group has sums of it.
+fn summed_column(layout: &Layout, group: usize, field: usize) -> Option<usize> {
+    let at = layout.summed_column(field)?;
+    (at.group == group).then_some(at.column)
 }

@@ -14,7 +14,7 @@ use tidetable_store::read::{Scalar, StripeMeta, StripePruner};
 
 use crate::schema::CELL_TIMESTAMP;
 
-/// Prunes stripes by a filter.
+/// Rules out stripes in which no record passes a filter, by the stats in the index.
 #[derive(Debug)]
 pub(crate) struct FilterPruner {
     predicate: PruningPredicate,
@@ -36,7 +36,7 @@ impl StripeColumns {
     fn range(&self, stripe: &StripeMeta, field: usize) -> Option<(Scalar, Scalar)> {
         let is_time = match self {
             Self::Records(layout) => match layout.value_column(field) {
-                Some((group, column)) => return stripe.columns.get(group)?.get(column)?.range,
+                Some(at) => return stripe.columns.get(at.group)?.get(at.column)?.range,
                 None => layout.is_cell_time(field),
             },
             Self::Cells => field == CELL_TIMESTAMP,
@@ -65,9 +65,14 @@ impl FilterPruner {
     fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
         let field = self.schema.index_of(column.name()).ok()?;
         let kind = self.schema.field(field).data_type();
-        let of_stripe = |stripe| value(end(self.columns.range(stripe, field)?, greatest), kind);
         let unknown = ScalarValue::try_from(kind).ok()?;
-        let values = stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
+
+        let mut values = Vec::with_capacity(stripes.len());
+        for stripe in stripes {
+            let range = self.columns.range(stripe, field);
+            let known = range.and_then(|range| value(end(range, greatest), kind));
+            values.push(known.unwrap_or_else(|| unknown.clone()));
+        }
         ScalarValue::iter_to_array(values).ok()
     }
 }

@@ -12,7 +12,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
-use tidetable_layout::{Block, Projection};
+use tidetable_layout::{Block, ColumnRef, Projection};
 
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates, type_mismatch};
 use crate::aggregate::spec::ScanAggregate;
@@ -22,7 +22,14 @@ use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads rows and their sums.
+/// Partial state of an aggregate, and the column whose row sums it is built from.
+struct SummedState {
+    state: RowState,
+    /// `None` for a state that counts records and looks at no values.
+    column: Option<ColumnRef>,
+}
+
+/// Reads rows and the sums stored beside their values, and builds the states of aggregates from them.
 pub(crate) struct SumReader {
     scan: Arc<TableScan>,
     /// Name of the scan range, for messages.
@@ -32,7 +39,7 @@ pub(crate) struct SumReader {
     /// Record columns that are arguments.
     records: Fields,
     /// For each function its state, and the group and column of its argument.
-    states: Vec<(RowState, Option<(usize, usize)>)>,
+    states: Vec<SummedState>,
 }
 
 impl SumReader {
@@ -45,22 +52,26 @@ impl SumReader {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.output, ScanOutput::Records { within: None });
-        let of_sums = |states: &Vec<RowState>| whole && states.iter().all(RowState::is_of_sums);
-        let Some(states) = aggregate.row_states().filter(of_sums) else { return Ok(None) };
-        if !filters.iter().all(|filter| is_of_row(layout, filter)) {
+        if !matches!(scan.output, ScanOutput::Records { within: None }) {
             return Ok(None);
         }
-        let mut of_columns = Vec::with_capacity(states.len());
+
+        let Some(states) = aggregate.row_states() else { return Ok(None) };
+        if !states.iter().all(RowState::is_of_sums) || !filters.iter().all(|filter| is_of_row(layout, filter)) {
+            return Ok(None);
+        }
+
+        let mut summed = Vec::with_capacity(states.len());
         for (state, aggregate) in states.into_iter().zip(&aggregate.aggregates) {
             let column = aggregate.arguments.first().and_then(|argument| argument.downcast_ref::<Column>());
             let stored = column.and_then(|column| layout.summed_column(column.index()));
             if state.looks_at_values() && stored.is_none() {
                 return Ok(None);
             }
-            let stored = stored.filter(|_| state.looks_at_values());
-            of_columns.push((state, stored));
+            let column = stored.filter(|_| state.looks_at_values());
+            summed.push(SummedState { state, column });
         }
+
         let groups = aggregate.groups.iter().map(|(expr, _)| expr);
         let rows = Fields::of(table, filters.iter().chain(groups), &[])?;
         let arguments = aggregate.aggregates.iter().flat_map(|aggregate| &aggregate.arguments);
@@ -70,18 +81,20 @@ impl SumReader {
             row_filter: rows.bind_all(filters)?,
             rows,
             records: Fields::of(table, arguments, &[])?,
-            states: of_columns,
+            states: summed,
         }))
     }
 
     /// The projection of blocks.
     pub(crate) fn projection(&self) -> Projection {
         let mut projection = self.scan.snapshot.layout().projection(self.records.at());
-        for (group, _) in self.states.iter().filter_map(|(_, column)| *column) {
-            if let Some(Some(group)) = projection.groups.get_mut(group) {
+
+        for at in self.states.iter().filter_map(|summed| summed.column) {
+            if let Some(Some(group)) = projection.groups.get_mut(at.group) {
                 group.sums = true;
             }
         }
+
         projection
     }
 
@@ -97,23 +110,26 @@ impl SumReader {
         if let Some(passing) = passing(&self.row_filter, &rows)? {
             kept = and(&kept, &passing)?;
         }
+
         let mut states = Vec::with_capacity(self.states.len());
-        for (state, column) in &self.states {
+        for SummedState { state, column } in &self.states {
             let argument = match column {
-                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(type_mismatch)?),
+                Some(at) => Some(argument(block, *at).ok_or_else(type_mismatch)?),
                 None => None,
             };
             states.push(state.states(&ends, argument.as_ref())?);
         }
+
         RowStates { rows, states }.filter(&kept)
     }
 }
 
 /// The row sums of a column if the block has them, else its values.
-fn argument(block: &Block, group: usize, column: usize) -> Option<RowArgument<'_>> {
-    let group = block.groups.get(group)?.as_ref()?;
-    match group.sums.get(column).and_then(Option::as_ref) {
+fn argument(block: &Block, at: ColumnRef) -> Option<RowArgument<'_>> {
+    let group = block.groups.get(at.group)?.as_ref()?;
+
+    match group.sums.get(at.column).and_then(Option::as_ref) {
         Some(sums) => Some(RowArgument::Sums(sums, &group.row_ends)),
-        None => Some(RowArgument::Values(group.columns.get(column)?.as_ref()?, &group.row_ends)),
+        None => Some(RowArgument::Values(group.columns.get(at.column)?.as_ref()?, &group.row_ends)),
     }
 }

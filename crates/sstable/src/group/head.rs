@@ -16,37 +16,100 @@ use crate::format::{MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
 use crate::group::outliers::{Ends, StoredOutliers};
 use crate::group::pattern_table::PatternTable;
 use crate::group::{outliers, sums};
-use crate::stats::StripeMeta;
+use crate::stats::{ColumnMeta, StripeMeta};
 
-/// The decoded head of a group.
+/// The decoded head of a group: which records each row has, and where the pages of its streams are.
 #[derive(Debug)]
 pub(crate) struct GroupHead {
-    /// End of the records of each row.
+    /// The end of the records of each row; the next row's start there.
     pub(crate) ends: Vec<u32>,
-    pub(super) dictionary: Option<(usize, Input)>,
+    /// The qualifiers of a dynamic group.
+    pub(super) dictionary: Option<StoredDictionary>,
     pub(super) layout: RecordLayout,
     pub(crate) columns: Vec<Stream>,
-    /// The sums by row of each column, or empty.
+    /// The sums by row of each column, or empty if there are none.
     sums: Vec<Option<Stream>>,
-    /// Columns whose sums may have wrapped; only in old files.
+    /// Columns whose sums may have wrapped; only in files of old builds.
     wrapped: Vec<usize>,
-    /// The outliers of each column, or empty.
+    /// The outliers of each column, or empty if there are none.
     outliers: Vec<Ends<StoredOutliers>>,
     /// The byte range of its pages within the stripe.
     pub(crate) span: Range<u64>,
 }
 
+/// The qualifier dictionary of a group, decoded when qualifiers are read.
+#[derive(Debug)]
+pub(super) struct StoredDictionary {
+    /// The number of qualifiers.
+    count: usize,
+    list: Input,
+}
+
+/// How a group stores which records its rows have.
 #[derive(Debug)]
 pub(super) enum RecordLayout {
+    /// Record by record: a stream of qualifier codes, and one of timestamps, if the group has them.
     Explicit { codes: Option<Stream>, timestamps: Option<Stream> },
+    /// By row patterns: the pattern of each row, and a stream of the rows' first timestamps.
     Patterns { table: PatternTable, ids: Vec<u32>, bases: Option<Stream> },
 }
 
+impl RecordLayout {
+    /// Reads the layout of group `index` with `rows` rows and `records` records, and the end of the records of each row. `next` is the
+    /// offset of the group's next page, which is advanced.
+    fn read(
+        input: &mut Input,
+        index: usize,
+        group: &Group,
+        mode: u8,
+        rows: usize,
+        records: usize,
+        next: &mut u64,
+    ) -> Result<(Self, Vec<u32>), ReadError> {
+        let is_dynamic = group.qualifier == QualifierKind::Dynamic;
+        let has_times = group.timestamps == TimestampKind::Stored;
+        let (times, codes) = (FilePart::Timestamps { group: index }, FilePart::Qualifiers { group: index });
+
+        match mode {
+            MODE_EXPLICIT => {
+                let counts = integer_list::read::<u32>(input, rows)?;
+                let ends = match is_one_each(&counts, records) {
+                    true => (1..=records as u32).collect(),
+                    false => ends(counts.iter().copied(), records).ok_or_else(|| input.corrupt())?,
+                };
+                let codes = is_dynamic.then(|| Stream::read(input, codes, records, next)).transpose()?;
+                let timestamps = has_times.then(|| Stream::read(input, times, records, next)).transpose()?;
+                Ok((Self::Explicit { codes, timestamps }, ends))
+            }
+            MODE_PATTERNS | MODE_GAPS => {
+                let table = PatternTable::read(input, group, rows, records, mode == MODE_GAPS)?;
+                let ids = integer_list::read::<u32>(input, rows)?;
+                if ids.iter().any(|id| *id as usize >= table.len()) {
+                    return Err(input.corrupt());
+                }
+
+                let lens: Vec<u32> = table.lens().collect();
+                let ends = match lens.iter().all(|len| *len == 1) && rows == records {
+                    true => (1..=records as u32).collect(),
+                    false => ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?,
+                };
+                let bases = has_times.then(|| Stream::read(input, times, rows, next)).transpose()?;
+                Ok((Self::Patterns { table, ids, bases }, ends))
+            }
+            _ => Err(input.corrupt()),
+        }
+    }
+}
+
 impl GroupHead {
-    /// Reads the head of a group of a stripe that has `rows` rows.
+    /// Reads the head of group `index` of a stripe with `rows` rows, whose entry in the stripe table is `meta`.
+    ///
+    /// # Errors
+    /// If the bytes are damaged or contradict the stripe table.
     pub(crate) fn read(
         mut input: Input,
-        (index, group): (usize, &Group),
+        index: usize,
+        group: &Group,
         rows: usize,
         meta: &StripeMeta,
     ) -> Result<Self, ReadError> {
@@ -54,77 +117,54 @@ impl GroupHead {
         let start = input.varint()?;
         let mut next = start;
         let mode = input.u8()?;
-        let dynamic = group.qualifier == QualifierKind::Dynamic;
-        let stored = group.timestamps == TimestampKind::Stored;
-        let dictionary = match dynamic {
-            true => Some((input.count(records)?, input.nested("qualifiers")?)),
+        let dictionary = match group.qualifier == QualifierKind::Dynamic {
+            true => Some(StoredDictionary { count: input.count(records)?, list: input.nested("qualifiers")? }),
             false => None,
         };
-        let (times, codes) = (FilePart::Timestamps { group: index }, FilePart::Qualifiers { group: index });
-        let (ends, layout) = match mode {
-            MODE_EXPLICIT => {
-                let counts = integer_list::read::<u32>(&mut input, rows)?;
-                let ends = match is_one_each(&counts, records) {
-                    true => (1..=records as u32).collect(),
-                    false => ends(counts.iter().copied(), records).ok_or_else(|| input.corrupt())?,
-                };
-                let codes = dynamic.then(|| Stream::read(&mut input, codes, records, &mut next)).transpose()?;
-                let timestamps = stored.then(|| Stream::read(&mut input, times, records, &mut next)).transpose()?;
-                (ends, RecordLayout::Explicit { codes, timestamps })
-            }
-            MODE_PATTERNS | MODE_GAPS => {
-                let table = PatternTable::read(&mut input, group, rows, records, mode == MODE_GAPS)?;
-                let ids = integer_list::read::<u32>(&mut input, rows)?;
-                if ids.iter().any(|id| *id as usize >= table.len()) {
-                    return Err(input.corrupt());
-                }
-                let lens: Vec<u32> = table.lens().collect();
-                let ends = match lens.iter().all(|len| *len == 1) && rows == records {
-                    true => (1..=records as u32).collect(),
-                    false => ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?,
-                };
-                let bases = stored.then(|| Stream::read(&mut input, times, rows, &mut next)).transpose()?;
-                (ends, RecordLayout::Patterns { table, ids, bases })
-            }
-            _ => return Err(input.corrupt()),
-        };
+        let (layout, ends) = RecordLayout::read(&mut input, index, group, mode, rows, records, &mut next)?;
+
         let columns = (0..group.columns.len())
             .map(|column| Stream::read(&mut input, FilePart::Values { group: index, column }, records, &mut next))
             .collect::<Result<_, _>>()?;
-        let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
-        let outliers = outliers::read_entries(&mut input, (index, group), records, &mut next)?;
+        let sums = sums::read_entries(&mut input, index, group, rows, &mut next)?;
+        let outliers = outliers::read_entries(&mut input, index, group, records, &mut next)?;
         input.finish()?;
+
         // Tall tables have no sums by row.
-        let has_sums = sums.iter().any(Option::is_some);
-        let most = if has_sums { record_counts(&ends).max().unwrap_or_default() } else { 0 };
-        let range = |column: usize| meta.columns.get(index)?.get(column)?.range;
-        let wraps = |column: &usize| {
-            let integer = matches!(
-                group.columns.get(*column).map(|column| column.value),
-                Some(ValueType::Field(FieldType::Int64 | FieldType::UInt64))
-            );
-            integer && !range(*column).is_some_and(|range| sums::fit(range, most))
+        let wrapped = match sums.iter().any(Option::is_some) {
+            true => wrapped_sums(group, meta.columns.get(index).map_or(&[][..], Vec::as_slice), &ends),
+            false => Vec::new(),
         };
-        let wrapped = (0..sums.len()).filter(wraps).collect();
         Ok(Self { ends, dictionary, layout, columns, sums, wrapped, outliers, span: start..next })
     }
 
-    /// All its streams in the order of their pages.
+    /// The records of the rows `rows`.
+    pub(crate) fn span_of(&self, rows: &Range<usize>) -> Range<usize> {
+        self.end_before(rows.start)..self.end_before(rows.end)
+    }
+
+    /// The number of records of all rows before `row`.
+    fn end_before(&self, row: usize) -> usize {
+        row.checked_sub(1).and_then(|row| self.ends.get(row)).copied().unwrap_or(0) as usize
+    }
+
+    /// All its streams in the order of their pages, for checks and inspections.
     pub(crate) fn streams(&self) -> impl Iterator<Item = &Stream> {
         let (first, second) = match &self.layout {
             RecordLayout::Explicit { codes, timestamps } => (codes.as_ref(), timestamps.as_ref()),
             RecordLayout::Patterns { bases, .. } => (bases.as_ref(), None),
         };
         let outliers = self.outliers.iter().flatten().flatten().flat_map(StoredOutliers::streams);
+
         first.into_iter().chain(second).chain(&self.columns).chain(self.sums.iter().flatten()).chain(outliers)
     }
 
-    /// The outliers of column `column`, if stored.
+    /// The outliers of column `column`; `None` if the group stores none.
     pub(crate) fn outliers(&self, column: usize) -> Option<&Ends<StoredOutliers>> {
         self.outliers.get(column)
     }
 
-    /// The sums of column `column` by row, if stored and valid.
+    /// The sums of column `column` by row; `None` if they are not stored or may have wrapped.
     pub(crate) fn sums(&self, column: usize) -> Option<&Stream> {
         self.sums.get(column)?.as_ref().filter(|_| !self.wrapped.contains(&column))
     }
@@ -140,7 +180,7 @@ impl GroupHead {
         }
     }
 
-    /// The number of distinct row patterns, if any.
+    /// The number of distinct row patterns; `None` if records are stored one by one.
     pub(crate) fn pattern_count(&self) -> Option<usize> {
         match &self.layout {
             RecordLayout::Explicit { .. } => None,
@@ -148,7 +188,11 @@ impl GroupHead {
         }
     }
 
-    /// Decodes the projection `wanted` of `rows`.
+    /// Decodes the rows `rows`, and of them what `wanted` names. With `wanted.sums`, sums stand in for the values of the columns
+    /// that have them.
+    ///
+    /// # Errors
+    /// If the bytes are damaged or the source fails.
     pub(crate) fn decode(
         &self,
         source: &PageSource<'_>,
@@ -156,9 +200,8 @@ impl GroupHead {
         rows: Range<usize>,
         wanted: &GroupProjection,
     ) -> Result<GroupBlock, ReadError> {
-        let end_before = |row: usize| if row == 0 { 0 } else { self.ends.get(row - 1).copied().unwrap_or(0) };
-        let base = end_before(rows.start);
-        let span = base as usize..end_before(rows.end) as usize;
+        let span = self.span_of(&rows);
+        let base = span.start as u32;
         let row_ends = self.ends.get(rows.clone()).unwrap_or_default().iter().map(|end| end - base).collect();
         let qualifiers = match &self.dictionary {
             Some(dictionary) if wanted.qualifiers => {
@@ -170,10 +213,11 @@ impl GroupHead {
             TimestampKind::Stored if wanted.timestamps => Some(self.timestamps(source, rows.clone(), span.clone())?),
             _ => None,
         };
+
         let mut block = GroupBlock { row_ends, qualifiers, timestamps, columns: Vec::new(), sums: Vec::new() };
-        for (at, (stream, column)) in self.columns.iter().zip(&group.columns).enumerate() {
-            let is_wanted = wanted.columns.get(at) == Some(&true);
-            let summed = self.sums(at).filter(|_| is_wanted && wanted.sums);
+        for (index, (stream, column)) in self.columns.iter().zip(&group.columns).enumerate() {
+            let is_wanted = wanted.columns.get(index) == Some(&true);
+            let summed = self.sums(index).filter(|_| is_wanted && wanted.sums);
             let values = is_wanted && summed.is_none();
             block.columns.push(values.then(|| column::read(source, stream, column.value, span.clone())).transpose()?);
             if wanted.sums {
@@ -184,15 +228,18 @@ impl GroupHead {
         Ok(block)
     }
 
+    /// The qualifiers of the rows `rows`, whose records are `span`.
     pub(super) fn qualifiers(
         &self,
         source: &PageSource<'_>,
-        (count, list): &(usize, Input),
+        dictionary: &StoredDictionary,
         rows: Range<usize>,
         span: Range<usize>,
     ) -> Result<Qualifiers, ReadError> {
+        let StoredDictionary { count, list } = dictionary;
         let corrupt = list.corrupt();
         let list = front_coding::read(&mut list.clone(), *count)?;
+
         let codes = match &self.layout {
             RecordLayout::Explicit { codes: Some(codes), .. } => column::read_gapless(source, codes, span)?,
             RecordLayout::Explicit { codes: None, .. } => Vec::new(),
@@ -202,12 +249,14 @@ impl GroupHead {
                 out
             }
         };
+
         if codes.iter().fold(0, |most, code| most.max(*code)) as usize >= *count && !codes.is_empty() {
             return Err(corrupt);
         }
         Ok(Qualifiers { dictionary: list.iter().map(Box::from).collect(), codes })
     }
 
+    /// The timestamps of the rows `rows`, whose records are `span`.
     pub(super) fn timestamps(
         &self,
         source: &PageSource<'_>,
@@ -228,19 +277,36 @@ impl GroupHead {
         }
     }
 
-    /// Bytes of the qualifier dictionary.
+    /// The size of the encoded qualifier dictionary in bytes.
     pub(crate) fn dictionary_bytes(&self) -> usize {
-        self.dictionary.as_ref().map_or(0, |(_, list)| list.left())
+        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.list.left())
     }
 }
 
-/// Whether each row has one record.
+/// Columns of integers of which a row sum may exceed 64 bits, given the range of their values and the records of the fullest row.
+/// Builds before the check in [`sums::of_rows`] stored such sums wrapped.
+fn wrapped_sums(group: &Group, columns: &[ColumnMeta], ends: &[u32]) -> Vec<usize> {
+    let most = record_counts(ends).max().unwrap_or_default();
+    let mut wrapped = Vec::new();
+
+    for (index, column) in group.columns.iter().enumerate() {
+        let is_integer = matches!(column.value, ValueType::Field(FieldType::Int64 | FieldType::UInt64));
+        let range = columns.get(index).and_then(|column| column.range);
+        if is_integer && !range.is_some_and(|range| sums::fit(range, most)) {
+            wrapped.push(index);
+        }
+    }
+    wrapped
+}
+
+/// Whether each row has one record, given the number of each.
 fn is_one_each(counts: &[u32], records: usize) -> bool {
     // Without an early exit the loop runs in vector instructions.
     counts.len() == records && counts.iter().fold(true, |all, count| all & (*count == 1))
 }
 
-/// The end of each row. Ends ascend, so if the last one fits all do.
+/// The end of the records of each row; `None` if there are not `records` together. Ends ascend, so if the last one fits in 32 bits all
+/// do.
 fn ends(counts: impl Iterator<Item = u32>, records: usize) -> Option<Vec<u32>> {
     let mut end = 0u64;
     let ends: Vec<u32> = counts

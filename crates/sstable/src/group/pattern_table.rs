@@ -1,4 +1,4 @@
-//! The row patterns of a stripe in the head of a group.
+//! The row patterns of a stripe in the head of a group. Detection is in `keys::row_patterns`; this is their stored form.
 
 use std::ops::Range;
 
@@ -8,29 +8,32 @@ use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use crate::codec::integer_list;
 use crate::coding::{Input, put_varint};
 use crate::error::{ReadError, WriteError};
-use crate::keys::row_patterns::{Gaps, RowPatterns, spans};
+use crate::keys::row_patterns::{RowPatterns, spans};
 use crate::options::Compression;
 
-/// A range for each pattern.
+/// A range for each pattern, in order of their numbers.
 type Spans = Vec<Range<usize>>;
 
-/// Decoded patterns. Those with gaps are not expanded: of a stripe often few rows are read.
+/// Decoded patterns. Those with gaps are not expanded, because often few rows of a stripe are read.
 #[derive(Debug)]
 pub(crate) struct PatternTable {
     /// For each pattern the range of its template in `codes` and `offsets`.
     spans: Spans,
     /// For each pattern the range in `removed` of the records of the template that it lacks; empty if none has gaps.
     gaps: Spans,
-    /// Records, counted from the start of the template.
+    /// The records that patterns lack, counted from the start of the template.
     removed: Vec<u32>,
-    /// Qualifier codes of the templates (dynamic groups).
+    /// The qualifier codes of the templates, in dynamic groups.
     codes: Vec<u32>,
-    /// Timestamps of the templates relative to the first (stored timestamps).
+    /// The timestamps of the templates relative to the first of each, in groups that store them.
     offsets: Vec<i64>,
 }
 
-/// Appends `patterns`, whose qualifier codes are now `codes`. With gaps, those patterns that lack records of others follow as what
-/// they lack.
+/// Appends `patterns`, whose qualifier codes are ranked as `codes`. Patterns that stand by themselves come first; those with gaps follow
+/// as what they lack.
+///
+/// # Errors
+/// If an encoder fails.
 pub(crate) fn put(
     head: &mut Vec<u8>,
     group: &Group,
@@ -38,58 +41,69 @@ pub(crate) fn put(
     codes: &[u32],
     level: Compression,
 ) -> Result<(), WriteError> {
+    let (mut lens, mut lacking, mut ranks) = (Vec::new(), Vec::new(), Vec::new());
+    for (len, gaps) in patterns.lens.iter().zip(&patterns.gaps) {
+        // Templates are counted among themselves.
+        ranks.push(lens.len() as u32);
+        lacking.push(gaps.as_ref().map_or(0, |gaps| gaps.removed.len() as u32));
+        if gaps.is_none() {
+            lens.push(*len);
+        }
+    }
+
     put_varint(head, patterns.lens.len() as u64);
     if patterns.has_gaps() {
-        let lacking = |gaps: &Option<Gaps>| gaps.as_ref().map_or(0, |gaps| gaps.removed.len() as u32);
-        integer_list::put(head, &patterns.gaps.iter().map(lacking).collect::<Vec<u32>>(), level)?;
+        integer_list::put(head, &lacking, level)?;
     }
-    let by_itself = || patterns.gaps.iter().map(Option::is_none);
-    let lens: Vec<u32> = patterns.lens.iter().zip(by_itself()).filter(|(_, own)| *own).map(|(len, _)| *len).collect();
     integer_list::put(head, &lens, level)?;
-    let (dynamic, stored) = kinds(group);
-    if dynamic {
-        integer_list::put(head, &of_own(codes, patterns), level)?;
+    if is_dynamic(group) {
+        integer_list::put(head, &of_templates(codes, patterns), level)?;
     }
-    if stored {
-        integer_list::put(head, &of_own(&patterns.offsets, patterns), level)?;
+    if has_times(group) {
+        integer_list::put(head, &of_templates(&patterns.offsets, patterns), level)?;
     }
+
     if patterns.has_gaps() {
-        // Templates are counted among themselves.
-        let ranks: Vec<u32> = by_itself()
-            .scan(0, |rank, own| {
-                *rank += u32::from(own);
-                Some(*rank - u32::from(own))
-            })
-            .collect();
-        let gaps = || patterns.gaps.iter().flatten();
-        integer_list::put(head, &gaps().map(|gaps| ranks[gaps.of as usize]).collect::<Vec<u32>>(), level)?;
-        let removed: Vec<u32> = gaps().flat_map(|gaps| gaps.removed.iter().copied()).collect();
+        let (mut templates, mut removed) = (Vec::new(), Vec::new());
+        for gaps in patterns.gaps.iter().flatten() {
+            templates.push(ranks[gaps.of as usize]);
+            removed.extend_from_slice(&gaps.removed);
+        }
+        integer_list::put(head, &templates, level)?;
         integer_list::put(head, &removed, level)?;
     }
     Ok(())
 }
 
-/// Whether qualifiers and timestamps are stored.
-fn kinds(group: &Group) -> (bool, bool) {
-    (group.qualifier == QualifierKind::Dynamic, group.timestamps == TimestampKind::Stored)
+/// Whether patterns have qualifier codes.
+fn is_dynamic(group: &Group) -> bool {
+    group.qualifier == QualifierKind::Dynamic
 }
 
-/// Of values of all patterns, those of patterns that stand by themselves.
-fn of_own<T: Copy>(values: &[T], patterns: &RowPatterns) -> Vec<T> {
+/// Whether patterns have timestamps.
+fn has_times(group: &Group) -> bool {
+    group.timestamps == TimestampKind::Stored
+}
+
+/// Of `values`, which all patterns have one after the other, those of the patterns that stand by themselves.
+fn of_templates<T: Copy>(values: &[T], patterns: &RowPatterns) -> Vec<T> {
     let mut start = 0;
-    let mut own = Vec::new();
+    let mut out = Vec::new();
     for (len, gaps) in patterns.lens.iter().zip(&patterns.gaps) {
         let end = start + *len as usize;
         if gaps.is_none() {
-            own.extend_from_slice(&values[start..end]);
+            out.extend_from_slice(&values[start..end]);
         }
         start = end;
     }
-    own
+    out
 }
 
 impl PatternTable {
-    /// Reads what [`put`] appended for `rows` rows with `records` records.
+    /// Reads what [`put`] appended for a group with `rows` rows and `records` records.
+    ///
+    /// # Errors
+    /// If the bytes are damaged.
     pub(crate) fn read(
         input: &mut Input,
         group: &Group,
@@ -102,16 +116,17 @@ impl PatternTable {
             true => integer_list::read::<u32>(input, count)?,
             false => vec![0; count],
         };
-        let own = lacking.iter().filter(|lacking| **lacking == 0).count();
-        let lens = integer_list::read::<u32>(input, own)?;
+
+        let template_count = lacking.iter().filter(|lacking| **lacking == 0).count();
+        let lens = integer_list::read::<u32>(input, template_count)?;
         let (total, spans) = spans(&lens, records).ok_or_else(|| input.corrupt())?;
-        let (dynamic, stored) = kinds(group);
-        let codes = if dynamic { integer_list::read::<u32>(input, total)? } else { Vec::new() };
-        let offsets = if stored { integer_list::read::<i64>(input, total)? } else { Vec::new() };
+        let codes = if is_dynamic(group) { integer_list::read::<u32>(input, total)? } else { Vec::new() };
+        let offsets = if has_times(group) { integer_list::read::<i64>(input, total)? } else { Vec::new() };
         if !with_gaps {
             return Ok(Self { spans, gaps: Vec::new(), removed: Vec::new(), codes, offsets });
         }
-        let of = integer_list::read::<u32>(input, count - own)?;
+
+        let of = integer_list::read::<u32>(input, count - template_count)?;
         let total: u64 = lacking.iter().map(|lacking| u64::from(*lacking)).sum();
         if total > records as u64 {
             return Err(input.corrupt());
@@ -122,28 +137,29 @@ impl PatternTable {
         if table.is_sound() { Ok(table) } else { Err(input.corrupt()) }
     }
 
-    /// The number of patterns.
+    /// The number of patterns, with and without gaps.
     pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// The number of records of each pattern.
+    /// The number of records that each pattern has.
     pub(crate) fn lens(&self) -> impl Iterator<Item = u32> {
         self.spans.iter().enumerate().map(|(id, span)| (span.len() - self.lacks(id).len()) as u32)
     }
 
-    /// Whether the codes of every pattern ascend strictly.
+    /// Whether the codes of every pattern ascend strictly, so that no row has two records of one qualifier.
     pub(crate) fn has_distinct_codes(&self) -> bool {
-        let ascend = |codes: &[u32]| codes.is_sorted_by(|one, next| one < next);
-        self.spans.iter().all(|span| self.codes.get(span.clone()).is_some_and(ascend))
+        self.spans
+            .iter()
+            .all(|span| self.codes.get(span.clone()).is_some_and(|codes| codes.is_sorted_by(|one, next| one < next)))
     }
 
-    /// Appends the qualifier codes of pattern `id`.
+    /// Appends the qualifier codes of the records of pattern `id`.
     pub(crate) fn codes_of(&self, id: u32, out: &mut Vec<u32>) {
         self.each_run(id, |run| out.extend_from_slice(self.codes.get(run).unwrap_or_default()));
     }
 
-    /// Appends the timestamps of pattern `id` in a row whose first is `base`.
+    /// Appends the timestamps of pattern `id` in a row whose first timestamp is `base`, in microseconds.
     pub(crate) fn timestamps_of(&self, id: u32, base: i64, out: &mut Vec<i64>) {
         let mut start = None;
         self.each_run(id, |run| {
@@ -154,6 +170,7 @@ impl PatternTable {
         });
     }
 
+    /// The records of its template that pattern `id` lacks.
     fn lacks(&self, id: usize) -> &[u32] {
         self.gaps.get(id).and_then(|gaps| self.removed.get(gaps.clone())).unwrap_or_default()
     }
@@ -170,7 +187,7 @@ impl PatternTable {
         each(next..span.end);
     }
 
-    /// Whether the records that patterns lack ascend and leave some.
+    /// Whether the records that each pattern lacks ascend, lie in its template and leave some.
     fn is_sound(&self) -> bool {
         self.spans.iter().enumerate().all(|(id, span)| {
             let lacks = self.lacks(id);
@@ -181,12 +198,18 @@ impl PatternTable {
     }
 }
 
-/// For each pattern its template's span and what it lacks. `lacking`: the number of records; `of`: the templates of those that lack some.
+/// For each pattern the span of its template and the range of what it lacks. `lacking` has the number of records that each lacks, and
+/// `of` the template of each that lacks some.
 fn with_templates(templates: &[Range<usize>], lacking: &[u32], of: &[u32]) -> Option<(Spans, Spans)> {
-    let (mut own, mut of) = (templates.iter(), of.iter());
+    let (mut standalone, mut of) = (templates.iter(), of.iter());
     let (mut spans, mut gaps, mut end) = (Vec::with_capacity(lacking.len()), Vec::with_capacity(lacking.len()), 0);
+
     for lacking in lacking {
-        spans.push(if *lacking == 0 { own.next()?.clone() } else { templates.get(*of.next()? as usize)?.clone() });
+        spans.push(if *lacking == 0 {
+            standalone.next()?.clone()
+        } else {
+            templates.get(*of.next()? as usize)?.clone()
+        });
         gaps.push(end..end + *lacking as usize);
         end += *lacking as usize;
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray, UInt64Array};
 use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
-use tidetable_layout::{Column, FieldType, Group, ValueType};
+use tidetable_layout::{FieldType, Group, ValueType};
 
 use crate::codec::float_decimals;
 use crate::coding::Input;
@@ -27,24 +27,29 @@ use crate::stats::Scalar;
 
 /// Minimum average number of values per row that pays for sums.
 const MIN_VALUES: usize = 8;
-/// The precision of decimal sums.
+/// The precision of decimal sums, in digits: the most that 128 bits hold.
 const DIGITS: u8 = 38;
 
-/// Computes the sums of `columns`, given the number of decimals of float columns if known.
+/// Computes the row sums of each column that has them. `columns` has the values and, of floats that are decimals, the number of
+/// decimals.
 pub(crate) fn of_group<'a>(
     group: &Group,
     records: &Records<'_>,
     columns: impl Iterator<Item = (&'a ArrayRef, Option<u8>)>,
 ) -> Vec<Option<ArrayRef>> {
-    let worth = records.len() >= MIN_VALUES * records.ends.len();
-    let of_column = |((array, decimals), column): ((&ArrayRef, Option<u8>), &Column)| {
-        let told = worth && array.null_count() == 0 && column.merge.is_newest();
-        told.then(|| of_rows(array, column.value, &records.ends, decimals)).flatten()
-    };
-    columns.zip(&group.columns).map(of_column).collect()
+    let are_worth_it = records.len() >= MIN_VALUES * records.ends.len();
+    let mut sums = Vec::with_capacity(group.columns.len());
+    for ((array, decimals), column) in columns.zip(&group.columns) {
+        let is_summed = are_worth_it && array.null_count() == 0 && column.merge.is_newest();
+        sums.push(if is_summed { of_rows(array, column.value, &records.ends, decimals) } else { None });
+    }
+    sums
 }
 
-/// Appends the sums of each column.
+/// Appends the section of sums: for each column whether it has any, and a stream of them.
+///
+/// # Errors
+/// If an encoder fails.
 pub(crate) fn put(target: &mut Target<'_>, sums: Vec<Option<ArrayRef>>) -> Result<(), WriteError> {
     for sums in sums {
         target.head.push(u8::from(sums.is_some()));
@@ -64,27 +69,36 @@ pub(crate) fn put(target: &mut Target<'_>, sums: Vec<Option<ArrayRef>>) -> Resul
     Ok(())
 }
 
-/// Reads the entries of [`put`]: one per column of `group`, or none.
+/// Reads the entries that [`put`] appended for each column of group `index`; empty if the section is absent.
+///
+/// # Errors
+/// If the bytes are damaged.
 pub(crate) fn read_entries(
     input: &mut Input,
-    (index, group): (usize, &Group),
+    index: usize,
+    group: &Group,
     rows: usize,
     next: &mut u64,
 ) -> Result<Vec<Option<Stream>>, ReadError> {
     if input.left() == 0 {
         return Ok(Vec::new());
     }
-    let entry = |(at, column): (usize, &Column)| match input.u8()? {
-        0 => Ok(None),
-        1 if is_summed(column.value) => {
-            Stream::read(input, FilePart::Sums { group: index, column: at }, rows, next).map(Some)
-        }
-        _ => Err(input.corrupt()),
-    };
-    group.columns.iter().enumerate().map(entry).collect()
+
+    let mut streams = Vec::with_capacity(group.columns.len());
+    for (column_index, column) in group.columns.iter().enumerate() {
+        streams.push(match input.u8()? {
+            0 => None,
+            1 if is_summed(column.value) => {
+                let part = FilePart::Sums { group: index, column: column_index };
+                Some(Stream::read(input, part, rows, next)?)
+            }
+            _ => return Err(input.corrupt()),
+        });
+    }
+    Ok(streams)
 }
 
-/// The sums of the rows `rows`.
+/// Reads the sums of the rows `rows` of a column of type `kind`. Decimal sums have the column's scale and the greatest precision.
 pub(crate) fn read(
     source: &PageSource<'_>,
     stream: &Stream,
@@ -114,73 +128,76 @@ fn is_summed(kind: ValueType) -> bool {
     matches!(kind, ValueType::Field(Float64 | Int64 | UInt64 | Decimal { .. }))
 }
 
-/// Whether sums of up to `most` integers of a range fit in 64 bits. Old files can have wrapped sums; then the values are read
-/// instead.
+/// Whether each sum of up to `most` integers of a range fits in 64 bits. Files of old builds can have wrapped sums; then the values are
+/// read instead.
 pub(crate) fn fit(range: (Scalar, Scalar), most: usize) -> bool {
     let most = most as i128;
     match range {
         (Scalar::Int64(least), Scalar::Int64(greatest)) => {
-            let fits = |end: i64| i64::try_from(i128::from(end) * most).is_ok();
-            fits(least) && fits(greatest)
+            [least, greatest].iter().all(|end| i64::try_from(i128::from(*end) * most).is_ok())
         }
         (_, Scalar::UInt64(greatest)) => u64::try_from(i128::from(greatest) * most).is_ok(),
         _ => false,
     }
 }
 
-/// The sum of each row; `None` if the type has no sums or a sum overflows.
+/// The sum of each row of a column of type `kind` without nulls, whose rows end at `ends`. Floats with a known number of `decimals` are
+/// summed exactly. `None` if the type has no sums or a sum exceeds 64 bits.
 pub(crate) fn of_rows(values: &ArrayRef, kind: ValueType, ends: &[u32], decimals: Option<u8>) -> Option<ArrayRef> {
     match kind {
         ValueType::Field(FieldType::Float64) => {
             let values = values.as_primitive_opt::<Float64Type>()?.values();
-            let sum = |row: Range<usize>| float_decimals::sum(values.get(row).unwrap_or_default(), decimals);
-            Some(Arc::new(Float64Array::from_iter_values(rows(ends).map(sum))))
+            let sums = rows(ends).map(|row| float_decimals::sum(values.get(row).unwrap_or_default(), decimals));
+            Some(Arc::new(Float64Array::from_iter_values(sums)))
         }
+
         ValueType::Field(FieldType::UInt64) => {
             let values = values.as_primitive_opt::<UInt64Type>()?.values();
-            let sum = |row| {
-                let mut values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
-                values.try_fold(0u64, |sum, value| sum.checked_add(*value))
-            };
-            let sums: UInt64Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            let sums = rows(ends).map(|row| {
+                let mut row = values.get(row).unwrap_or_default().iter();
+                row.try_fold(0u64, |sum, value| sum.checked_add(*value))
+            });
+            let sums: UInt64Array = sums.collect::<Option<Vec<_>>>()?.into();
             Some(Arc::new(sums))
         }
+
         ValueType::Field(FieldType::Int64) => {
             let values = values.as_primitive_opt::<Int64Type>()?.values();
-            let sum = |row| {
-                let values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
-                i64::try_from(values.map(|value| i128::from(*value)).sum::<i128>()).ok()
-            };
-            let sums: Int64Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            let sums = rows(ends).map(|row| {
+                let row = values.get(row).unwrap_or_default().iter();
+                i64::try_from(row.map(|value| i128::from(*value)).sum::<i128>()).ok()
+            });
+            let sums: Int64Array = sums.collect::<Option<Vec<_>>>()?.into();
             Some(Arc::new(sums))
         }
+
         ValueType::Field(FieldType::Decimal { scale, .. }) => {
             let values = values.as_primitive_opt::<Decimal128Type>()?.values();
-            let sum = |row| {
-                let mut values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
-                let sum = values.try_fold(0i128, |sum, value| sum.checked_add(*value))?;
+            let sums = rows(ends).map(|row| {
+                let mut row = values.get(row).unwrap_or_default().iter();
+                let sum = row.try_fold(0i128, |sum, value| sum.checked_add(*value))?;
                 i64::try_from(sum).ok().map(i128::from)
-            };
-            let sums: Decimal128Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            });
+            let sums: Decimal128Array = sums.collect::<Option<Vec<_>>>()?.into();
             Some(Arc::new(sums.with_precision_and_scale(DIGITS, scale.cast_signed()).ok()?))
         }
         _ => None,
     }
 }
 
-/// Whether two arrays of sums are equal. All NaNs are equal: their bits depend on the machine.
-pub(crate) fn alike(left: &ArrayRef, right: &ArrayRef) -> bool {
+/// Whether two arrays of sums are equal bit for bit. All NaNs are equal: their bits depend on the machine.
+pub(crate) fn are_equal(left: &ArrayRef, right: &ArrayRef) -> bool {
     match (left.as_primitive_opt::<Float64Type>(), right.as_primitive_opt::<Float64Type>()) {
         (Some(left), Some(right)) => {
-            let same =
-                |(left, right): (&f64, &f64)| left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan();
-            left.len() == right.len() && left.values().iter().zip(right.values()).all(same)
+            let mut pairs = left.values().iter().zip(right.values());
+            left.len() == right.len()
+                && pairs.all(|(left, right)| left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan())
         }
         _ => left == right,
     }
 }
 
-/// The records of each row.
+/// The records of each row, as ranges. Ends that descend, in damaged files, give empty rows.
 fn rows(ends: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     ends.iter().map(move |end| {

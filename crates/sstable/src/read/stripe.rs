@@ -1,4 +1,4 @@
-//! The reader of one stripe, by rows and projection.
+//! The reader of one stripe, by rows and projection. The keys are decoded once, columns as they are asked for.
 
 use std::ops::Range;
 
@@ -54,12 +54,12 @@ impl Reader {
 }
 
 impl StripeReader {
-    /// The keys of all its rows.
+    /// The keys of all its rows, in order.
     pub fn keys(&self) -> &Keys {
         &self.head.keys
     }
 
-    /// Its entry in the stripe table.
+    /// Its entry in the stripe table: location and statistics.
     ///
     /// # Errors
     /// Never in practice: the stripe was found when this was made.
@@ -105,7 +105,7 @@ impl StripeReader {
         Ok(Block { keys: self.head.keys, groups })
     }
 
-    /// Decodes the groups of `rows`, which are in bounds.
+    /// Decodes the groups of `rows`, which are in bounds, and of them what `projection` names.
     pub(crate) fn decode(
         &self,
         rows: Range<usize>,
@@ -113,12 +113,15 @@ impl StripeReader {
     ) -> Result<Vec<Option<GroupBlock>>, ReadError> {
         let (meta, schema) = (self.meta()?, self.reader.schema());
         check(schema, projection)?;
+
         // A full scan reads the stripe in one request.
-        let everything = |group: &Option<tidetable_layout::block::GroupProjection>| {
-            group.as_ref().is_some_and(|group| !group.sums && group.columns.iter().all(|wanted| *wanted))
-        };
-        let at_once = rows.len() == self.keys().len() && projection.groups.iter().all(everything);
+        let reads_all = projection
+            .groups
+            .iter()
+            .all(|group| group.as_ref().is_some_and(|group| !group.sums && group.columns.iter().all(|wanted| *wanted)));
+        let at_once = rows.len() == self.keys().len() && reads_all;
         let pages = self.reader.pages(self.index, meta, at_once)?;
+
         let mut groups = Vec::with_capacity(schema.groups.len());
         for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
             groups.push(match wanted {
@@ -130,13 +133,17 @@ impl StripeReader {
     }
 }
 
+/// Checks that a projection was made for `schema`.
 fn check(schema: &StoredSchema, projection: &Projection) -> Result<(), ReadError> {
-    let counts = |expected: usize, found: usize| {
-        if expected == found { Ok(()) } else { Err(ReadError::Projection { expected, found }) }
-    };
-    counts(schema.groups.len(), projection.groups.len())?;
-    schema.groups.iter().zip(&projection.groups).try_for_each(|(group, wanted)| match wanted {
-        Some(wanted) => counts(group.columns.len(), wanted.columns.len()),
-        None => Ok(()),
-    })
+    check_count(schema.groups.len(), projection.groups.len())?;
+    for (group, wanted) in schema.groups.iter().zip(&projection.groups) {
+        if let Some(wanted) = wanted {
+            check_count(group.columns.len(), wanted.columns.len())?;
+        }
+    }
+    Ok(())
+}
+
+fn check_count(expected: usize, found: usize) -> Result<(), ReadError> {
+    if expected == found { Ok(()) } else { Err(ReadError::Projection { expected, found }) }
 }

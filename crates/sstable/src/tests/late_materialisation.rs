@@ -7,7 +7,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use proptest::prelude::*;
-use tidetable_layout::Projection;
+use tidetable_layout::{ColumnRef, Projection};
 
 use super::generate::{self, Random};
 use super::{open, spell, write};
@@ -19,13 +19,13 @@ use crate::stats::Scalar;
 /// Keeps records by their number, whatever their values.
 #[derive(Debug)]
 struct Every {
-    column: (usize, usize),
+    column: ColumnRef,
     step: usize,
     first: usize,
 }
 
 impl RecordFilter for Every {
-    fn column(&self) -> (usize, usize) {
+    fn column(&self) -> ColumnRef {
         self.column
     }
 
@@ -41,12 +41,12 @@ impl RecordFilter for Every {
 /// Keeps records whose value is in a range.
 #[derive(Debug)]
 struct Within {
-    column: (usize, usize),
+    column: ColumnRef,
     range: ValueRange,
 }
 
 impl RecordFilter for Within {
-    fn column(&self) -> (usize, usize) {
+    fn column(&self) -> ColumnRef {
         self.column
     }
 
@@ -97,11 +97,13 @@ fn check(seed: u64, rows: usize) {
     for (at, group) in schema.groups.iter().enumerate() {
         for column in 0..group.columns.len() {
             let step = 1 + random.below(40) as usize;
-            let every = Every { column: (at, column), step, first: random.below(step as u64) as usize };
+            let every =
+                Every { column: ColumnRef { group: at, column }, step, first: random.below(step as u64) as usize };
             let rows = random.below(3) as usize..block.keys.len();
             let full = reader.stripe(0).unwrap().read(rows.clone(), &all).unwrap();
             let values = full.groups[at].as_ref().unwrap().columns[column].clone().unwrap();
-            let within = some_range(&values, &mut random).map(|range| Within { column: (at, column), range });
+            let within =
+                some_range(&values, &mut random).map(|range| Within { column: ColumnRef { group: at, column }, range });
             let filters: [Option<&dyn RecordFilter>; 2] = [Some(&every), within.as_ref().map(|within| within as _)];
             for keep in filters.into_iter().flatten() {
                 let mut passes = keep.keep(&values).iter().collect::<Vec<_>>().into_iter();

@@ -10,7 +10,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int64Type};
 use bytes::Bytes;
 use tidetable_layout::schema::KeyTail;
-use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
+use tidetable_layout::{Block, ColumnRef, FieldType, GroupBlock, Keys, Projection, StoredSchema};
 
 use super::generate::Random;
 use super::{open, schema_of, spell, write};
@@ -117,8 +117,8 @@ fn floats(values: &ArrayRef) -> Vec<Option<f64>> {
 }
 
 impl RecordFilter for Outside {
-    fn column(&self) -> (usize, usize) {
-        (0, self.column)
+    fn column(&self) -> ColumnRef {
+        ColumnRef { group: 0, column: self.column }
     }
 
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer {

@@ -1,81 +1,82 @@
-//! Inspection: how the bytes of a file are distributed.
+//! Inspection: how the bytes of a file are distributed over its parts, for `tidetable inspect` and table reports.
 
 use serde::Serialize;
+use tidetable_layout::ColumnRef;
 
 use crate::error::ReadError;
 use crate::file::Reader;
 use crate::format::{FOOTER_LEN, HEADER_LEN};
 
-/// The size of each part of a file.
+/// The size of each part of a file. Serialized as it is for `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inspection {
-    /// Format version.
+    /// The format version of the file.
     pub version: u32,
-    /// Identity, hexadecimal.
+    /// The unique id of the file, 32 hexadecimal digits.
     pub uid: String,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// What the filter hashes: `none`, `keys` or `prefixes`.
     pub filter: &'static str,
-    /// Bytes of the filter.
+    /// Bytes of the filter; 0 if there is none.
     pub filter_bytes: u64,
-    /// Bytes of schema, metadata and stripe table.
+    /// Bytes of schema, metadata and stripe table, compressed.
     pub meta_bytes: u64,
-    /// Bytes of header and footer.
+    /// Bytes of header and footer, the same in all files.
     pub frame_bytes: u64,
-    /// Stripes in key order.
+    /// The stripes in key order.
     pub stripes: Vec<StripeInspection>,
 }
 
-/// The size of each part of a stripe.
+/// The size of each part of a stripe, and what it holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StripeInspection {
-    /// First byte in the file.
+    /// The offset of its first byte in the file.
     pub offset: u64,
-    /// Bytes.
+    /// The size of the stripe in bytes, head and pages.
     pub bytes: u64,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Records of each group.
+    /// The number of records of each group.
     pub records: Vec<u64>,
-    /// Cells.
+    /// The number of cells, of all groups.
     pub cells: u64,
     /// Bytes of the head, with everything that is not pages.
     pub head_bytes: u64,
-    /// Bytes of the row keys, in the head.
+    /// Bytes of the encoded row keys, which are part of the head.
     pub key_bytes: u64,
     /// Bytes of the qualifier dictionary of each group, in the head.
     pub qualifier_bytes: Vec<u64>,
     /// Distinct patterns of each group; `None` where records are stored one by one.
     #[serde(rename = "shapes")]
     pub patterns: Vec<Option<usize>>,
-    /// Streams in the order of their pages.
+    /// Its streams, of all groups, in the order of their pages.
     pub chunks: Vec<ChunkInspection>,
 }
 
-/// One stream of a stripe.
+/// One stream of a stripe: its codec and its size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChunkInspection {
-    /// Which stream.
+    /// The kind of stream, as [`FilePart`](crate::FilePart) shows itself.
     pub stream: String,
-    /// Group it belongs to.
+    /// Index of the group it belongs to.
     #[serde(skip)]
     pub group: usize,
-    /// Group and column it belongs to, if it is of a column.
+    /// The column it belongs to; `None` for timestamps and qualifiers.
     #[serde(skip)]
-    pub column: Option<(usize, usize)>,
-    /// Codec.
+    pub column: Option<ColumnRef>,
+    /// The name of its codec, such as `pco`.
     pub codec: &'static str,
-    /// Pages.
+    /// The number of its pages.
     pub pages: usize,
-    /// Bytes of setup, in the head.
+    /// Bytes of its setup, which are part of the head.
     pub setup_bytes: usize,
     /// Bytes of its pages.
     pub page_bytes: u64,
 }
 
 impl Reader {
-    /// The sizes of all parts. Reads the heads of all stripes.
+    /// The sizes of all parts of the file. Reads the heads of all stripes, no pages.
     ///
     /// # Errors
     /// If a head is damaged.
@@ -98,6 +99,7 @@ impl Reader {
         let meta = self.entry(index)?;
         let head = self.head(index, meta)?;
         let (mut qualifier_bytes, mut patterns, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
+
         for at in 0..self.schema().groups.len() {
             let group = head.group(at, self.schema(), meta)?;
             qualifier_bytes.push(group.dictionary_bytes() as u64);
@@ -112,6 +114,7 @@ impl Reader {
                 page_bytes: stream.page_bytes(),
             }));
         }
+
         Ok(StripeInspection {
             offset: meta.offset,
             bytes: meta.len,

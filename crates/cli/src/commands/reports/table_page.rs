@@ -112,7 +112,7 @@ fn bytes_by_column(snapshot: &Snapshot) -> Result<Vec<(String, u64)>, CliError> 
         for stripe in &inspection.stripes {
             *sums.entry("row keys".to_owned()).or_default() += stripe.key_bytes;
             for chunk in &stripe.chunks {
-                let column = chunk.column.and_then(|(group, column)| column_name(reader.schema(), group, column));
+                let column = chunk.column.and_then(|at| column_name(reader.schema(), at.group, at.column));
                 let name = column.unwrap_or_else(|| "timestamps and qualifiers".to_owned());
                 *sums.entry(name).or_default() += chunk.page_bytes + chunk.setup_bytes as u64;
             }
