@@ -1,10 +1,10 @@
-//! Small integers and blocks in a byte string.
+//! Integers and blocks in byte strings: writing appends to a `Vec`, reading goes through [`Input`], which checks every length.
 
 use bytes::Bytes;
 
 use crate::error::ReadError;
 
-/// Appends `value` in LEB128.
+/// Appends `value` in LEB128, as protobuf does: seven bits a byte, least significant first, one to ten bytes.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -13,45 +13,53 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a length and that many bytes.
+/// Appends a block: the length of `bytes` as a varint, then `bytes`.
 pub(crate) fn put_block(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Reads a byte string from front to back. Never panics; every failure says what was being read and about where.
+/// Reads a byte string from front to back. Never panics; every failure says what was being read and about where. Cheap to clone, and
+/// what is taken shares the bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     bytes: Bytes,
+    /// The index of the next byte.
     at: usize,
+    /// The offset of `bytes` in the file, for errors.
     base: u64,
+    /// What is being read, for errors.
     what: &'static str,
 }
 
 impl Input {
-    /// `bytes` lie at byte `base` of the file.
+    /// An input over `bytes`, which lie at offset `base` of the file. `what` names them in errors, such as "stripe head".
     pub(crate) fn new(bytes: Bytes, base: u64, what: &'static str) -> Self {
         Self { bytes, at: 0, base, what }
     }
 
-    /// From now on failures speak of `what`.
+    /// Names the part that is read from here on, for errors.
     pub(crate) fn on(&mut self, what: &'static str) -> &mut Self {
         self.what = what;
         self
     }
 
+    /// The offset in the file of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
+    /// The error for damage at the current position.
     pub(crate) fn corrupt(&self) -> ReadError {
         ReadError::Corrupt { what: self.what, offset: self.offset() }
     }
 
+    /// The number of bytes that have not been read.
     pub(crate) fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
+    /// Reads `len` bytes, without copying them.
     pub(crate) fn take(&mut self, len: usize) -> Result<Bytes, ReadError> {
         if len > self.left() {
             return Err(self.corrupt());
@@ -61,7 +69,7 @@ impl Input {
         Ok(part)
     }
 
-    /// The rest.
+    /// Reads all that is left, without copying it.
     pub(crate) fn rest(&mut self) -> Bytes {
         let part = self.bytes.slice(self.at..);
         self.at = self.bytes.len();
@@ -95,6 +103,7 @@ impl Input {
         self.array().map(u128::from_le_bytes)
     }
 
+    /// Reads what [`put_varint`] appended; more than 64 bits are an error.
     pub(crate) fn varint(&mut self) -> Result<u64, ReadError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -111,26 +120,26 @@ impl Input {
         Err(self.corrupt())
     }
 
-    /// A count, refused if over `most`.
+    /// Reads a varint that counts something. A count over `most` is an error, so callers can allocate by it.
     pub(crate) fn count(&mut self, most: usize) -> Result<usize, ReadError> {
         let value = self.varint()?;
         usize::try_from(value).ok().filter(|count| *count <= most).ok_or_else(|| self.corrupt())
     }
 
-    /// A length and that many bytes.
+    /// Reads what [`put_block`] appended.
     pub(crate) fn block(&mut self) -> Result<Bytes, ReadError> {
         let len = self.count(self.left())?;
         self.take(len)
     }
 
-    /// A block as an input of its own.
+    /// Reads a block as an input of its own, whose errors say `what` and offsets in the file.
     pub(crate) fn nested(&mut self, what: &'static str) -> Result<Self, ReadError> {
         let bytes = self.block()?;
         let base = self.offset() - bytes.len() as u64;
         Ok(Self::new(bytes, base, what))
     }
 
-    /// Nothing may be left.
+    /// Fails if any byte is left: the writer appended nothing else.
     pub(crate) fn finish(&self) -> Result<(), ReadError> {
         if self.left() == 0 { Ok(()) } else { Err(self.corrupt()) }
     }

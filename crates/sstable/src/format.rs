@@ -45,17 +45,17 @@
 
 use crate::error::ReadError;
 
-/// First bytes of a file.
+/// The first 8 bytes of a file.
 pub(crate) const HEADER_MAGIC: [u8; 8] = *b"TIDESST\n";
-/// Last bytes of a file.
+/// The last 8 bytes of a file.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"TSSTEND\n";
-/// The format version that is written.
+/// The format version that new files have. Raised by every change of the format, see `CONTRIBUTING.md`.
 pub const VERSION: u32 = 5;
-/// The oldest format version that is read.
+/// The oldest format version that is read; files of all versions since are supported.
 pub const OLDEST_VERSION: u32 = 1;
-/// Bytes of the header.
+/// The size of the header in bytes.
 pub(crate) const HEADER_LEN: usize = 32;
-/// Bytes of the footer.
+/// The size of the footer in bytes.
 pub(crate) const FOOTER_LEN: usize = 64;
 /// Records of a page of a stream; the last page of a stream may hold fewer.
 pub const PAGE_RECORDS: usize = 4096;
@@ -63,21 +63,21 @@ pub const PAGE_RECORDS: usize = 4096;
 pub const MAX_RECORDS: usize = 1 << 24;
 /// The most bytes of one column's texts, of the keys, or of any other compressed part of a stripe.
 pub const MAX_RAW_BYTES: usize = 256 << 20;
-/// The most bytes of meta, decompressed.
+/// The most bytes of meta, decompressed. Readers reject more before allocating.
 pub(crate) const MAX_META_BYTES: usize = 256 << 20;
 
-/// Group modes.
+/// Group mode: the qualifiers and timestamps of each record are stored one by one.
 pub(crate) const MODE_EXPLICIT: u8 = 0;
-/// See [`MODE_EXPLICIT`].
+/// Group mode: each row refers to a row pattern.
 pub(crate) const MODE_PATTERNS: u8 = 1;
-/// See [`MODE_EXPLICIT`].
+/// Group mode: as [`MODE_PATTERNS`], and some patterns are others with gaps.
 pub(crate) const MODE_GAPS: u8 = 2;
 
-/// The codec of a stream.
+/// The codec of a stream, by its byte in the stream's entry. See `codec::numbers` and `column::values` for setups and pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Codec {
-    /// All values are null; no pages.
+    /// All values are null; there are no pages and no validity.
     Absent = 0,
     /// One value for all records, in the setup.
     Const = 1,
@@ -85,15 +85,15 @@ pub(crate) enum Codec {
     Step = 2,
     /// Pco: chunk meta in the setup, one pco page a page.
     Pco = 3,
-    /// The values' own bytes.
+    /// Values as they are, little-endian, without gaps between them.
     Raw = 4,
-    /// One bit per value.
+    /// One bit per value, for booleans; least significant bit first.
     Bits = 5,
     /// Sorted dictionary and pco chunk meta of the codes in the setup, one pco page a page.
     Dictionary = 6,
-    /// Lengths, then bytes.
+    /// Lengths as varints, then the bytes of all values, compressed together.
     Text = 7,
-    /// Validity is the value.
+    /// The values have no content, so validity is all there is.
     Unit = 8,
     /// Scale and pco chunk meta in the setup, one pco page of integers a page.
     DecimalScaling = 9,
@@ -102,6 +102,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
+    /// The codec with this byte, if there is one.
     pub(crate) fn of(byte: u8) -> Option<Self> {
         [
             Self::Absent,
@@ -120,7 +121,7 @@ impl Codec {
         .find(|codec| *codec as u8 == byte)
     }
 
-    /// Whether pages store values, not only validity.
+    /// Whether pages store values; otherwise they store validity at most, and without nulls there are no pages.
     pub(crate) fn fills_pages(self) -> bool {
         matches!(
             self,
@@ -128,6 +129,7 @@ impl Codec {
         )
     }
 
+    /// The name that inspections print. It never changes: people compare them.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -145,7 +147,7 @@ impl Codec {
     }
 }
 
-/// Whether this build reads files of version `found`.
+/// Checks that this build reads files of version `found`.
 ///
 /// # Errors
 /// [`ReadError::UnsupportedVersion`].

@@ -6,29 +6,30 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tidetable_layout::{FieldType, Group, ValueType};
+use tidetable_layout::{FieldType, Group, StoredSchema, ValueType};
 
 use crate::coding::{Input, put_block, put_varint};
 use crate::error::ReadError;
+use crate::format::MAX_RECORDS;
 
 /// The first version whose stripe table has the row flags of groups.
 const ROW_FLAGS_VERSION: u32 = 4;
 
-/// A value of a numeric or time type.
+/// A value of a numeric or time type, such as a bound of a column in the stripe table.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scalar {
-    /// Of [`FieldType::UInt64`].
+    /// A value of [`FieldType::UInt64`].
     UInt64(u64),
-    /// Of [`FieldType::Int64`].
+    /// A value of [`FieldType::Int64`].
     Int64(i64),
-    /// Of [`FieldType::Float64`].
+    /// A value of [`FieldType::Float64`].
     Float64(f64),
-    /// Of [`FieldType::Decimal`], in units of its scale.
+    /// A value of [`FieldType::Decimal`], in units of its column's scale.
     Decimal(i128),
-    /// Of [`FieldType::Timestamp`], microseconds.
+    /// A value of [`FieldType::Timestamp`], in microseconds since the epoch.
     Timestamp(i64),
-    /// Of [`FieldType::Date`], days.
+    /// A value of [`FieldType::Date`], in days since the epoch.
     Date(i32),
 }
 
@@ -63,56 +64,57 @@ impl Scalar {
         })
     }
 
-    /// Appends a value of a column of this type.
+    /// Appends the value, which is of a column of type `kind`, in 4, 8 or 16 bytes.
     pub(crate) fn put(self, out: &mut Vec<u8>, kind: FieldType) {
         out.extend_from_slice(&self.bits().to_le_bytes()[..Self::width(kind)]);
     }
 
-    /// Reads what [`Self::put`] wrote.
+    /// Reads a value of a column of type `kind` that [`Self::put`] appended.
     pub(crate) fn read(input: &mut Input, kind: FieldType) -> Result<Self, ReadError> {
         let corrupt = input.corrupt();
         let bytes = input.take(Self::width(kind))?;
         let bits = bytes.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+
         Self::of_bits(kind, bits).ok_or(corrupt)
     }
 }
 
-/// One column of one stripe.
+/// The statistics of one column in one stripe. A scan skips stripes by them, and answers counts without reading pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ColumnMeta {
-    /// Records that have a value.
+    /// The number of records that have a value.
     pub present: u64,
     /// Least and greatest value, of numeric and time types. `None` if there is none, or if a NaN is among them.
     /// Zeros of floats count as -0.0 below and +0.0 above, so that bounds hold for both orders of zeros.
     pub range: Option<(Scalar, Scalar)>,
 }
 
-/// One stripe of a file.
+/// The entry of one stripe in the stripe table: its location and statistics, known without reading the stripe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StripeMeta {
-    /// First byte in the file.
+    /// The offset of its first byte in the file.
     pub offset: u64,
-    /// Bytes.
+    /// Its size in bytes, head and pages.
     pub len: u64,
-    /// Least row key.
+    /// The least row key, that of the first row.
     pub first_key: Bytes,
-    /// Greatest row key.
+    /// The greatest row key, that of the last row.
     pub last_key: Bytes,
-    /// Rows; at least one.
+    /// The number of rows; at least one.
     pub rows: u64,
-    /// Records of each group of the schema.
+    /// The number of records of each group of the schema.
     pub records: Vec<u64>,
     /// For each group, whether no row has two records of one qualifier; false if unknown, as before version 4.
     pub one_version_each: Vec<bool>,
     /// For each group, whether every row has a record of it; false if unknown.
     pub fills_rows: Vec<bool>,
-    /// Cells of each group.
+    /// The number of cells of each group: of values, or of packed records.
     pub group_cells: Vec<u64>,
-    /// Cells of all groups.
+    /// The number of cells of all groups together.
     pub cells: u64,
     /// Least and greatest stored timestamp, microseconds. `None` if no group stores any here.
     pub timestamps: Option<(i64, i64)>,
-    /// For each group of the schema, its columns.
+    /// The statistics of each column, by group of the schema.
     pub columns: Vec<Vec<ColumnMeta>>,
     pub(crate) head_len: u64,
     pub(crate) head_checksum: u64,
@@ -127,7 +129,7 @@ pub(crate) fn cells_of(group: &Group, records: u64, columns: &[ColumnMeta], fill
     }
 }
 
-/// The statistics of a column.
+/// Computes the statistics of a column whose values are `array`, of type `kind`.
 pub(crate) fn column_meta(array: &ArrayRef, kind: ValueType) -> ColumnMeta {
     let present = (array.len() - array.null_count()) as u64;
     let range = match kind {
@@ -146,6 +148,7 @@ pub(crate) fn column_meta(array: &ArrayRef, kind: ValueType) -> ColumnMeta {
     ColumnMeta { present, range }
 }
 
+/// The least and the greatest non-null value.
 fn bounds<T: arrow::datatypes::ArrowPrimitiveType>(
     array: Option<&arrow::array::PrimitiveArray<T>>,
     of: fn(T::Native) -> Scalar,
@@ -165,26 +168,46 @@ where
     Some((of(least), of(greatest)))
 }
 
+/// The least and the greatest of some floats, and whether a NaN is among them.
+#[derive(Clone, Copy)]
+struct FloatBounds {
+    low: f64,
+    high: f64,
+    nan: bool,
+}
+
+impl FloatBounds {
+    const NONE: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY, nan: false };
+
+    #[inline]
+    fn with(self, value: f64) -> Self {
+        Self {
+            low: if value < self.low { value } else { self.low },
+            high: if value > self.high { value } else { self.high },
+            nan: self.nan | value.is_nan(),
+        }
+    }
+}
+
+/// As [`bounds`], for floats: `None` if a NaN is among them, and zeros as [`ColumnMeta::range`] says.
 fn float_bounds(array: &ArrayRef) -> Option<(Scalar, Scalar)> {
     let array = array.as_primitive_opt::<Float64Type>()?;
-    let start = (f64::INFINITY, f64::NEG_INFINITY, false);
-    let grow = |(low, high, nan): (f64, f64, bool), value: f64| {
-        (if value < low { value } else { low }, if value > high { value } else { high }, nan | value.is_nan())
-    };
-    let (low, high, nan) = if array.null_count() == 0 {
-        array.values().iter().copied().fold(start, grow)
+    let FloatBounds { low, high, nan } = if array.null_count() == 0 {
+        array.values().iter().copied().fold(FloatBounds::NONE, FloatBounds::with)
     } else {
-        array.iter().flatten().fold(start, grow)
+        array.iter().flatten().fold(FloatBounds::NONE, FloatBounds::with)
     };
     if nan || array.len() == array.null_count() {
         return None;
     }
+
     let low = if low == 0.0 { -0.0 } else { low };
     let high = if high == 0.0 { 0.0 } else { high };
     Some((Scalar::Float64(low), Scalar::Float64(high)))
 }
 
 impl ColumnMeta {
+    /// Appends the statistics of a column of type `kind` to the stripe table.
     pub(crate) fn put(&self, out: &mut Vec<u8>, kind: ValueType) {
         put_varint(out, self.present);
         out.push(u8::from(self.range.is_some()));
@@ -195,6 +218,7 @@ impl ColumnMeta {
         }
     }
 
+    /// Reads what [`Self::put`] appended, for a column of type `kind` in a group of `records` records.
     pub(crate) fn read(input: &mut Input, kind: ValueType, records: u64) -> Result<Self, ReadError> {
         let present = input.varint()?;
         let range = match (input.u8()?, kind) {
@@ -209,26 +233,61 @@ impl ColumnMeta {
     }
 }
 
+/// The part of a stripe's entry that is about one group.
+struct GroupEntry {
+    records: u64,
+    one_version_each: bool,
+    fills_rows: bool,
+    cells: u64,
+    columns: Vec<ColumnMeta>,
+}
+
+impl GroupEntry {
+    /// Reads the entry of `group` in a stripe of `rows` rows, in a file of this version.
+    fn read(input: &mut Input, group: &Group, rows: u64, version: u32) -> Result<Self, ReadError> {
+        let records = input.count(MAX_RECORDS)? as u64;
+        let flags = if version < ROW_FLAGS_VERSION { 0 } else { input.u8()? };
+        if flags > 3 {
+            return Err(input.corrupt());
+        }
+
+        let filled = if group.keeps_duplicates() { input.varint()? } else { 0 };
+        if filled > records.min(rows) || (group.keeps_duplicates() && (filled == 0) != (records == 0)) {
+            return Err(input.corrupt());
+        }
+
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for column in &group.columns {
+            columns.push(ColumnMeta::read(input, column.value, records)?);
+        }
+        let cells = cells_of(group, records, &columns, filled);
+        Ok(Self { records, one_version_each: flags & 1 != 0, fills_rows: flags & 2 != 0, cells, columns })
+    }
+}
+
 impl StripeMeta {
-    pub(crate) fn put(&self, out: &mut Vec<u8>, schema: &tidetable_layout::StoredSchema) {
+    /// Appends the stripe's entry to the stripe table of a file of `schema`. The offset is not stored: stripes are contiguous.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, schema: &StoredSchema) {
         put_varint(out, self.len);
         put_varint(out, self.head_len);
         out.extend_from_slice(&self.head_checksum.to_le_bytes());
         put_varint(out, self.rows);
         put_block(out, &self.first_key);
         put_block(out, &self.last_key);
+
         out.push(u8::from(self.timestamps.is_some()));
         if let Some((least, greatest)) = self.timestamps {
             out.extend_from_slice(&least.to_le_bytes());
             out.extend_from_slice(&greatest.to_le_bytes());
         }
-        let told = self.one_version_each.iter().zip(&self.fills_rows);
-        let counts = self.records.iter().zip(told).zip(&self.group_cells);
-        for ((group, ((records, (one_version_each, fills_rows)), cells)), columns) in
-            schema.groups.iter().zip(counts).zip(&self.columns)
-        {
+
+        let flags = self.one_version_each.iter().zip(&self.fills_rows);
+        let flags =
+            flags.map(|(one_version_each, fills_rows)| u8::from(*one_version_each) | u8::from(*fills_rows) << 1);
+        let counts = self.records.iter().zip(flags).zip(&self.group_cells);
+        for ((group, columns), ((records, flags), cells)) in schema.groups.iter().zip(&self.columns).zip(counts) {
             put_varint(out, *records);
-            out.push(u8::from(*one_version_each) | u8::from(*fills_rows) << 1);
+            out.push(flags);
             // Cells of other groups follow from the counts.
             if group.keeps_duplicates() {
                 put_varint(out, *cells);
@@ -239,18 +298,15 @@ impl StripeMeta {
         }
     }
 
-    /// Reads the entry of the stripe that begins at `offset` of a file of this version.
-    pub(crate) fn read(
-        input: &mut Input,
-        schema: &tidetable_layout::StoredSchema,
-        offset: u64,
-        version: u32,
-    ) -> Result<Self, ReadError> {
-        let most = crate::format::MAX_RECORDS;
+    /// Reads the entry of the stripe that begins at `offset` of a file of `schema` and this version.
+    ///
+    /// # Errors
+    /// If the entry is damaged, or states more than the format allows.
+    pub(crate) fn read(input: &mut Input, schema: &StoredSchema, offset: u64, version: u32) -> Result<Self, ReadError> {
         let len = input.varint()?;
         let head_len = input.varint()?;
         let head_checksum = input.u64()?;
-        let rows = input.count(most)? as u64;
+        let rows = input.count(MAX_RECORDS)? as u64;
         let first_key = input.block()?;
         let last_key = input.block()?;
         let timestamps = match input.u8()? {
@@ -258,32 +314,22 @@ impl StripeMeta {
             1 => Some((input.i64()?, input.i64()?)),
             _ => return Err(input.corrupt()),
         };
+
         let (mut records, mut columns, mut group_cells) = (Vec::new(), Vec::new(), Vec::new());
         let (mut one_version_each, mut fills_rows) = (Vec::new(), Vec::new());
         for group in &schema.groups {
-            let count = input.count(most)? as u64;
-            let told = if version < ROW_FLAGS_VERSION { 0 } else { input.u8()? };
-            if told > 3 {
-                return Err(input.corrupt());
-            }
-            one_version_each.push(told & 1 != 0);
-            fills_rows.push(told & 2 != 0);
-            let filled = if group.keeps_duplicates() { input.varint()? } else { 0 };
-            if filled > count.min(rows) || (group.keeps_duplicates() && (filled == 0) != (count == 0)) {
-                return Err(input.corrupt());
-            }
-            let metas: Vec<ColumnMeta> = group
-                .columns
-                .iter()
-                .map(|column| ColumnMeta::read(input, column.value, count))
-                .collect::<Result<_, _>>()?;
-            group_cells.push(cells_of(group, count, &metas, filled));
-            records.push(count);
-            columns.push(metas);
+            let entry = GroupEntry::read(input, group, rows, version)?;
+            records.push(entry.records);
+            one_version_each.push(entry.one_version_each);
+            fills_rows.push(entry.fills_rows);
+            group_cells.push(entry.cells);
+            columns.push(entry.columns);
         }
+
         if head_len > len || rows == 0 || first_key.cmp(&last_key) == Ordering::Greater {
             return Err(input.corrupt());
         }
+
         Ok(Self {
             offset,
             len,

@@ -25,19 +25,27 @@ use crate::format::MAX_RAW_BYTES;
 use crate::keys::row_patterns::{Records, RowPatterns, spans};
 use crate::options::Compression;
 
+/// Kind of prefixes: any byte strings, by front coding.
 const LISTED: u8 = 0;
+/// Kind of prefixes: equal but for one number of a fixed count of digits.
 const COUNTED: u8 = 1;
+/// Kind of tails: one by one.
 const TAILS_EXPLICIT: u8 = 0;
+/// Kind of tails: as row patterns of the rows of a prefix.
 const TAILS_PATTERNS: u8 = 1;
-/// Maximum number of digits that always fit in 64 bits.
+/// The most digits of a counted number: any 19 digits fit in 64 bits.
 const MAX_DIGITS: usize = 19;
 
-/// Checks that rows `rows` ascend strictly and appends them.
+/// Appends the keys of rows `rows` to a section of the stripe head, after checking that they ascend strictly.
+///
+/// # Errors
+/// [`WriteError::UnsortedKeys`], or those of an encoder.
 pub(crate) fn put(out: &mut Vec<u8>, keys: &Keys, rows: Range<usize>, level: Compression) -> Result<(), WriteError> {
     let of = &keys.prefix_of()[rows.clone()];
     let (Some(first), Some(last)) = (of.first(), of.last()) else { return Err(WriteError::NoRows) };
     let prefixes = *first as usize..*last as usize + 1;
     let runs = runs(keys, &rows)?;
+
     put_varint(out, prefixes.len() as u64);
     let mut part = Vec::new();
     match counted(keys, &prefixes) {
@@ -54,10 +62,12 @@ pub(crate) fn put(out: &mut Vec<u8>, keys: &Keys, rows: Range<usize>, level: Com
         }
     }
     put_block(out, &part);
+
     if keys.tail_shape().parts.is_empty() { Ok(()) } else { put_tails(out, &runs, &keys.tails()[rows], level) }
 }
 
-/// Tails such as days repeat for every prefix, so they are stored as row patterns.
+/// Appends the tails of all rows; `runs` has the number of rows of each prefix. Tails such as days repeat for every prefix, so they
+/// are stored as row patterns if that pays.
 fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression) -> Result<(), WriteError> {
     let mut end = 0;
     let ends = runs.iter().map(|run| {
@@ -65,12 +75,14 @@ fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression)
         end
     });
     let signed: Vec<i64> = tails.iter().copied().map(u64::cast_signed).collect();
+
     let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_duplicates: false };
     let Some(patterns) = RowPatterns::detect(&records) else {
         out.push(TAILS_EXPLICIT);
         integer_list::put(out, runs, level)?;
         return integer_list::put(out, tails, level);
     };
+
     out.push(TAILS_PATTERNS);
     put_varint(out, patterns.lens.len() as u64);
     integer_list::put(out, &patterns.lens, level)?;
@@ -79,11 +91,12 @@ fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression)
     integer_list::put(out, &patterns.bases, level)
 }
 
-/// Rows of each prefix.
+/// The number of rows of each prefix. Checks that keys ascend strictly as byte strings.
 fn runs(keys: &Keys, rows: &Range<usize>) -> Result<Vec<u32>, WriteError> {
     let of = &keys.prefix_of()[rows.clone()];
     let tails = keys.tails();
     let mut runs = vec![1u32];
+
     for (row, pair) in of.windows(2).enumerate() {
         let row = row + 1;
         if pair[0] == pair[1] {
@@ -96,6 +109,7 @@ fn runs(keys: &Keys, rows: &Range<usize>) -> Result<Vec<u32>, WriteError> {
             }
             continue;
         }
+
         let (before, after) = (keys.prefix(pair[0] as usize), keys.prefix(pair[1] as usize));
         // If one prefix were a prefix of another, tails would decide the byte order.
         if before >= after || pair[1] != pair[0] + 1 || (!tails.is_empty() && after.starts_with(before)) {
@@ -106,30 +120,34 @@ fn runs(keys: &Keys, rows: &Range<usize>) -> Result<Vec<u32>, WriteError> {
     Ok(runs)
 }
 
+/// Prefixes of the form lead, number, trail.
 struct Counted<'a> {
     lead: &'a [u8],
+    /// The number of digits of each number, with leading zeros.
     digits: usize,
     trail: &'a [u8],
     numbers: Vec<u64>,
 }
 
-/// Prefixes that differ in a single run of digits.
+/// The form of prefixes that differ only in one run of digits; `None` for others.
 fn counted<'a>(keys: &'a Keys, prefixes: &Range<usize>) -> Option<Counted<'a>> {
     let (first, last) = (keys.prefix(prefixes.start), keys.prefix(prefixes.end - 1));
     let len = first.len();
     // In sorted order all share the common prefix of first and last.
     let start = shared(first, last);
+
     let mut end = start;
     for prefix in prefixes.clone().map(|prefix| keys.prefix(prefix)) {
         if prefix.len() != len {
             return None;
         }
-        let alike = prefix[start..].iter().rev().zip(first[start..].iter().rev()).take_while(|(a, b)| a == b).count();
-        end = end.max(len - alike);
+        let common = prefix[start..].iter().rev().zip(first[start..].iter().rev()).take_while(|(a, b)| a == b).count();
+        end = end.max(len - common);
     }
     if end - start > MAX_DIGITS {
         return None;
     }
+
     let mut numbers = Vec::with_capacity(prefixes.len());
     for prefix in prefixes.clone().map(|prefix| keys.prefix(prefix)) {
         let mut number = 0u64;
@@ -144,7 +162,10 @@ fn counted<'a>(keys: &'a Keys, prefixes: &Range<usize>) -> Option<Counted<'a>> {
     Some(Counted { lead: &first[..start], digits: end - start, trail: &first[end..], numbers })
 }
 
-/// Reads `rows` keys with tails of schema `tail`.
+/// Reads the keys of `rows` rows, whose tails have the shape `tail`.
+///
+/// # Errors
+/// If the bytes are damaged.
 pub(crate) fn read(input: &mut Input, rows: usize, tail: &Arc<KeyTail>) -> Result<Keys, ReadError> {
     let count = input.count(rows)?;
     let mut part = input.nested("key prefixes")?;
@@ -153,6 +174,7 @@ pub(crate) fn read(input: &mut Input, rows: usize, tail: &Arc<KeyTail>) -> Resul
         COUNTED => read_counted(&mut part, count)?,
         _ => return Err(part.corrupt()),
     };
+
     let corrupt = input.corrupt();
     let (prefix_of, tails) = match tail.parts.is_empty() {
         true if count == rows => ((0..rows as u32).collect(), Vec::new()),
@@ -162,16 +184,17 @@ pub(crate) fn read(input: &mut Input, rows: usize, tail: &Arc<KeyTail>) -> Resul
     Keys::from_parts(Arc::clone(tail), prefixes.ends, prefixes.bytes, prefix_of, tails).ok_or(corrupt)
 }
 
-/// The prefix and the tail of each of `rows` rows.
+/// Reads the prefix number and the tail of each of `rows` rows; there are `count` prefixes.
 fn read_tails(input: &mut Input, count: usize, rows: usize) -> Result<(Vec<u32>, Vec<u64>), ReadError> {
-    let fits = |lens: &mut dyn Iterator<Item = u32>| lens.map(u64::from).sum::<u64>() == rows as u64;
     let mut prefix_of = Vec::new();
+
     match input.u8()? {
         TAILS_EXPLICIT => {
             let runs = integer_list::read::<u32>(input, count)?;
-            if !fits(&mut runs.iter().copied()) {
+            if !add_up_to(runs.iter().copied(), rows) {
                 return Err(input.corrupt());
             }
+
             prefix_of.reserve(rows);
             for (prefix, run) in runs.iter().enumerate() {
                 prefix_of.resize(prefix_of.len() + *run as usize, prefix as u32);
@@ -185,9 +208,11 @@ fn read_tails(input: &mut Input, count: usize, rows: usize) -> Result<(Vec<u32>,
             let offsets = integer_list::read::<i64>(input, total)?;
             let ids = integer_list::read::<u32>(input, count)?;
             let bases = integer_list::read::<i64>(input, count)?;
-            if !fits(&mut ids.iter().map(|id| lens.get(*id as usize).copied().unwrap_or(u32::MAX))) {
+            let runs = ids.iter().map(|id| lens.get(*id as usize).copied().unwrap_or(u32::MAX));
+            if !add_up_to(runs, rows) {
                 return Err(input.corrupt());
             }
+
             prefix_of.reserve(rows);
             let mut tails = Vec::with_capacity(rows);
             for ((prefix, id), base) in ids.iter().enumerate().zip(bases) {
@@ -201,15 +226,23 @@ fn read_tails(input: &mut Input, count: usize, rows: usize) -> Result<(Vec<u32>,
     }
 }
 
+/// Whether prefixes of as many rows as `runs` says have `rows` rows together, so that lists can be allocated for them.
+fn add_up_to(runs: impl Iterator<Item = u32>, rows: usize) -> bool {
+    runs.map(u64::from).sum::<u64>() == rows as u64
+}
+
+/// Reads `count` prefixes of the form lead, number, trail, and writes them out.
 fn read_counted(part: &mut Input, count: usize) -> Result<ByteList, ReadError> {
     let lead = part.block()?;
     let digits = usize::from(part.u8()?);
     let trail = part.block()?;
+
     let len = lead.len() + digits + trail.len();
     let total = count.checked_mul(len).filter(|total| *total <= MAX_RAW_BYTES);
     let Some(total) = total.filter(|_| digits <= MAX_DIGITS) else { return Err(part.corrupt()) };
     let numbers = integer_list::read::<u64>(part, count)?;
     part.finish()?;
+
     let mut list = ByteList { ends: Vec::with_capacity(count), bytes: Vec::with_capacity(total) };
     for number in numbers {
         let mut text = [b'0'; MAX_DIGITS];
@@ -218,6 +251,7 @@ fn read_counted(part: &mut Input, count: usize) -> Result<ByteList, ReadError> {
             *digit = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
+
         list.bytes.extend_from_slice(&lead);
         list.bytes.extend_from_slice(&text[MAX_DIGITS - digits..]);
         list.bytes.extend_from_slice(&trail);

@@ -1,28 +1,32 @@
-//! Row patterns: the qualifiers of a row's records, and their timestamps relative to the first. Rows that share a pattern store it
-//! once; a pattern that is another one without some records stores what it lacks.
+//! Row patterns: the qualifiers of a row's records, and their timestamps relative to the first.
+//!
+//! Rows that share a pattern store it once; a pattern that is another one without some records stores what it lacks. This is
+//! dictionary encoding of whole rows: a fleet of meters that report every 15 minutes has one pattern of 96 records, whatever the
+//! number of meters.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// The records of one group, borrowed from a block.
+/// The records of one group, borrowed from a block: what row patterns are detected in.
 pub(crate) struct Records<'a> {
-    /// End of the records of each row.
+    /// The end of the records of each row; the next row's start there.
     pub(crate) ends: Vec<u32>,
     /// Qualifier code of each record of a dynamic group.
     pub(crate) codes: Option<&'a [u32]>,
-    /// Timestamp of each record, if stored.
+    /// Timestamp of each record in microseconds, if the group stores them.
     pub(crate) timestamps: Option<&'a [i64]>,
     /// Whether several records of a row may have one timestamp.
     pub(crate) keeps_duplicates: bool,
 }
 
 impl Records<'_> {
+    /// The number of records of all rows.
     pub(crate) fn len(&self) -> usize {
         self.ends.last().map_or(0, |end| *end as usize)
     }
 
-    /// The records of each row.
+    /// The records of each row, as ranges of the lists above.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| start as usize..*end as usize)
@@ -36,7 +40,7 @@ impl Records<'_> {
         })
     }
 
-    /// Whether every row has a record.
+    /// Whether every row has at least one record of the group.
     pub(crate) fn fill_rows(&self) -> bool {
         self.rows().all(|row| !row.is_empty())
     }
@@ -45,16 +49,119 @@ impl Records<'_> {
     pub(crate) fn sorted(&self, row: Range<usize>) -> bool {
         let codes = self.codes.map(|codes| &codes[row.clone()]);
         let times = self.timestamps.map(|times| &times[row.clone()]);
-        let falls = |t: &[i64]| t[0] > t[1] || (self.keeps_duplicates && t[0] == t[1]);
+
         match (codes, times) {
-            (Some(codes), Some(times)) => {
-                codes.windows(2).zip(times.windows(2)).all(|(c, t)| c[0] < c[1] || (c[0] == c[1] && falls(t)))
-            }
+            (Some(codes), Some(times)) => codes
+                .windows(2)
+                .zip(times.windows(2))
+                .all(|(c, t)| c[0] < c[1] || (c[0] == c[1] && self.may_follow(t[0], t[1]))),
             (Some(codes), None) => codes.windows(2).all(|c| c[0] < c[1]),
-            (None, Some(times)) => times.windows(2).all(falls),
+            (None, Some(times)) => times.windows(2).all(|t| self.may_follow(t[0], t[1])),
             (None, None) => row.len() <= 1,
         }
     }
+
+    /// Whether a record with timestamp `next` may follow one of the same qualifier with timestamp `time`.
+    fn may_follow(&self, time: i64, next: i64) -> bool {
+        time > next || (self.keeps_duplicates && time == next)
+    }
+
+    /// The records of one row, relative to `base`.
+    fn list(&self, row: Range<usize>, base: i64) -> RecordList<'_> {
+        RecordList {
+            len: row.len(),
+            codes: self.codes.map(|codes| &codes[row.clone()]),
+            times: self.timestamps.map(|times| &times[row]),
+            origin: base,
+        }
+    }
+}
+
+/// The records of one row or of one pattern. Both have the codes and timestamps that the group stores.
+#[derive(Clone, Copy)]
+struct RecordList<'a> {
+    len: usize,
+    codes: Option<&'a [u32]>,
+    times: Option<&'a [i64]>,
+    /// What is subtracted from `times` before they are compared.
+    origin: i64,
+}
+
+impl RecordList<'_> {
+    /// Whether both have the same records.
+    #[inline]
+    fn is(&self, other: &Self) -> bool {
+        let shift = self.origin.wrapping_sub(other.origin);
+        self.len == other.len
+            && self.codes == other.codes
+            && self.times.zip(other.times).is_none_or(|(times, others)| {
+                // No early exit, so that the loop vectorises.
+                let pairs = times.iter().zip(others);
+                pairs.fold(0, |difference, (time, other)| difference | (time.wrapping_sub(shift) ^ other)) == 0
+            })
+    }
+
+    /// Whether record `index` is record `other_index` of `other`.
+    fn has_same(&self, index: usize, other: &Self, other_index: usize) -> bool {
+        self.codes.zip(other.codes).is_none_or(|(codes, others)| codes[index] == others[other_index])
+            && self.times.zip(other.times).is_none_or(|(times, others)| {
+                times[index].wrapping_sub(self.origin) == others[other_index].wrapping_sub(other.origin)
+            })
+    }
+
+    /// The records of `pattern` that this row lacks, ascending. `None` if it has others, or lacks most.
+    fn removed_from(&self, pattern: &Self) -> Option<Vec<u32>> {
+        let lacking = pattern.len.checked_sub(self.len).filter(|lacking| *lacking > 0 && *lacking < self.len)?;
+        // The records of the pattern that may be the first of this row.
+        let firsts = match (self.codes, pattern.codes) {
+            (Some(codes), Some(pattern_codes)) => {
+                let first = pattern_codes.partition_point(|code| *code < codes[0]);
+                first..first + 1
+            }
+            _ => 0..lacking.min(SKIPPED) + 1,
+        };
+
+        firsts.into_iter().find_map(|first| self.removed_before(pattern, first, lacking))
+    }
+
+    /// As [`Self::removed_from`], if this row begins with record `first` of the pattern and lacks `lacking` records.
+    fn removed_before(&self, pattern: &Self, first: usize, lacking: usize) -> Option<Vec<u32>> {
+        let origin = pattern.times.map_or(0, |times| times.get(first).copied().unwrap_or_default());
+        let pattern = RecordList { origin, ..*pattern };
+        let mut removed: Vec<u32> = Vec::with_capacity(lacking);
+        let mut record = 0;
+
+        for index in 0..pattern.len {
+            if index >= first && record < self.len && self.has_same(record, &pattern, index) {
+                record += 1;
+            } else if removed.len() < lacking {
+                removed.push(index as u32);
+            } else {
+                return None;
+            }
+        }
+        Some(removed)
+    }
+
+    /// A hash of the records. A collision only loses compression, so a simple hash suffices.
+    fn hash(&self) -> u64 {
+        let mut hash = self.len as u64 + 1;
+        for code in self.codes.unwrap_or_default() {
+            hash = mix(hash, u64::from(*code));
+        }
+        for time in self.times.unwrap_or_default() {
+            hash = mix(hash, time.wrapping_sub(self.origin).cast_unsigned());
+        }
+        hash.wrapping_mul(ODD)
+    }
+}
+
+/// The odd integer nearest to 2^64 divided by the golden ratio, as in Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4).
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+fn mix(hash: u64, value: u64) -> u64 {
+    (hash ^ value).wrapping_mul(ODD).rotate_left(29)
 }
 
 /// The distinct patterns of some rows, and the pattern of each row.
@@ -62,13 +169,13 @@ impl Records<'_> {
 pub(crate) struct RowPatterns {
     /// The number of records of each pattern.
     pub(crate) lens: Vec<u32>,
-    /// The qualifier codes of all patterns (dynamic groups).
+    /// The qualifier codes of all patterns, one after the other, in dynamic groups.
     pub(crate) codes: Vec<u32>,
-    /// The relative timestamps of all patterns (stored timestamps).
+    /// The timestamps of all patterns relative to the first of each, in groups that store them.
     pub(crate) offsets: Vec<i64>,
     /// For each pattern, what it lacks of another one; `None` for one that stands by itself.
     pub(crate) gaps: Vec<Option<Gaps>>,
-    /// The pattern of each row.
+    /// The number of the pattern of each row.
     pub(crate) ids: Vec<u32>,
     /// First timestamp of each row (stored timestamps); an empty row repeats the one before.
     pub(crate) bases: Vec<i64>,
@@ -77,127 +184,139 @@ pub(crate) struct RowPatterns {
 /// A pattern as another one without some of its records.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gaps {
-    /// The other pattern.
+    /// The number of the other pattern.
     pub(crate) of: u32,
-    /// The records that it lacks, ascending.
+    /// The indices of the records that it lacks, ascending.
     pub(crate) removed: Vec<u32>,
 }
 
-/// Patterns that others are compared with: the longest.
+/// A new pattern is compared with this many of the longest patterns, to find what it lacks.
 const TEMPLATES: usize = 4;
-/// First records that a row of a constant group may lack.
+/// A row of a group without qualifiers may lack up to this many of the first records of a pattern.
 const SKIPPED: usize = 4;
 
 impl RowPatterns {
-    /// The patterns of all rows, if those that stand by themselves have at most an eighth of the records, and the others lack at
-    /// most a quarter.
+    /// Detects the patterns of all rows. `None` if they do not pay: patterns that stand by themselves may have at most an eighth of
+    /// the records, and the others may lack at most a quarter.
     pub(crate) fn detect(records: &Records<'_>) -> Option<Self> {
-        let (mut budget, mut gap_budget) = (records.len() / 8, records.len() / 4);
-        let mut patterns = Self::default();
-        let mut starts: Vec<usize> = Vec::new();
-        let mut templates: Vec<u32> = Vec::new();
-        let mut known: HashMap<u64, u32, BuildHasherDefault<Folded>> = HashMap::default();
-        let (mut last, mut base, mut used) = (u32::MAX, 0, 0);
+        let mut detector = Detector::new(records);
+        let (mut last, mut base) = (u32::MAX, 0);
+
         for row in records.rows() {
             base = records.timestamps.and_then(|times| times[row.clone()].first().copied()).unwrap_or(base);
-            let same = |id: u32| {
-                starts.get(id as usize).is_some_and(|start| patterns.is(records, id, *start, row.clone(), base))
-            };
-            if !same(last) {
-                let hash = hash(records, row.clone(), base);
-                match known.get(&hash) {
-                    Some(id) if same(*id) => last = *id,
-                    Some(_) => return None,
-                    None => {
-                        let gaps = templates.iter().find_map(|of| {
-                            let removed = patterns.removed(records, *of, starts[*of as usize], row.clone(), base)?;
-                            Some(Gaps { of: *of, removed })
-                        });
-                        last = patterns.lens.len() as u32;
-                        match &gaps {
-                            Some(gaps) => gap_budget = gap_budget.checked_sub(gaps.removed.len())?,
-                            None => {
-                                budget = budget.checked_sub(row.len())?;
-                                let longer = |id: &u32| patterns.lens[*id as usize] as usize >= row.len();
-                                templates.insert(templates.partition_point(longer), last);
-                                templates.truncate(TEMPLATES);
-                            }
-                        }
-                        known.insert(hash, last);
-                        starts.push(used);
-                        used += row.len();
-                        patterns.lens.push(row.len() as u32);
-                        patterns.gaps.push(gaps);
-                        patterns.codes.extend(records.codes.map_or(&[][..], |codes| &codes[row.clone()]));
-                        let times = records.timestamps.map_or(&[][..], |times| &times[row.clone()]);
-                        patterns.offsets.extend(times.iter().map(|time| time.wrapping_sub(base)));
-                    }
-                }
+            let row = records.list(row, base);
+            // Most rows have the pattern of the row before them.
+            if !detector.is(last, &row) {
+                last = detector.find_or_add(&row)?;
             }
-            patterns.ids.push(last);
+            detector.patterns.ids.push(last);
             if records.timestamps.is_some() {
-                patterns.bases.push(base);
+                detector.patterns.bases.push(base);
             }
         }
-        Some(patterns)
+        Some(detector.patterns)
     }
 
-    /// Whether a pattern lacks records of another.
+    /// Whether a pattern is stored as another one with gaps.
     pub(crate) fn has_gaps(&self) -> bool {
         self.gaps.iter().any(Option::is_some)
     }
+}
 
-    /// The records of pattern `id`, which starts at `start`, that a row lacks; `None` if it has others, or lacks most.
-    fn removed(&self, records: &Records<'_>, id: u32, start: usize, row: Range<usize>, base: i64) -> Option<Vec<u32>> {
-        let len = self.lens[id as usize] as usize;
-        let lacking = len.checked_sub(row.len()).filter(|lacking| *lacking > 0 && *lacking < row.len())?;
-        let own = records.codes.map(|codes| &codes[row.clone()]);
-        let codes = own.map(|_| &self.codes[start..start + len]);
-        let times = records.timestamps.map(|times| &times[row.clone()]);
-        let offsets = times.map(|_| &self.offsets[start..start + len]);
-        let firsts = match (own, codes) {
-            (Some(own), Some(codes)) => {
-                let first = codes.partition_point(|code| *code < own[0]);
-                first..first + 1
-            }
-            _ => 0..lacking.min(SKIPPED) + 1,
-        };
-        firsts.into_iter().find_map(|first| {
-            let shift = offsets.map_or(0, |offsets| offsets.get(first).copied().unwrap_or_default());
-            let is = |place: usize, record: usize| {
-                own.zip(codes).is_none_or(|(own, codes)| own[record] == codes[place])
-                    && times.zip(offsets).is_none_or(|(times, offsets)| {
-                        times[record].wrapping_sub(base) == offsets[place].wrapping_sub(shift)
-                    })
-            };
-            let mut removed: Vec<u32> = Vec::with_capacity(lacking);
-            let mut record = 0;
-            for place in 0..len {
-                if place >= first && record < row.len() && is(place, record) {
-                    record += 1;
-                } else if removed.len() < lacking {
-                    removed.push(place as u32);
-                } else {
-                    return None;
-                }
-            }
-            Some(removed)
+/// The state of [`RowPatterns::detect`].
+struct Detector<'a> {
+    records: &'a Records<'a>,
+    patterns: RowPatterns,
+    /// The start of each pattern in the lists of codes and offsets.
+    starts: Vec<usize>,
+    /// The longest patterns, longest first.
+    templates: Vec<u32>,
+    /// The pattern with each hash.
+    known: HashMap<u64, u32, BuildHasherDefault<Folded>>,
+    /// Records that further patterns may have.
+    budget: usize,
+    /// Records that further patterns may lack.
+    gap_budget: usize,
+    /// Records of all patterns so far.
+    used: usize,
+}
+
+impl<'a> Detector<'a> {
+    fn new(records: &'a Records<'a>) -> Self {
+        Self {
+            records,
+            patterns: RowPatterns::default(),
+            starts: Vec::new(),
+            templates: Vec::new(),
+            known: HashMap::default(),
+            budget: records.len() / 8,
+            gap_budget: records.len() / 4,
+            used: 0,
+        }
+    }
+
+    /// Whether a row has pattern `id`; false if there is no such pattern.
+    #[inline]
+    fn is(&self, id: u32, row: &RecordList<'_>) -> bool {
+        self.pattern(id).is_some_and(|pattern| row.is(&pattern))
+    }
+
+    #[inline]
+    fn pattern(&self, id: u32) -> Option<RecordList<'_>> {
+        let start = *self.starts.get(id as usize)?;
+        let len = self.patterns.lens[id as usize] as usize;
+        Some(RecordList {
+            len,
+            codes: self.records.codes.map(|_| &self.patterns.codes[start..start + len]),
+            times: self.records.timestamps.map(|_| &self.patterns.offsets[start..start + len]),
+            origin: 0,
         })
     }
 
-    fn is(&self, records: &Records<'_>, id: u32, start: usize, row: Range<usize>, base: i64) -> bool {
-        let len = self.lens[id as usize] as usize;
-        len == row.len()
-            && records.codes.is_none_or(|codes| codes[row.clone()] == self.codes[start..start + len])
-            && records.timestamps.is_none_or(|times| {
-                let pairs = times[row].iter().zip(&self.offsets[start..start + len]);
-                // No early exit, so that the loop vectorises.
-                pairs.fold(0, |off, (time, offset)| off | (time.wrapping_sub(base) ^ offset)) == 0
-            })
+    /// The number of the row's pattern, which is added if it is new. `None` if a budget is exhausted or hashes collide.
+    fn find_or_add(&mut self, row: &RecordList<'_>) -> Option<u32> {
+        let hash = row.hash();
+        match self.known.get(&hash) {
+            Some(id) if self.is(*id, row) => Some(*id),
+            Some(_) => None,
+            None => {
+                let id = self.add(row)?;
+                self.known.insert(hash, id);
+                Some(id)
+            }
+        }
+    }
+
+    fn add(&mut self, row: &RecordList<'_>) -> Option<u32> {
+        let id = self.patterns.lens.len() as u32;
+        let gaps = self.templates.iter().find_map(|of| {
+            let removed = row.removed_from(&self.pattern(*of)?)?;
+            Some(Gaps { of: *of, removed })
+        });
+        match &gaps {
+            Some(gaps) => self.gap_budget = self.gap_budget.checked_sub(gaps.removed.len())?,
+            None => {
+                self.budget = self.budget.checked_sub(row.len)?;
+                let lens = &self.patterns.lens;
+                let place = self.templates.partition_point(|id| lens[*id as usize] as usize >= row.len);
+                self.templates.insert(place, id);
+                self.templates.truncate(TEMPLATES);
+            }
+        }
+
+        self.starts.push(self.used);
+        self.used += row.len;
+        self.patterns.lens.push(row.len as u32);
+        self.patterns.gaps.push(gaps);
+        self.patterns.codes.extend_from_slice(row.codes.unwrap_or_default());
+        let times = row.times.unwrap_or_default();
+        self.patterns.offsets.extend(times.iter().map(|time| time.wrapping_sub(row.origin)));
+        Some(id)
     }
 }
 
-/// The total number of records of the patterns, and the range of each; `None` if over `most`.
+/// The total number of records of patterns with these lengths, and the range of each among all. `None` if the total is over `most`,
+/// so that damaged lengths allocate nothing.
 pub(crate) fn spans(lens: &[u32], most: usize) -> Option<(usize, Vec<Range<usize>>)> {
     let mut total = 0usize;
     let mut spans = Vec::with_capacity(lens.len());
@@ -212,17 +331,7 @@ pub(crate) fn spans(lens: &[u32], most: usize) -> Option<(usize, Vec<Range<usize
     Some((total, spans))
 }
 
-/// A hash collision only loses compression, so a simple hash suffices.
-fn hash(records: &Records<'_>, row: Range<usize>, base: i64) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(ODD).rotate_left(29);
-    let codes = records.codes.map_or(&[][..], |codes| &codes[row.clone()]);
-    let times = records.timestamps.map_or(&[][..], |times| &times[row.clone()]);
-    let hash = codes.iter().fold(row.len() as u64 + 1, |hash, code| mix(hash, u64::from(*code)));
-    times.iter().fold(hash, |hash, time| mix(hash, time.wrapping_sub(base).cast_unsigned())).wrapping_mul(ODD)
-}
-
-/// The identity hasher.
+/// The identity hasher, for keys that are hashes already.
 #[derive(Default)]
 struct Folded(u64);
 
