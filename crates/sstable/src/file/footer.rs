@@ -1,4 +1,4 @@
-//! The footer: the last 64 bytes of a file.
+//! The footer: the last 64 bytes of a file, from which a reader finds everything else.
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,10 +8,10 @@ use crate::error::{FilePart, ReadError};
 use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, check_version};
 use crate::io::checksum::matches;
 
-/// The offset of the checksum, which covers the rest of the footer.
+/// Where the footer's own checksum is. It covers the rest of the footer.
 const CHECKSUM: std::ops::Range<usize> = 40..48;
 
-/// The location of meta, and the identity of the file.
+/// The location and checksum of meta, and the identity of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) meta_offset: u64,
@@ -22,6 +22,7 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
+    /// The bytes of the footer.
     pub(crate) fn encode(&self) -> [u8; FOOTER_LEN] {
         let mut out = [0; FOOTER_LEN];
         out[..8].copy_from_slice(&self.meta_offset.to_le_bytes());
@@ -35,22 +36,28 @@ impl Footer {
         out
     }
 
-    /// Reads the footer of a file of `file_len` bytes.
+    /// Decodes the last bytes of a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// If they are no footer of a supported version, or the footer is that of a file of another length.
     pub(crate) fn decode(bytes: &Bytes, file_len: u64) -> Result<Self, ReadError> {
         let offset = file_len.saturating_sub(FOOTER_LEN as u64);
         if bytes.len() != FOOTER_LEN || !bytes.ends_with(&FOOTER_MAGIC) {
             return Err(ReadError::NotAnSst { offset: file_len.saturating_sub(FOOTER_MAGIC.len() as u64) });
         }
+
         let mut input = Input::new(bytes.clone(), offset, "footer");
         let (meta_offset, length, meta_checksum) = (input.u64()?, input.u64()?, input.u64()?);
         let uid = input.u128()?;
         let stated = input.u64()?;
         let version = input.u32()?;
         check_version(version)?;
+
         let whole: [u8; FOOTER_LEN] = bytes.as_ref().try_into().map_err(|_| input.corrupt())?;
         if !matches(checksum(&whole), stated) {
             return Err(ReadError::Checksum { stripe: None, stream: FilePart::Footer, page: 0, offset });
         }
+
         if length > file_len {
             return Err(ReadError::Truncated { what: "file", offset: 0, wanted: length, length: file_len });
         }
@@ -61,6 +68,7 @@ impl Footer {
     }
 }
 
+/// The checksum of all bytes of the footer but the checksum's.
 fn checksum(footer: &[u8; FOOTER_LEN]) -> u64 {
     let mut covered = [0; FOOTER_LEN - 8];
     covered[..CHECKSUM.start].copy_from_slice(&footer[..CHECKSUM.start]);

@@ -6,7 +6,7 @@ use crate::coding::Input;
 use crate::error::ReadError;
 use crate::format::{HEADER_LEN, HEADER_MAGIC, VERSION, check_version};
 
-/// Encodes the header of file `uid`.
+/// The bytes of the header of file `uid`.
 pub(crate) fn encode(uid: u128) -> [u8; HEADER_LEN] {
     let mut out = [0; HEADER_LEN];
     out[..8].copy_from_slice(&HEADER_MAGIC);
@@ -15,7 +15,10 @@ pub(crate) fn encode(uid: u128) -> [u8; HEADER_LEN] {
     out
 }
 
-/// Decodes a header to version and uid.
+/// Decodes the first bytes of a file to its format version and uid.
+///
+/// # Errors
+/// If they are no header of a supported version.
 pub(crate) fn decode(bytes: Bytes) -> Result<(u32, u128), ReadError> {
     let mut input = Input::new(bytes, 0, "header");
     if input.take(HEADER_MAGIC.len())? != HEADER_MAGIC[..] {

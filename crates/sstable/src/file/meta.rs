@@ -1,10 +1,10 @@
-//! Meta: schema, metadata, filter location and stripe table.
+//! Meta: schema, metadata, filter location and stripe table. Compressed, at the end of the file before the footer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidetable_layout::StoredSchema;
+use tidetable_layout::{FieldType, StoredSchema, ValueType};
 
 use crate::codec::block_compression;
 use crate::coding::{Input, put_block, put_varint};
@@ -14,7 +14,7 @@ use crate::format::{HEADER_LEN, MAX_META_BYTES};
 use crate::options::Compression;
 use crate::stats::StripeMeta;
 
-/// The location of the filter.
+/// The location and the checksum of the key filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FilterRef {
     pub(crate) kind: Kind,
@@ -23,16 +23,22 @@ pub(crate) struct FilterRef {
     pub(crate) checksum: u64,
 }
 
-/// The metadata of a file that a reader keeps in memory.
+/// What a reader keeps of a file in memory.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Meta {
     pub(crate) schema: Arc<StoredSchema>,
+    /// Pairs that the writer's caller attached, such as who made the file.
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) filter: FilterRef,
+    /// The stripe table, in key order.
     pub(crate) stripes: Vec<StripeMeta>,
 }
 
 impl Meta {
+    /// The bytes of meta, compressed.
+    ///
+    /// # Errors
+    /// If it exceeds [`MAX_META_BYTES`], or an encoder fails.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, WriteError> {
         let mut raw = Vec::new();
         put_block(&mut raw, &serde_json::to_vec(self.schema.as_ref())?);
@@ -41,26 +47,33 @@ impl Meta {
             put_block(&mut raw, key.as_bytes());
             put_block(&mut raw, value.as_bytes());
         }
+
         raw.push(self.filter.kind as u8);
         put_varint(&mut raw, self.filter.len);
         raw.extend_from_slice(&self.filter.checksum.to_le_bytes());
+
         put_varint(&mut raw, self.stripes.len() as u64);
         self.stripes.iter().for_each(|stripe| stripe.put(&mut raw, &self.schema));
         if raw.len() > MAX_META_BYTES {
             return Err(WriteError::TooLarge { what: "bytes of meta", found: raw.len(), limit: MAX_META_BYTES });
         }
+
         let mut out = Vec::new();
         block_compression::put(&mut out, &raw, Compression::Dense)?;
         Ok(out)
     }
 
-    /// Decodes meta at `offset` of a file of this version.
+    /// Decodes meta at `offset` of a file of this version. The offset says where the filter must end.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or lengths do not add up to the offset.
     pub(crate) fn decode(bytes: Bytes, offset: u64, version: u32) -> Result<Self, ReadError> {
         let mut input = Input::new(bytes, offset, "meta");
         let raw = block_compression::read(&mut input, MAX_META_BYTES)?;
         let mut input = Input::new(raw, offset, "meta");
+
         let schema: StoredSchema = serde_json::from_slice(&input.on("schema").block()?).map_err(|_| input.corrupt())?;
-        if !sound(&schema) {
+        if !is_representable(&schema) {
             return Err(input.corrupt());
         }
         let pairs = input.on("metadata").varint()?;
@@ -69,8 +82,10 @@ impl Meta {
             let (key, value) = (text(&mut input)?, text(&mut input)?);
             metadata.insert(key, value);
         }
+
         let kind = Kind::of(input.on("filter entry").u8()?).ok_or_else(|| input.corrupt())?;
         let (filter_len, checksum) = (input.varint()?, input.u64()?);
+
         let count = input.on("stripe table").varint()?;
         let (mut stripes, mut next): (Vec<StripeMeta>, _) = (Vec::new(), HEADER_LEN as u64);
         for _ in 0..count {
@@ -95,17 +110,16 @@ fn text(input: &mut Input) -> Result<String, ReadError> {
     String::from_utf8(bytes.into()).map_err(|_| input.corrupt())
 }
 
-/// Whether Arrow can represent the types of a schema.
-fn sound(schema: &StoredSchema) -> bool {
-    use tidetable_layout::{FieldType, ValueType};
-    let columns = schema.groups.iter().flat_map(|group| &group.columns);
-    let digits = |kind: &ValueType| match kind {
+/// Whether Arrow can represent the types of a schema, and 64 bits the tails of its keys.
+fn is_representable(schema: &StoredSchema) -> bool {
+    let mut columns = schema.groups.iter().flat_map(|group| &group.columns);
+    let fit = columns.all(|column| match column.value {
         ValueType::Field(FieldType::Decimal { precision, scale }) => {
-            (1..=38).contains(precision) && *scale <= *precision
+            (1..=38).contains(&precision) && scale <= precision
         }
         _ => true,
-    };
-    schema.tail.digits() <= 19 && columns.map(|column| &column.value).all(digits)
+    });
+    schema.tail.digits() <= 19 && fit
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! The summary of a finished file, for a manifest.
+//! The summary of a finished file, which a manifest stores.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A finished file. In JSON the uid and the checksum are hexadecimal, and keys are text with `\xNN` where a byte is not
-/// printable ASCII.
+/// What a manifest stores of a file. In JSON the uid and the checksum are hexadecimal, and keys are text with `\xNN` where a byte
+/// is not printable ASCII.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSummary {
-    /// The file's identity.
+    /// The file's unique id, as in its header and footer.
     #[serde(serialize_with = "put_hex", deserialize_with = "read_hex")]
     pub uid: u128,
-    /// Bytes of the whole file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// xxh3-128 of the whole file.
+    /// The xxh3-128 hash of the whole file, by which copies are compared.
     #[serde(serialize_with = "put_hex", deserialize_with = "read_hex")]
     pub checksum: u128,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Cells.
+    /// The number of cells, of all groups.
     pub cells: u64,
-    /// Records in all groups.
+    /// The number of records, of all groups.
     pub records: u64,
-    /// Stripes.
+    /// The number of stripes.
     pub stripes: u64,
     /// Least row key; empty if there is no row.
     #[serde(serialize_with = "put_key", deserialize_with = "read_key")]

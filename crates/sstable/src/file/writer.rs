@@ -1,4 +1,4 @@
-//! The writer of a file.
+//! The writer of a file: stripes as they come, then the parts that are known at the end.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,10 +17,12 @@ use crate::io::checksum;
 use crate::options::WriteOptions;
 use crate::stripe::{EncodedStripe, schema_hash};
 
-/// Writes one file sequentially. After an error the output is unusable.
+/// Writes one file from front to back, without seeking. After an error the output is unusable.
 pub struct Writer<W: Write> {
     out: W,
+    /// The hash of all bytes written so far.
     hash: Xxh3Default,
+    /// The number of bytes written so far.
     at: u64,
     uid: u128,
     schema_hash: u64,
@@ -29,7 +31,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file of `schema` with this metadata.
+    /// Starts a file of `schema`. `metadata` is attached to it, see [`crate::Reader::metadata`].
     ///
     /// # Errors
     /// If the output fails.
@@ -53,7 +55,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far; before [`Self::finish`] the file is not complete.
     pub fn bytes(&self) -> u64 {
         self.at
     }
@@ -70,6 +72,7 @@ impl<W: Write> Writer<W> {
         if self.meta.stripes.last().is_some_and(|last| last.last_key >= stripe.meta.first_key) {
             return Err(WriteError::UnsortedStripes { stripe: ordinal });
         }
+
         let mut meta = stripe.meta;
         meta.offset = self.at;
         meta.head_checksum = checksum::in_file(self.uid, self.at, &stripe.head);
@@ -88,43 +91,53 @@ impl<W: Write> Writer<W> {
         if self.meta.stripes.len() > 1 && crate::failpoint!(LoseLastStripe) {
             self.meta.stripes.pop();
         }
-        let stripes = &self.meta.stripes;
-        let rows = stripes.iter().map(|stripe| stripe.rows).sum();
-        let cells = stripes.iter().map(|stripe| stripe.cells).sum();
-        let records = stripes.iter().flat_map(|stripe| &stripe.records).sum();
-        let times = || stripes.iter().filter_map(|stripe| stripe.timestamps);
-        let (min_timestamp, max_timestamp) = (times().map(|time| time.0).min(), times().map(|time| time.1).max());
-        let first_key = stripes.first().map(|stripe| stripe.first_key.to_vec()).unwrap_or_default();
-        let last_key = stripes.last().map(|stripe| stripe.last_key.to_vec()).unwrap_or_default();
-        let stripes = stripes.len() as u64;
+        let mut summary = self.summary();
 
-        let (kind, bytes) = std::mem::replace(&mut self.filter, filter::Builder::new()).finish(rows);
+        let filter = std::mem::replace(&mut self.filter, filter::Builder::new());
+        let (kind, bytes) = filter.finish(summary.rows);
         let checksum = checksum::in_file(self.uid, self.at, &bytes);
         self.meta.filter = FilterRef { kind, offset: self.at, len: bytes.len() as u64, checksum };
         self.put(&bytes)?;
-        let (meta, meta_offset) = (self.meta.encode()?, self.at);
-        let meta_checksum = checksum::in_file(self.uid, meta_offset, &meta);
+
+        let meta = self.meta.encode()?;
+        summary.meta_offset = self.at;
+        let meta_checksum = checksum::in_file(self.uid, self.at, &meta);
         self.put(&meta)?;
-        let file_len = self.at + FOOTER_LEN as u64;
-        self.put(&Footer { meta_offset, file_len, meta_checksum, uid: self.uid, version: VERSION }.encode())?;
-        self.out.flush()?;
-        let summary = FileSummary {
+
+        summary.bytes = self.at + FOOTER_LEN as u64;
+        let footer = Footer {
+            meta_offset: summary.meta_offset,
+            file_len: summary.bytes,
+            meta_checksum,
             uid: self.uid,
-            bytes: file_len,
-            checksum: self.hash.digest128(),
-            rows,
-            cells,
-            records,
-            stripes,
-            first_key,
-            last_key,
-            min_timestamp,
-            max_timestamp,
-            meta_offset,
+            version: VERSION,
         };
+        self.put(&footer.encode())?;
+        self.out.flush()?;
+        summary.checksum = self.hash.digest128();
         Ok((self.out, summary))
     }
 
+    /// The summary as far as stripes tell; length, checksum and the offset of meta are 0.
+    fn summary(&self) -> FileSummary {
+        let stripes = &self.meta.stripes;
+        FileSummary {
+            uid: self.uid,
+            bytes: 0,
+            checksum: 0,
+            rows: stripes.iter().map(|stripe| stripe.rows).sum(),
+            cells: stripes.iter().map(|stripe| stripe.cells).sum(),
+            records: stripes.iter().flat_map(|stripe| &stripe.records).sum(),
+            stripes: stripes.len() as u64,
+            first_key: stripes.first().map(|stripe| stripe.first_key.to_vec()).unwrap_or_default(),
+            last_key: stripes.last().map(|stripe| stripe.last_key.to_vec()).unwrap_or_default(),
+            min_timestamp: stripes.iter().filter_map(|stripe| stripe.timestamps).map(|times| times.0).min(),
+            max_timestamp: stripes.iter().filter_map(|stripe| stripe.timestamps).map(|times| times.1).max(),
+            meta_offset: 0,
+        }
+    }
+
+    /// Appends `bytes` to the output and to its hash.
     fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         self.out.write_all(bytes)?;
         self.hash.update(bytes);

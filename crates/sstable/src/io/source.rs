@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Random access to the bytes of one immutable file.
+/// Random access to the bytes of one immutable file: a local file, an object in a bucket, or bytes in memory.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is an error, never a case")]
 pub trait ReadAt: Send + Sync + Debug {
-    /// Bytes of the file.
+    /// The size of the file in bytes, known without reading.
     fn len(&self) -> u64;
 
     /// `len` bytes at `offset`.
@@ -39,7 +39,7 @@ impl ReadAt for Bytes {
     }
 }
 
-/// A local file, read by `pread`.
+/// A local file, read by `pread`, so that threads share one descriptor.
 #[derive(Debug)]
 pub struct FileSource {
     file: File,

@@ -1,4 +1,4 @@
-//! Encoding of stripes.
+//! Encoding of stripes: the rows of a block to a head and pages.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::stats::{StripeMeta, cells_of};
 use crate::stripe::hashes::{KeyHashes, schema_hash};
 use crate::{group, keys};
 
-/// A stripe that a [`crate::file::Writer`] can place.
+/// An encoded stripe, which a [`crate::file::Writer`] places in a file. Its bytes do not depend on the file or the place.
 #[derive(Debug, Clone)]
 pub struct EncodedStripe {
     pub(crate) head: Bytes,
     pub(crate) pages: Bytes,
-    /// The writer sets offset and head checksum.
+    /// Offset and head checksum depend on the place; the writer sets them.
     pub(crate) meta: StripeMeta,
     pub(crate) schema: u64,
     pub(crate) hashes: KeyHashes,
@@ -31,7 +31,7 @@ impl EncodedStripe {
         &self.meta
     }
 
-    /// The encoded size in bytes.
+    /// The encoded size in bytes, head and pages.
     pub fn len(&self) -> usize {
         self.head.len() + self.pages.len()
     }
@@ -70,6 +70,7 @@ pub fn encode_rows(
     if rows.len() > MAX_RECORDS {
         return Err(WriteError::TooLarge { what: "rows of a stripe", found: rows.len(), limit: MAX_RECORDS });
     }
+
     let (mut head, mut section, mut pages) = (Vec::new(), Vec::new(), Pages::default());
     put_varint(&mut head, rows.len() as u64);
     keys::put(&mut section, &block.keys, rows.clone(), options.level)?;
@@ -90,12 +91,14 @@ pub fn encode_rows(
         head_len: 0,
         head_checksum: 0,
     };
+
     for (index, group) in schema.groups.iter().enumerate() {
         let missing = WriteError::Shape { group: index, what: "the group is missing" };
         let part = block.groups.get(index).and_then(Option::as_ref).ok_or(missing)?;
         section.clear();
-        let found = group::put(&mut section, &mut pages, (index, group), part, rows.clone(), options.level)?;
+        let found = group::put(&mut section, &mut pages, index, group, part, rows.clone(), options.level)?;
         put_block(&mut head, &section);
+
         meta.records.push(found.records);
         meta.one_version_each.push(found.one_version_each);
         meta.fills_rows.push(found.fills_rows);
@@ -106,12 +109,14 @@ pub fn encode_rows(
             (one, other) => one.or(other),
         };
     }
+
     if head.len() > MAX_RAW_BYTES {
         return Err(WriteError::TooLarge { what: "head of a stripe", found: head.len(), limit: MAX_RAW_BYTES });
     }
     meta.cells = meta.group_cells.iter().sum();
     meta.head_len = head.len() as u64;
     meta.len = (head.len() + pages.data.len()) as u64;
+
     Ok(EncodedStripe {
         head: head.into(),
         pages: pages.data.into(),

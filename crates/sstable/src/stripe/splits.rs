@@ -7,7 +7,7 @@ use tidetable_layout::{Block, StoredSchema, ValueType};
 
 use crate::options::StripeLimits;
 
-/// The size of rows, in the units of the limits.
+/// The size of some rows, in the units of [`StripeLimits`].
 #[derive(Default, Clone, Copy)]
 struct Weight {
     cells: usize,
@@ -24,10 +24,12 @@ impl Weight {
         self.cells > limits.cells || self.bytes > limits.bytes || self.rows > limits.rows
     }
 
-    /// The number of stripes that these rows fill.
+    /// The number of stripes that these rows fill, by the limit that is reached first.
     fn stripes(self, limits: &StripeLimits) -> usize {
-        let ratio = |found: usize, limit: usize| found.div_ceil(limit.max(1));
-        ratio(self.cells, limits.cells).max(ratio(self.bytes, limits.bytes)).max(ratio(self.rows, limits.rows)).max(1)
+        let by_cells = self.cells.div_ceil(limits.cells.max(1));
+        let by_bytes = self.bytes.div_ceil(limits.bytes.max(1));
+        let by_rows = self.rows.div_ceil(limits.rows.max(1));
+        by_cells.max(by_bytes).max(by_rows).max(1)
     }
 }
 
@@ -40,6 +42,7 @@ pub fn stripe_splits(schema: &StoredSchema, block: &Block, limits: &StripeLimits
     let parts = all.stripes(limits);
     let share =
         Weight { cells: all.cells.div_ceil(parts), bytes: all.bytes.div_ceil(parts), rows: all.rows.div_ceil(parts) };
+
     let mut splits = Vec::with_capacity(parts + 1);
     let (mut start, mut sum) = (0, Weight::default());
     for row in 0..rows {
@@ -51,24 +54,26 @@ pub fn stripe_splits(schema: &StoredSchema, block: &Block, limits: &StripeLimits
         }
         sum = sum.plus(weight);
     }
+
     if start < rows {
         splits.push(start..rows);
     }
     splits
 }
 
-/// Computes the weight of rows.
+/// Computes the weight of single rows of a block. Of fixed-width values only the count matters.
 struct RowWeigher<'a> {
     block: &'a Block,
     groups: Vec<GroupWeigher<'a>>,
+    /// Bytes of a tail, which every key has.
     tail: usize,
 }
 
 struct GroupWeigher<'a> {
     ends: &'a [u32],
-    /// Bytes of a record without its texts.
+    /// Bytes of a record's numbers, before encoding.
     fixed: usize,
-    /// Offsets of each text column.
+    /// The offsets of each text column, as Arrow has them.
     texts: Vec<&'a [i32]>,
 }
 

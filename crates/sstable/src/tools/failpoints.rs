@@ -1,11 +1,12 @@
-//! Failpoints: planted bugs that the proofs must find. Compiled in only with the feature `planted`.
+//! Failpoints: planted bugs that the proofs must find. Compiled in only with the feature `planted`; see "Add a proof" in
+//! `CONTRIBUTING.md`.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Declares the bugs, once for the type and for the list of all.
 macro_rules! bugs {
     ($($(#[$about:meta])* $name:ident,)*) => {
-        /// A bug.
+        /// A bug that can be planted. Each breaks one promise of the store.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Bug {
@@ -13,24 +14,24 @@ macro_rules! bugs {
         }
 
         impl Bug {
-            /// All of them.
+            /// All bugs, in the order in which `just prove-planted` runs them.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
 }
 
 bugs! {
-    /// Checksums of SSTs are not compared.
+    /// Readers do not compare the checksums of SSTs.
     IgnoreChecksum,
     /// A lookup of the last key of a stripe starts at the next stripe.
     SeparatorOffByOne,
-    /// A file lacks its last stripe.
+    /// The writer leaves the last stripe of a file out of its stripe table.
     LoseLastStripe,
-    /// A filter lacks some keys.
+    /// A key filter lacks a quarter of the keys.
     FilterForgetsKey,
-    /// Files are not synced.
+    /// New files are not synced before they are linked.
     SkipFsync,
-    /// Directories are not synced.
+    /// A directory is not synced after a file is linked in it.
     SkipDirectoryFsync,
     /// A file is linked before it is synced.
     NameBeforeFsync,
@@ -56,7 +57,7 @@ bugs! {
     VacuumSaysNothing,
     /// Vacuum removes manifest deltas without a checkpoint of the oldest version.
     VacuumWithoutCheckpoint,
-    /// Verify only opens files.
+    /// Verification opens files but does not read them.
     VerifyOpensOnly,
     /// Names of inputs without rows are not recorded.
     ForgetCopies,
@@ -70,7 +71,7 @@ bugs! {
     AppendWhateverComesLater,
 }
 
-/// Whether the bug of this name is planted.
+/// Whether the named [`Bug`](crate::tools::failpoints::Bug) is planted now; always false without the feature `planted`.
 #[macro_export]
 macro_rules! failpoint {
     ($bug:ident) => {
@@ -78,20 +79,20 @@ macro_rules! failpoint {
     };
 }
 
-/// No bug.
+/// The value of [`PLANTED`] without a bug.
 const NONE: u8 = u8::MAX;
 
 static PLANTED: AtomicU8 = AtomicU8::new(NONE);
 
-/// Whether this build has failpoints.
+/// Whether this build has failpoints, so that bugs can be planted.
 pub const POSSIBLE: bool = cfg!(feature = "planted");
 
-/// Plants a bug in place of any before, or none.
+/// Plants a bug in place of the one before; `None` plants none. Affects the whole process.
 pub fn plant(bug: Option<Bug>) {
     PLANTED.store(bug.map_or(NONE, |bug| bug as u8), Ordering::SeqCst);
 }
 
-/// Whether this bug is enabled.
+/// Whether this bug is planted. Costs nothing in builds without failpoints.
 #[inline]
 pub fn is(bug: Bug) -> bool {
     POSSIBLE && PLANTED.load(Ordering::Relaxed) == bug as u8

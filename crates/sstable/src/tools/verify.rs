@@ -3,7 +3,7 @@
 use arrow::array::Array;
 use bytes::Bytes;
 use serde::Serialize;
-use tidetable_layout::{Block, FieldType, GroupBlock, Projection, ValueType};
+use tidetable_layout::{Block, FieldType, Group, GroupBlock, Keys, Projection, ValueType};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::column;
@@ -20,18 +20,18 @@ use crate::read::StripeReader;
 use crate::stats::{StripeMeta, cells_of, column_meta};
 use crate::stripe::{StripeHead, filled_rows};
 
-/// The content of a verified file.
+/// The content of a verified file, by the counts of its stripe table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct VerifySummary {
-    /// Stripes read.
+    /// The number of stripes.
     pub stripes: u64,
-    /// Rows read.
+    /// The number of rows.
     pub rows: u64,
-    /// Records read, in all groups.
+    /// The number of records, of all groups.
     pub records: u64,
-    /// Cells read.
+    /// The number of cells, of all groups.
     pub cells: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct VerifySummary {
 pub struct Sweep {
     /// xxh3-128 of the file; `None` if some of it could not be read.
     pub checksum: Option<u128>,
-    /// Damage, in file order.
+    /// All damage that was found, in file order.
     pub damage: Vec<ReadError>,
 }
 
@@ -59,7 +59,7 @@ impl Reader {
         Ok(self.summary())
     }
 
-    /// The totals in the stripe table.
+    /// The totals of the stripe table, without reading the file.
     pub fn summary(&self) -> VerifySummary {
         let mut summary = VerifySummary { bytes: self.bytes(), ..Default::default() };
         for meta in self.stripes() {
@@ -81,27 +81,29 @@ impl Reader {
             }
             Err(ReadError::Checksum { stripe: None, stream: FilePart::Header, page: 0, offset: 0 })
         });
+
         for (index, meta) in self.stripes().iter().enumerate() {
             pass.part("stripe", meta.offset, meta.len, |bytes| self.check_stripe(index, meta, &bytes));
         }
+
         let filter = &self.file.meta.filter;
         pass.part("filter", filter.offset, filter.len, |bytes| self.decode_filter(bytes).map(|_| ()));
-        // Checked when it was opened.
+        // Meta and footer were checked when the file was opened.
         let end = self.file.footer.meta_offset;
         pass.part("meta", end, self.bytes() - end, |_| Ok(()));
         Sweep { checksum: pass.hash.map(|hash| hash.digest128()), damage: pass.damage }
     }
 
-    /// The checksums of a stripe whose bytes are `bytes`.
+    /// Compares all checksums of stripe `index`, whose bytes are `bytes`, and checks that its pages leave no gap.
     fn check_stripe(&self, index: usize, meta: &StripeMeta, bytes: &Bytes) -> Result<(), ReadError> {
-        let corrupt = |what| ReadError::Corrupt { what, offset: meta.offset };
         let split = usize::try_from(meta.head_len).ok().filter(|split| *split <= bytes.len());
-        let Some(split) = split else { return Err(corrupt("stripe head")) };
+        let Some(split) = split else { return Err(corrupt(meta, "stripe head")) };
         let (head, pages) = (bytes.slice(..split), bytes.slice(split..));
         if !checksum::matches(checksum::in_file(self.uid(), meta.offset, &head), meta.head_checksum) {
             let offset = meta.offset;
             return Err(ReadError::Checksum { stripe: Some(index), stream: FilePart::StripeHead, page: 0, offset });
         }
+
         let head = StripeHead::read(head, meta, self.schema(), &self.file.tail)?;
         let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);
         let pages = PageSource {
@@ -112,16 +114,17 @@ impl Reader {
             whole: Some(pages),
             counts: None,
         };
+
         let mut next = 0;
         for group in 0..self.schema().groups.len() {
             let group = head.group(group, self.schema(), meta)?;
             if group.span.start != next {
-                return Err(corrupt("page table"));
+                return Err(corrupt(meta, "page table"));
             }
             next = group.span.end;
             group.streams().try_for_each(|stream| pages.check_all(stream))?;
         }
-        if next == len { Ok(()) } else { Err(corrupt("page table")) }
+        if next == len { Ok(()) } else { Err(corrupt(meta, "page table")) }
     }
 
     /// Decodes all of stripe `index` and checks the order of its keys and records, every count and range that the stripe
@@ -137,86 +140,107 @@ impl Reader {
         self.check_stored(meta, &stripe, &block)
     }
 
-    /// Compares stored sums and outliers with the values of `block`.
+    /// Compares stored sums and outliers with the values of `block`, which has all rows of the stripe.
     fn check_stored(&self, meta: &StripeMeta, stripe: &StripeReader, block: &Block) -> Result<(), ReadError> {
-        for (at, schema) in self.schema().groups.iter().enumerate() {
-            let head = stripe.head.group(at, self.schema(), meta)?;
-            for (column, stored) in schema.columns.iter().enumerate() {
-                let group = block.groups.get(at).and_then(Option::as_ref);
-                let values = group.and_then(|group| Some((group, group.columns.get(column)?.as_ref()?)));
+        for (index, schema) in self.schema().groups.iter().enumerate() {
+            let head = stripe.head.group(index, self.schema(), meta)?;
+            let group = block.groups.get(index).and_then(Option::as_ref).ok_or(corrupt(meta, "group"))?;
+
+            for (column_index, column) in schema.columns.iter().enumerate() {
+                let values = group.columns.get(column_index).and_then(Option::as_ref);
                 let pages = self.pages(stripe.index, meta, false)?;
-                if let (Some(ends), Some((_, values))) = (head.outliers(column), values)
-                    && !outliers::hold(&pages, ends, stored.value, values)?
+                if let (Some(ends), Some(values)) = (head.outliers(column_index), values)
+                    && !outliers::hold(&pages, ends, column.value, values)?
                 {
-                    return Err(ReadError::Corrupt { what: "outliers", offset: meta.offset });
+                    return Err(corrupt(meta, "outliers"));
                 }
-                let Some(stream) = head.sums(column) else { continue };
-                let found = sums::read(&pages, stream, stored.value, 0..stripe.keys().len())?;
-                let decimals = match stored.value {
+
+                let Some(stream) = head.sums(column_index) else { continue };
+                let found = sums::read(&pages, stream, column.value, 0..stripe.keys().len())?;
+                let decimals = match column.value {
                     ValueType::Field(FieldType::Float64) => {
-                        head.columns.get(column).map(column::decimals_of).transpose()?
+                        head.columns.get(column_index).map(column::decimals_of).transpose()?
                     }
                     _ => None,
                 };
-                let expected = values.and_then(|(group, values)| {
-                    sums::of_rows(values, stored.value, &group.row_ends, decimals.flatten())
-                });
-                if !expected.is_some_and(|expected| sums::alike(&expected, &found)) {
-                    return Err(ReadError::Corrupt { what: "sums of rows", offset: meta.offset });
+                let expected =
+                    values.and_then(|values| sums::of_rows(values, column.value, &group.row_ends, decimals.flatten()));
+                if !expected.is_some_and(|expected| sums::are_equal(&expected, &found)) {
+                    return Err(corrupt(meta, "sums of rows"));
                 }
             }
         }
         Ok(())
     }
 
+    /// Checks `block`, which has all rows of a stripe, against the stripe table and the filter.
     fn check_rows(&self, meta: &StripeMeta, block: &Block, filter: Option<&KeyFilter>) -> Result<(), ReadError> {
-        let corrupt = |what| ReadError::Corrupt { what, offset: meta.offset };
-        let hold = |sound: bool, what| if sound { Ok(()) } else { Err(corrupt(what)) };
-        let keys = &block.keys;
-        let (mut before, mut key) = (Vec::new(), Vec::new());
-        for row in 0..keys.len() {
-            key.clear();
-            keys.write(row, &mut key);
-            hold(row == 0 || before < key, "order of row keys")?;
-            std::mem::swap(&mut before, &mut key);
-        }
-        hold(keys.get(0) == meta.first_key && before == meta.last_key, "first and last key")?;
-        hold(filter.is_none_or(|filter| filter.holds(keys)), "filter")?;
+        check_keys(meta, &block.keys)?;
+        check(meta, filter.is_none_or(|filter| filter.holds(&block.keys)), "filter")?;
 
         let mut times: Option<(i64, i64)> = None;
-        for (at, group) in block.groups.iter().enumerate() {
-            let group = group.as_ref().ok_or(corrupt("group"))?;
-            hold(sorted(group, self.schema().groups[at].keeps_duplicates()), "order of records")?;
+        for (index, (group, schema)) in block.groups.iter().zip(&self.schema().groups).enumerate() {
+            let group = group.as_ref().ok_or(corrupt(meta, "group"))?;
+            check_group(meta, index, group, schema)?;
             for time in group.timestamps.iter().flatten() {
                 let (low, high) = times.unwrap_or((*time, *time));
                 times = Some((low.min(*time), high.max(*time)));
             }
-            let schema = &self.schema().groups[at];
-            let columns = group.columns.iter().flatten().zip(&schema.columns);
-            let found: Vec<_> = columns.map(|(array, column)| column_meta(array, column.value)).collect();
-            hold(meta.columns.get(at) == Some(&found), "counts and ranges of values")?;
-            let filled = filled_rows(schema, group, 0..group.row_ends.len());
-            let cells = cells_of(schema, group.len() as u64, &found, filled);
-            hold(meta.group_cells.get(at) == Some(&cells), "count of cells")?;
-            hold(group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
-            let records = records_of(group, schema.keeps_duplicates());
-            let is_told = |told: &[bool]| told.get(at) == Some(&true);
-            hold(!is_told(&meta.one_version_each) || records.one_version_each(), "versions of cells")?;
-            hold(!is_told(&meta.fills_rows) || records.fill_rows(), "rows without records")?;
         }
-        hold(times == meta.timestamps, "range of timestamps")
+        check(meta, times == meta.timestamps, "range of timestamps")
     }
 }
 
-/// One pass over a file.
+/// The error for damage in a stripe; `what` names the part.
+fn corrupt(meta: &StripeMeta, what: &'static str) -> ReadError {
+    ReadError::Corrupt { what, offset: meta.offset }
+}
+
+fn check(meta: &StripeMeta, is_sound: bool, what: &'static str) -> Result<(), ReadError> {
+    if is_sound { Ok(()) } else { Err(corrupt(meta, what)) }
+}
+
+/// Checks that the keys of a stripe ascend, and that the first and the last are those of the stripe table.
+fn check_keys(meta: &StripeMeta, keys: &Keys) -> Result<(), ReadError> {
+    let (mut before, mut key) = (Vec::new(), Vec::new());
+    for row in 0..keys.len() {
+        key.clear();
+        keys.write(row, &mut key);
+        check(meta, row == 0 || before < key, "order of row keys")?;
+        std::mem::swap(&mut before, &mut key);
+    }
+    check(meta, keys.get(0) == meta.first_key && before == meta.last_key, "first and last key")
+}
+
+/// Checks the order of the records of group `index`, and what the stripe table says of the group.
+fn check_group(meta: &StripeMeta, index: usize, group: &GroupBlock, schema: &Group) -> Result<(), ReadError> {
+    check(meta, sorted(group, schema.keeps_duplicates()), "order of records")?;
+
+    let columns = group.columns.iter().flatten().zip(&schema.columns);
+    let found: Vec<_> = columns.map(|(array, column)| column_meta(array, column.value)).collect();
+    check(meta, meta.columns.get(index) == Some(&found), "counts and ranges of values")?;
+    let filled = filled_rows(schema, group, 0..group.row_ends.len());
+    let cells = cells_of(schema, group.len() as u64, &found, filled);
+    check(meta, meta.group_cells.get(index) == Some(&cells), "count of cells")?;
+    check(meta, group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
+
+    let records = records_of(group, schema.keeps_duplicates());
+    let one_version_each = meta.one_version_each.get(index) == Some(&true);
+    check(meta, !one_version_each || records.one_version_each(), "versions of cells")?;
+    let fills_rows = meta.fills_rows.get(index) == Some(&true);
+    check(meta, !fills_rows || records.fill_rows(), "rows without records")
+}
+
+/// The state of one pass over the bytes of a file.
 struct Pass<'a> {
     reader: &'a Reader,
+    /// The hash of all bytes so far; `None` once some could not be read.
     hash: Option<Xxh3Default>,
     damage: Vec<ReadError>,
 }
 
 impl Pass<'_> {
-    /// The next part of the file.
+    /// Reads the next part of the file and applies `check` to its bytes. What fails is added to the damage.
     fn part(&mut self, what: &'static str, offset: u64, len: u64, check: impl FnOnce(Bytes) -> Result<(), ReadError>) {
         let bytes = match read(self.reader.file.source.as_ref(), what, offset, len) {
             Ok(bytes) => bytes,
@@ -233,6 +257,7 @@ impl Pass<'_> {
     }
 }
 
+/// The records of a group, as row patterns see them.
 fn records_of(group: &GroupBlock, keeps_duplicates: bool) -> Records<'_> {
     Records {
         ends: group.row_ends.clone(),
@@ -242,6 +267,7 @@ fn records_of(group: &GroupBlock, keeps_duplicates: bool) -> Records<'_> {
     }
 }
 
+/// Whether the dictionary of a group and the records of each row are in the order that writers require.
 fn sorted(group: &GroupBlock, keeps_duplicates: bool) -> bool {
     let records = records_of(group, keeps_duplicates);
     let names = group.qualifiers.as_ref().map_or(&[][..], |qualifiers| &qualifiers.dictionary);
