@@ -1,6 +1,6 @@
-//! Row keys and the columns of families.
+//! Row keys and the columns of families: templates are bound to columns of the source, and each column gets its plan.
 
-use crate::compile::compiler::{CompiledColumn, Compiler, Content, Scope, type_name};
+use crate::compile::compiler::{ColumnIndex, CompiledColumn, Compiler, Content, Scope, type_name};
 use crate::error::{Advice, ColumnPart, Place, Problem};
 use crate::plan::{Unpivot, ValuePlan};
 use crate::schema::{Encoding, FieldType, Merge, PackedForm, ValueType};
@@ -15,10 +15,12 @@ use std::collections::HashMap;
 const ADVISED_FAMILIES: usize = 100;
 
 impl Compiler {
+    /// The fields to unpivot; adds the fields `metric` and `value` that they become.
     pub(super) fn unpivot(&mut self, spec: &TableSpec) -> Option<Unpivot> {
         if spec.unpivot.is_empty() {
             return None;
         }
+
         let mut columns = Vec::new();
         for (at, name) in spec.unpivot.iter().enumerate() {
             match self.find(name) {
@@ -34,6 +36,7 @@ impl Compiler {
                 self.error(Place::Unpivot(0), 0..0, Problem::ReservedName { column: reserved.to_owned() });
             }
         }
+
         let kinds: Vec<FieldType> =
             columns.iter().filter_map(|field| self.fields.get(*field)).map(|field| field.kind).collect();
         let first = kinds.first().copied().unwrap_or(FieldType::Text);
@@ -43,23 +46,26 @@ impl Compiler {
             self.warn(Place::Unpivot(0), 0..0, Advice::MixedUnpivot);
             FieldType::Text
         };
+
         let metric = self.fields.len();
         self.add(Field { name: "metric".to_owned(), kind: FieldType::Text });
         self.add(Field { name: "value".to_owned(), kind });
         Some(Unpivot { columns, metric })
     }
 
+    /// The segments of the row key. Warns of forms that make keys hard to read, and of keys that start with a time.
     pub(super) fn row_key(&mut self, spec: &TableSpec) -> Vec<Segment> {
         let place = Place::RowKey;
         let Some(template) = self.parse(place, &spec.row_key) else { return Vec::new() };
         let Some(segments) = self.bind(place, &template, true) else { return Vec::new() };
-        let fields = || {
-            template.pieces.iter().filter_map(|piece| if let Piece::Field(field) = piece { Some(field) } else { None })
-        };
-        if fields().next().is_none() {
+        let pieces = template.pieces.iter();
+        let fields: Vec<_> =
+            pieces.filter_map(|piece| if let Piece::Field(field) = piece { Some(field) } else { None }).collect();
+
+        if fields.is_empty() {
             self.error(place, 0..spec.row_key.len(), Problem::EmptyRowKey);
         }
-        for field in fields() {
+        for field in &fields {
             let column = field.name.clone();
             match field.form {
                 Form::BigEndian => self.warn(place, field.span.clone(), Advice::RawBytes { column }),
@@ -67,38 +73,42 @@ impl Compiler {
                 _ => {}
             }
         }
+
         let first = segments.iter().find_map(Segment::field);
         if let Some(first) = first
             && first.is_time()
             && !matches!(first.form, Form::MsReversed)
-            && let Some(field) = fields().next()
+            && let Some(field) = fields.first()
         {
             self.warn(place, field.span.clone(), Advice::TimeFirst);
         }
         segments
     }
 
+    /// The columns of all families, with `each` expanded.
     pub(super) fn columns(&mut self, scope: &Scope<'_>) -> Vec<CompiledColumn> {
         let spec = scope.spec;
         let mut columns = Vec::new();
         for (family, declared) in spec.families.iter().enumerate() {
             let name = &declared.name;
-            let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+            if name.is_empty() || name.len() > 64 || !name.chars().all(is_legal_in_family) {
                 self.error(Place::Family(family), 0..name.len(), Problem::BadFamily { name: name.clone() });
             }
             if spec.families.iter().take(family).any(|other| other.name == *name) {
                 self.error(Place::Family(family), 0..name.len(), Problem::DuplicateFamily { name: name.clone() });
             }
+
             for (column, declared) in declared.columns.iter().enumerate() {
+                let index = ColumnIndex { family, column };
                 if declared.packed.is_none() {
                     let merge = spec.families.get(family).map(|family| family.kind).unwrap_or_default();
-                    self.column(declared, (family, column, merge), scope, &mut columns);
+                    self.column(declared, index, merge, scope, &mut columns);
                 } else {
-                    columns.extend(self.packed(declared, (family, column), scope));
+                    columns.extend(self.packed(declared, index, scope));
                 }
             }
         }
+
         if spec.families.len() > ADVISED_FAMILIES {
             self.warn(Place::Table, 0..0, Advice::ManyFamilies { count: spec.families.len() });
         }
@@ -108,59 +118,40 @@ impl Compiler {
         columns
     }
 
+    /// Compiles the column `index` of a family of kind `merge`, and appends it to `out`; with `each` once for each source column.
     fn column(
         &mut self,
         declared: &ColumnSpec,
-        (family, column, merge): (usize, usize, Merge),
+        index: ColumnIndex,
+        merge: Merge,
         scope: &Scope<'_>,
         out: &mut Vec<CompiledColumn>,
     ) {
-        let source = scope.source;
-        let place = |part| Place::Column { family, column, part };
-        let qualifier = self.parse(place(ColumnPart::Qualifier), &declared.qualifier);
-        let value = self.parse(place(ColumnPart::Value), &declared.value);
+        let qualifier = self.parse(index.place(ColumnPart::Qualifier), &declared.qualifier);
+        let value = self.parse(index.place(ColumnPart::Value), &declared.value);
         let mut except = scope.unpivot.map(|unpivot| unpivot.columns.clone()).unwrap_or_default();
-        except.extend(self.except(declared, (family, column)));
+        except.extend(self.except(declared, index));
         let (Some(qualifier), Some(value)) = (qualifier, value) else { return };
+
         let mut expanded = Vec::new();
         if declared.each {
-            for (field, own) in source.fields.iter().enumerate().filter(|(field, _)| !except.contains(field)) {
-                let value = value.clone().replace("value", &Replacement::Field(&own.name));
-                let value = value.replace("column", &Replacement::Text(&own.name));
-                let qualifier = qualifier.clone().replace("value", &Replacement::Field(&own.name));
-                expanded.push((qualifier.replace("column", &Replacement::Text(&own.name)), value, field));
+            let fields = scope.source.fields.iter().enumerate();
+            for (_, field) in fields.filter(|(field, _)| !except.contains(field)) {
+                let value = value.clone().replace("value", &Replacement::Field(&field.name));
+                let value = value.replace("column", &Replacement::Text(&field.name));
+                let qualifier = qualifier.clone().replace("value", &Replacement::Field(&field.name));
+                expanded.push((qualifier.replace("column", &Replacement::Text(&field.name)), value));
             }
         } else {
-            expanded.push((qualifier, value, 0));
+            expanded.push((qualifier, value));
         }
-        for (qualifier, value, _) in expanded {
+
+        for (qualifier, value) in expanded {
             let errors = self.errors.len();
-            let qualifier = self.bind(place(ColumnPart::Qualifier), &qualifier, true);
-            let value = self.bind(place(ColumnPart::Value), &value, false);
+            let qualifier = self.bind(index.place(ColumnPart::Qualifier), &qualifier, true);
+            let value = self.bind(index.place(ColumnPart::Value), &value, false);
             if let (Some(qualifier), Some(value)) = (qualifier, value) {
-                self.check_length(declared, place(ColumnPart::Qualifier), &qualifier);
-                let (plan, kind) = plan_value(value);
-                if let Some(problem) = encoding_needs(declared.encoding, kind) {
-                    self.error(place(ColumnPart::Encoding), 0..0, problem);
-                }
-                let (plan, kind, encoding) = self.aggregate(merge, declared, &place, plan, kind);
-                let of_value = match &plan {
-                    ValuePlan::Empty => true,
-                    ValuePlan::Field(field) | ValuePlan::Sketch(field) => self.all_determined(scope.key, &[*field]),
-                    ValuePlan::Template(segments) => {
-                        segments.iter().filter_map(Segment::field).all(|field| determined(scope.key, field))
-                    }
-                };
-                let time = self.timestamp(declared, place(ColumnPart::Timestamp), scope, &qualifier, of_value);
-                out.push(CompiledColumn {
-                    family,
-                    place: place(ColumnPart::Qualifier),
-                    span: 0..declared.qualifier.len(),
-                    qualifier,
-                    content: Content::One { value: plan, kind, encoding },
-                    time,
-                    is_event_time: time == Some(source.time) && declared.timestamp == TimestampSpec::Implied,
-                });
+                out.push(self.bound_column(declared, index, merge, scope, qualifier, value));
             }
             // The other columns of `each` would repeat the same errors.
             if self.errors.len() > errors {
@@ -169,21 +160,59 @@ impl Compiler {
         }
     }
 
+    /// The column `index`, given its bound templates.
+    fn bound_column(
+        &mut self,
+        declared: &ColumnSpec,
+        index: ColumnIndex,
+        merge: Merge,
+        scope: &Scope<'_>,
+        qualifier: Vec<Segment>,
+        value: Vec<Segment>,
+    ) -> CompiledColumn {
+        self.check_length(declared, index.place(ColumnPart::Qualifier), &qualifier);
+        let (plan, kind) = plan_value(value);
+        if let Some(problem) = encoding_needs(declared.encoding, kind) {
+            self.error(index.place(ColumnPart::Encoding), 0..0, problem);
+        }
+        let (plan, kind, encoding) = self.aggregate(merge, declared, &|part| index.place(part), plan, kind);
+
+        let is_determined = match &plan {
+            ValuePlan::Empty => true,
+            ValuePlan::Field(field) | ValuePlan::Sketch(field) => self.all_determined(scope.key, &[*field]),
+            ValuePlan::Template(segments) => {
+                segments.iter().filter_map(Segment::field).all(|field| determined(scope.key, field))
+            }
+        };
+        let time = self.timestamp(declared, index.place(ColumnPart::Timestamp), scope, &qualifier, is_determined);
+        CompiledColumn {
+            family: index.family,
+            place: index.place(ColumnPart::Qualifier),
+            span: 0..declared.qualifier.len(),
+            qualifier,
+            content: Content::One { value: plan, kind, encoding },
+            time,
+            is_event_time: time == Some(scope.source.time) && declared.timestamp == TimestampSpec::Implied,
+        }
+    }
+
     /// Checks families under `upsert`: a row holds one event, so only cells at timestamp 0 aggregate several events.
     pub(super) fn check_upsert(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
-        let aggregate = |column: &&CompiledColumn| {
-            spec.families.get(column.family).is_some_and(|family| !family.kind.is_newest()) && column.time.is_some()
-        };
-        let repeated = |column: &&CompiledColumn| {
-            matches!(&column.content, Content::Packed { form: PackedForm::Repeated { .. }, .. })
-        };
-        for column in columns.iter().filter(|_| spec.upsert).filter(repeated) {
-            self.error(column.place, column.span.clone(), Problem::RepeatedUpsert);
+        if !spec.upsert {
+            return;
         }
-        for column in columns.iter().filter(|_| spec.upsert).filter(aggregate) {
-            let Place::Column { family, column, .. } = column.place else { continue };
-            let place = Place::Column { family, column, part: ColumnPart::Timestamp };
-            self.error(place, 0..0, Problem::AggregateUpsert);
+        for column in columns {
+            if matches!(&column.content, Content::Packed { form: PackedForm::Repeated { .. }, .. }) {
+                self.error(column.place, column.span.clone(), Problem::RepeatedUpsert);
+            }
+        }
+
+        for column in columns.iter().filter(|column| column.time.is_some()) {
+            let is_aggregate = spec.families.get(column.family).is_some_and(|family| !family.kind.is_newest());
+            if let (true, Place::Column { family, column, .. }) = (is_aggregate, column.place) {
+                let place = Place::Column { family, column, part: ColumnPart::Timestamp };
+                self.error(place, 0..0, Problem::AggregateUpsert);
+            }
         }
     }
 
@@ -192,20 +221,22 @@ impl Compiler {
         // There can be thousands of constants: they are looked up, not compared pairwise.
         let (mut constants, mut templates) = (HashMap::new(), Vec::<&CompiledColumn>::new());
         for column in columns {
-            let family = || spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
-            if let Some(own) = column.constant() {
-                let earlier: &mut usize = constants.entry((column.family, own)).or_default();
+            let family = spec.families.get(column.family).map(|family| family.name.as_str()).unwrap_or_default();
+            if let Some(constant) = column.constant() {
+                let earlier: &mut usize = constants.entry((column.family, constant)).or_default();
                 for _ in 0..*earlier {
-                    let problem = Problem::DuplicateQualifier { family: family(), qualifier: own.to_owned() };
+                    let problem =
+                        Problem::DuplicateQualifier { family: family.to_owned(), qualifier: constant.to_owned() };
                     self.error(column.place, column.span.clone(), problem);
                 }
                 *earlier += 1;
                 continue;
             }
+
             for other in templates.iter().filter(|other| other.family == column.family) {
                 if !tell_apart(&column.qualifier, &other.qualifier) {
                     let other = self.source_of(spec, other.place);
-                    let problem = Problem::AmbiguousQualifiers { family: family(), other };
+                    let problem = Problem::AmbiguousQualifiers { family: family.to_owned(), other };
                     self.error(column.place, column.span.clone(), problem);
                 }
             }
@@ -213,6 +244,7 @@ impl Compiler {
         }
     }
 
+    /// The template of the qualifier that is declared at `place`.
     fn source_of(&self, spec: &TableSpec, place: Place) -> String {
         let Place::Column { family, column, .. } = place else { return String::new() };
         let declared = spec.families.get(family).and_then(|family| family.columns.get(column));
@@ -220,6 +252,12 @@ impl Compiler {
     }
 }
 
+/// Whether a family id may have this character.
+fn is_legal_in_family(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// The plan and the stored type of values that a template prints. A single field keeps its type.
 fn plan_value(segments: Vec<Segment>) -> (ValuePlan, ValueType) {
     match segments.as_slice() {
         [] => (ValuePlan::Empty, ValueType::Empty),
@@ -238,6 +276,7 @@ fn plan_value(segments: Vec<Segment>) -> (ValuePlan, ValueType) {
     }
 }
 
+/// The problem of an encoding that values of type `kind` cannot have.
 fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
     use FieldType::{Date, Float64, Int64, Text, Timestamp, UInt64};
     let (fits, encoding) = match (encoding, kind) {
@@ -253,16 +292,21 @@ fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
     (!fits).then_some(Problem::EncodingNeedsType { encoding, kind })
 }
 
-/// Whether two dynamic templates can never print the same bytes.
+/// Whether two dynamic templates can never print the same bytes: they start differently, or have other fixed widths.
 fn tell_apart(left: &[Segment], right: &[Segment]) -> bool {
-    let literal = |segments: &[Segment]| match segments.first() {
-        Some(Segment::Literal(text)) => text.clone(),
-        _ => String::new(),
-    };
-    let (start, other) = (literal(left), literal(right));
-    if !start.starts_with(&other) && !other.starts_with(&start) {
+    let (start, other) = (leading_literal(left), leading_literal(right));
+    if !start.starts_with(other) && !other.starts_with(start) {
         return true;
     }
-    let width = |segments: &[Segment]| segments.iter().map(Segment::width).sum::<Option<usize>>();
-    matches!((width(left), width(right)), (Some(left), Some(right)) if left != right)
+    matches!((fixed_width(left), fixed_width(right)), (Some(left), Some(right)) if left != right)
+}
+
+/// The literal that a template starts with; empty if it starts with a field.
+fn leading_literal(segments: &[Segment]) -> &str {
+    if let Some(Segment::Literal(text)) = segments.first() { text } else { "" }
+}
+
+/// The printed width of a template in bytes; `None` if it varies.
+fn fixed_width(segments: &[Segment]) -> Option<usize> {
+    segments.iter().map(Segment::width).sum()
 }

@@ -12,14 +12,37 @@ use crate::template::form::Form;
 use crate::template::parse::{Piece, Template, closest};
 use crate::template::segment::{FieldSegment, Segment};
 
+/// The most bytes of a qualifier that Bigtable accepts.
 const MAX_QUALIFIER: usize = 16 * 1024;
 
+/// The state of a compilation: the fields known so far, and what is wrong.
 pub(super) struct Compiler {
     pub(super) fields: Vec<Field>,
-    /// The first and the last field of each name.
-    names: HashMap<String, (usize, usize)>,
+    /// The fields of each name.
+    names: HashMap<String, NamedFields>,
     pub(super) errors: Vec<LayoutError>,
     pub(super) warnings: Vec<LayoutWarning>,
+}
+
+/// The fields of one name. Unpivoting can add one to that of the source.
+#[derive(Clone, Copy)]
+struct NamedFields {
+    first: usize,
+    last: usize,
+}
+
+/// The place of a column in the declaration of its table.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnIndex {
+    pub(super) family: usize,
+    pub(super) column: usize,
+}
+
+impl ColumnIndex {
+    /// The place of a key of the column, for errors.
+    pub(super) fn place(self, part: ColumnPart) -> Place {
+        Place::Column { family: self.family, column: self.column, part }
+    }
 }
 
 /// The context that the columns of a table are compiled in.
@@ -30,7 +53,7 @@ pub(super) struct Scope<'a> {
     pub(super) key: &'a [Segment],
 }
 
-/// A column of a family, with `each` expanded.
+/// A column of a family, bound to the source. With `each` there is one for each source column.
 pub(super) struct CompiledColumn {
     pub(super) family: usize,
     pub(super) place: Place,
@@ -42,13 +65,14 @@ pub(super) struct CompiledColumn {
     pub(super) is_event_time: bool,
 }
 
-/// The content of a column's cells.
+/// What the cells of a column are made of.
 pub(super) enum Content {
     One { value: ValuePlan, kind: ValueType, encoding: Encoding },
     Packed { form: PackedForm, fields: Vec<usize> },
 }
 
 impl CompiledColumn {
+    /// The qualifier, if it has no fields.
     pub(super) fn constant(&self) -> Option<&str> {
         match self.qualifier.as_slice() {
             [] => Some(""),
@@ -58,6 +82,7 @@ impl CompiledColumn {
     }
 }
 
+/// The name of a column type, as messages put it.
 pub(super) fn type_name(kind: FieldType) -> &'static str {
     match kind {
         FieldType::UInt64 => "uint64",
@@ -93,9 +118,10 @@ impl Compiler {
         compiler
     }
 
+    /// Adds a field of the layout. Several may have one name.
     pub(super) fn add(&mut self, field: Field) {
-        let at = self.fields.len();
-        self.names.entry(field.name.clone()).or_insert((at, at)).1 = at;
+        let index = self.fields.len();
+        self.names.entry(field.name.clone()).or_insert(NamedFields { first: index, last: index }).last = index;
         self.fields.push(field);
     }
 
@@ -107,13 +133,15 @@ impl Compiler {
         self.warnings.push(LayoutWarning { place, span, advice });
     }
 
+    /// The first field of this name.
     pub(super) fn find(&self, name: &str) -> Result<usize, Problem> {
-        self.names.get(name).map(|(first, _)| *first).ok_or_else(|| Problem::UnknownColumn {
+        self.names.get(name).map(|fields| fields.first).ok_or_else(|| Problem::UnknownColumn {
             name: name.to_owned(),
             suggestion: closest(name, self.fields.iter().map(|field| field.name.as_str())),
         })
     }
 
+    /// Parses a template, and reports its errors at `place`.
     pub(super) fn parse(&mut self, place: Place, text: &str) -> Option<Template> {
         match Template::parse(text) {
             Ok(template) => Some(template),
@@ -140,8 +168,9 @@ impl Compiler {
                 }
                 Piece::Field(field) => field,
             };
+
             // `{value}` and `{metric}` name the unpivoted pair rather than source columns of those names.
-            let index = match self.names.get(&field.name).map(|(_, last)| *last) {
+            let index = match self.names.get(&field.name).map(|fields| fields.last) {
                 Some(last) => last,
                 None => {
                     if let Err(problem) = self.find(&field.name) {
@@ -150,7 +179,8 @@ impl Compiler {
                     continue;
                 }
             };
-            let kind = self.fields.get(index).map_or(FieldType::Text, |own| own.kind);
+
+            let kind = self.fields.get(index).map_or(FieldType::Text, |field| field.kind);
             if let Some(takes) = form_needs(&field.form, kind) {
                 let problem = Problem::FormNeedsType {
                     form: form_name(&field.form),
@@ -165,40 +195,47 @@ impl Compiler {
             {
                 self.warn(place, field.span.clone(), Advice::LocalTime { zone: zone.name().to_owned() });
             }
+
             segments.push(Segment::Field(FieldSegment { field: index, kind, form: field.form.clone() }));
             spans.push(field.span.clone());
         }
         add_escapes(&mut segments);
+
         if delimited && self.errors.len() == errors {
-            for (at, segment) in segments.iter().enumerate() {
-                let varies = segment.width().is_none();
-                let marked = matches!(segments.get(at + 1), None | Some(Segment::Literal(_)));
-                let fixed_after = segments.iter().skip(at + 1).all(|after| after.width().is_some());
-                if let (true, false, false, Some(field)) = (varies, marked, fixed_after, segment.field()) {
-                    let column = self.fields.get(field.field).map(|own| own.name.clone()).unwrap_or_default();
-                    let span = spans.get(at).cloned().unwrap_or(0..0);
-                    self.error(place, span, Problem::NoDelimiter { column });
-                }
-            }
+            self.check_delimiters(place, &segments, &spans);
         }
         (self.errors.len() == errors).then_some(segments)
     }
 
-    /// The columns of `except`.
-    pub(super) fn except(&mut self, declared: &ColumnSpec, (family, column): (usize, usize)) -> Vec<usize> {
+    /// Checks that the end of each field of varying width can be found: by a literal after it, or by the widths of all that follow.
+    fn check_delimiters(&mut self, place: Place, segments: &[Segment], spans: &[Range<usize>]) {
+        for (at, segment) in segments.iter().enumerate() {
+            let varies = segment.width().is_none();
+            let is_marked = matches!(segments.get(at + 1), None | Some(Segment::Literal(_)));
+            let is_fixed_after = segments.iter().skip(at + 1).all(|after| after.width().is_some());
+            if let (true, false, false, Some(field)) = (varies, is_marked, is_fixed_after, segment.field()) {
+                let column = self.fields.get(field.field).map(|field| field.name.clone()).unwrap_or_default();
+                let span = spans.get(at).cloned().unwrap_or(0..0);
+                self.error(place, span, Problem::NoDelimiter { column });
+            }
+        }
+    }
+
+    /// The fields that `except` of column `index` names.
+    pub(super) fn except(&mut self, declared: &ColumnSpec, index: ColumnIndex) -> Vec<usize> {
         let mut found = Vec::new();
         for (at, name) in declared.except.iter().enumerate() {
             match self.find(name) {
                 Ok(field) => found.push(field),
                 Err(problem) => {
-                    let part = ColumnPart::Except(at);
-                    self.error(Place::Column { family, column, part }, 0..name.len(), problem);
+                    self.error(index.place(ColumnPart::Except(at)), 0..name.len(), problem);
                 }
             }
         }
         found
     }
 
+    /// Reports a qualifier whose fixed parts alone are over the limit.
     pub(super) fn check_length(&mut self, declared: &ColumnSpec, place: Place, qualifier: &[Segment]) {
         let literal: usize = qualifier.iter().filter_map(Segment::width).sum();
         if literal > MAX_QUALIFIER {
@@ -206,33 +243,34 @@ impl Compiler {
         }
     }
 
-    /// Whether the key determines all of these fields.
+    /// Whether the key determines the values of all these fields.
     pub(super) fn all_determined(&self, key: &[Segment], fields: &[usize]) -> bool {
         fields.iter().all(|field| {
-            let kind = self.fields.get(*field).map_or(FieldType::Text, |own| own.kind);
+            let kind = self.fields.get(*field).map_or(FieldType::Text, |field| field.kind);
             determined(key, &FieldSegment { field: *field, kind, form: Form::Text })
         })
     }
 
-    /// The field of the timestamps. `of_value`: the key determines the value.
+    /// The field of the timestamps of a column; `None` for timestamp 0. With `is_determined`, the key determines the value, so that the
+    /// cell belongs to the row as a whole.
     pub(super) fn timestamp(
         &mut self,
         declared: &ColumnSpec,
         place: Place,
         scope: &Scope<'_>,
         qualifier: &[Segment],
-        of_value: bool,
+        is_determined: bool,
     ) -> Option<usize> {
         match &declared.timestamp {
             TimestampSpec::Zero => None,
             TimestampSpec::Implied => {
                 let mut parts = qualifier.iter().filter_map(Segment::field);
-                let of_row = of_value && parts.all(|own| determined(scope.key, own));
+                let of_row = is_determined && parts.all(|part| determined(scope.key, part));
                 (!of_row).then_some(scope.source.time)
             }
             TimestampSpec::Field(name) => match self.find(name) {
                 Ok(field) => {
-                    let kind = self.fields.get(field).map_or(FieldType::Text, |own| own.kind);
+                    let kind = self.fields.get(field).map_or(FieldType::Text, |field| field.kind);
                     if kind != FieldType::Timestamp {
                         let problem = Problem::TimestampNeedsTime { column: name.clone(), kind: type_name(kind) };
                         self.error(place, 0..name.len(), problem);
@@ -250,8 +288,13 @@ impl Compiler {
 
 /// Adds the bytes of a template's literals to the escapes of its percent-encoded fields.
 fn add_escapes(segments: &mut [Segment]) {
-    let literal = |segment: &Segment| if let Segment::Literal(text) = segment { Some(text.clone()) } else { None };
-    let literals: Vec<String> = segments.iter().filter_map(literal).collect();
+    let mut literals: Vec<String> = Vec::new();
+    for segment in segments.iter() {
+        if let Segment::Literal(text) = segment {
+            literals.push(text.clone());
+        }
+    }
+
     for segment in segments {
         if let Segment::Field(FieldSegment { form: Form::Percent(escapes), .. }) = segment {
             literals.iter().flat_map(|text| text.bytes()).for_each(|byte| escapes.add(byte));
@@ -259,6 +302,7 @@ fn add_escapes(segments: &mut [Segment]) {
     }
 }
 
+/// A form as templates write it, for messages.
 fn form_name(form: &Form) -> String {
     match form {
         Form::Text => "text".to_owned(),

@@ -16,7 +16,7 @@ use crate::schema::{FieldType, StoredSchema};
 use crate::spec::{SourceSchema, TableSpec};
 
 impl Layout {
-    /// Compiles `spec` for batches of `source`.
+    /// Compiles `spec` for batches of `source`. Consequences that are no errors are in [`Layout::warnings`].
     ///
     /// # Errors
     /// All errors of the layout.
@@ -26,6 +26,7 @@ impl Layout {
             compiler.error(Place::Table, 0..0, Problem::NoEventTime);
             return Err(compiler.errors);
         }
+
         let unpivot = compiler.unpivot(spec);
         let key = compiler.row_key(spec);
         let scope = Scope { spec, source, unpivot: unpivot.as_ref(), key: &key };
@@ -35,6 +36,7 @@ impl Layout {
         if !compiler.errors.is_empty() {
             return Err(compiler.errors);
         }
+
         let (groups, stored) = stored::group(spec, source, &columns);
         let (key, tail) = stored::split_key(key);
         let mut layout = Self {

@@ -11,78 +11,47 @@ use crate::template::segment::{FieldSegment, Segment};
 /// The most digits of a tail: any 19 digits fit in a u64.
 const TAIL_DIGITS: u32 = 19;
 
+/// What identifies a group of columns: for a dynamic group its template, for both kinds the field of the timestamps.
+type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
+
 /// Columns in groups: constant columns at timestamp 0, at the event time, at other times, then dynamic columns.
 pub(super) fn group(
     spec: &TableSpec,
     source: &SourceSchema,
     columns: &[CompiledColumn],
 ) -> (Vec<GroupPlan>, Vec<Group>) {
-    // A dynamic group is identified by its template, a constant one by the source of its timestamps.
-    type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
-    let taken = |column: &CompiledColumn| {
-        let same_family = columns.iter().filter(|other| other.family == column.family);
-        same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())).collect::<Vec<_>>()
-    };
-    let key = |column: &CompiledColumn| column.constant().is_none().then(|| column.qualifier.clone());
-    let rank = |column: &CompiledColumn| match (column.constant(), column.time) {
-        (Some(_), None) => 0,
-        (Some(_), Some(_)) if column.is_event_time => 1,
-        (Some(_), Some(_)) => 2,
-        (None, _) => 3,
-    };
     let mut order: Vec<&CompiledColumn> = columns.iter().collect();
     order.sort_by_key(|column| rank(column));
-    let mut plans: Vec<GroupPlan> = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let (mut plans, mut groups): (Vec<GroupPlan>, Vec<Group>) = (Vec::new(), Vec::new());
+
     for column in order {
-        let template = key(column);
         let family = spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
         let qualifier = column.constant().unwrap_or_default().as_bytes().to_vec();
-        let new_group = |packed: Option<Packed>| Group {
-            qualifier: if template.is_some() { QualifierKind::Dynamic } else { QualifierKind::Constant },
-            timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
-            packed,
-            columns: Vec::new(),
-        };
-        let new_plan =
-            || GroupPlan { qualifier: template.clone(), taken: Vec::new(), time: column.time, columns: Vec::new() };
         let (value, kind, encoding) = match &column.content {
             Content::One { value, kind, encoding } => (value, *kind, *encoding),
             Content::Packed { form, fields } => {
-                let mut group = new_group(Some(Packed { family: family.clone(), qualifier, form: form.clone() }));
-                let mut plan = new_plan();
-                if template.is_some() {
-                    plan.taken = taken(column);
-                }
-                plan.columns = fields.iter().copied().map(ValuePlan::Field).collect();
-                group.columns = fields
-                    .iter()
-                    .filter_map(|field| source.fields.get(*field))
-                    .map(|field| Column {
-                        family: family.clone(),
-                        qualifier: field.name.as_bytes().to_vec(),
-                        value: ValueType::Field(field.kind),
-                        encoding: Encoding::Text,
-                        merge: Merge::Newest,
-                    })
-                    .collect();
+                let packed = Packed { family, qualifier, form: form.clone() };
+                let (plan, group) = packed_group(source, columns, column, packed, fields);
                 plans.push(plan);
                 groups.push(group);
                 continue;
             }
         };
-        let wanted: GroupKey<'_> = (template.as_deref(), column.time);
-        let alike = |(plan, group): (&GroupPlan, &Group)| {
-            group.packed.is_none() && (plan.qualifier.as_deref(), plan.time) == wanted
-        };
-        let at = plans.iter().zip(&groups).position(alike).unwrap_or_else(|| {
-            plans.push(new_plan());
-            groups.push(new_group(None));
+
+        let wanted: GroupKey<'_> = (template(column), column.time);
+        let known = plans
+            .iter()
+            .zip(&groups)
+            .position(|(plan, group)| group.packed.is_none() && (plan.qualifier.as_deref(), plan.time) == wanted);
+        let at = known.unwrap_or_else(|| {
+            plans.push(new_plan(column));
+            groups.push(new_group(column, None));
             plans.len() - 1
         });
+
         let (Some(plan), Some(group)) = (plans.get_mut(at), groups.get_mut(at)) else { continue };
         if plan.qualifier.is_some() {
-            plan.taken.extend(taken(column));
+            plan.taken.extend(taken(columns, column));
         }
         plan.columns.push(value.clone());
         group.columns.push(Column {
@@ -94,6 +63,73 @@ pub(super) fn group(
         });
     }
     (plans, groups)
+}
+
+/// The place of a column's group among all groups.
+fn rank(column: &CompiledColumn) -> u8 {
+    match (column.constant(), column.time) {
+        (Some(_), None) => 0,
+        (Some(_), Some(_)) if column.is_event_time => 1,
+        (Some(_), Some(_)) => 2,
+        (None, _) => 3,
+    }
+}
+
+/// The template of a dynamic column's qualifiers.
+fn template(column: &CompiledColumn) -> Option<&[Segment]> {
+    column.constant().is_none().then_some(column.qualifier.as_slice())
+}
+
+/// The constant qualifiers in the family of a column, which a dynamic column may not produce.
+fn taken(columns: &[CompiledColumn], column: &CompiledColumn) -> Vec<Vec<u8>> {
+    let same_family = columns.iter().filter(|other| other.family == column.family);
+    same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())).collect()
+}
+
+fn new_plan(column: &CompiledColumn) -> GroupPlan {
+    GroupPlan {
+        qualifier: template(column).map(<[Segment]>::to_vec),
+        taken: Vec::new(),
+        time: column.time,
+        columns: Vec::new(),
+    }
+}
+
+fn new_group(column: &CompiledColumn, packed: Option<Packed>) -> Group {
+    Group {
+        qualifier: if template(column).is_some() { QualifierKind::Dynamic } else { QualifierKind::Constant },
+        timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
+        packed,
+        columns: Vec::new(),
+    }
+}
+
+/// The group of a packed column, whose columns are the `fields` of the source.
+fn packed_group(
+    source: &SourceSchema,
+    columns: &[CompiledColumn],
+    column: &CompiledColumn,
+    packed: Packed,
+    fields: &[usize],
+) -> (GroupPlan, Group) {
+    let mut plan = new_plan(column);
+    if plan.qualifier.is_some() {
+        plan.taken = taken(columns, column);
+    }
+    plan.columns = fields.iter().copied().map(ValuePlan::Field).collect();
+
+    let family = packed.family.clone();
+    let mut group = new_group(column, Some(packed));
+    for field in fields.iter().filter_map(|field| source.fields.get(*field)) {
+        group.columns.push(Column {
+            family: family.clone(),
+            qualifier: field.name.as_bytes().to_vec(),
+            value: ValueType::Field(field.kind),
+            encoding: Encoding::Text,
+            merge: Merge::Newest,
+        });
+    }
+    (plan, group)
 }
 
 /// Splits off the tail: the fixed-width suffix of the key that starts at the leftmost time within 19 digits.
@@ -110,13 +146,13 @@ pub(super) fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
             start = Some(at);
         }
     }
-    let whole = segments.len();
-    let prefix = start.unwrap_or(whole);
+    let all = segments.len();
+    let prefix = start.unwrap_or(all);
     // Unless a literal follows each variable-width field, one prefix could be a prefix of another.
     let prefix_free = segments.iter().take(prefix).enumerate().all(|(at, segment)| {
         segment.width().is_some() || (at + 1 < prefix && matches!(segments.get(at + 1), Some(Segment::Literal(_))))
     });
-    let prefix = if prefix_free { prefix } else { whole };
+    let prefix = if prefix_free { prefix } else { all };
 
     let mut parts: Vec<TailPart> = Vec::new();
     for part in segments.iter().skip(prefix).filter_map(Segment::tail_parts).flatten() {
@@ -126,6 +162,7 @@ pub(super) fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
             (_, part) => parts.push(part),
         }
     }
+
     let mut tail = Vec::new();
     let mut shift = 1u64;
     for (at, segment) in segments.iter().enumerate().skip(prefix).rev() {
