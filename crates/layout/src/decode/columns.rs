@@ -1,4 +1,4 @@
-//! Decodes one record field of a block.
+//! Decodes one record field of a block: from the key, from timestamps, from values or from qualifiers.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use crate::template::form::Form;
 use crate::template::print::split;
 use crate::template::segment::Segment;
 
+/// Decodes record fields of a block whose records are aligned.
 pub(crate) struct ColumnReader<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) block: &'a Block,
@@ -26,6 +27,7 @@ pub(crate) struct ColumnReader<'a> {
 }
 
 impl ColumnReader<'_> {
+    /// The values of a record field: those of its best origin, with nulls filled from the others.
     pub(crate) fn column(&self, record: &RecordField) -> Result<ArrayRef, DecodeError> {
         let mut out: Option<ArrayRef> = None;
         for origin in &record.origins {
@@ -43,6 +45,7 @@ impl ColumnReader<'_> {
         out.ok_or(DecodeError::NoField { field: record.field, count: self.layout.records.len() })
     }
 
+    /// The values of a record field at one of its origins.
     fn origin(&self, record: &RecordField, origin: &Origin) -> Result<ArrayRef, DecodeError> {
         match origin {
             Origin::Key { segment } => match self.tail_field(*segment) {
@@ -54,6 +57,7 @@ impl ColumnReader<'_> {
                 let times = self.timestamps.get(*group).and_then(Option::as_ref);
                 self.alignment.pick(*group, times.ok_or(DecodeError::NotProjected { group: *group })?)
             }
+
             Origin::Value { group, column } => {
                 let array = self.stored(*group, *column)?;
                 if *array.data_type() != record.kind.arrow() {
@@ -67,6 +71,7 @@ impl ColumnReader<'_> {
         }
     }
 
+    /// The stored values of a column, one per record of its group.
     fn stored(&self, group: usize, column: usize) -> Result<&ArrayRef, DecodeError> {
         let found = group_of(self.block, group)?;
         let array = found.columns.get(column).and_then(Option::as_ref).ok_or(DecodeError::NotProjected { group })?;
@@ -121,6 +126,7 @@ impl ColumnReader<'_> {
         self.alignment.spread(&builder.finish()?, None)
     }
 
+    /// Reads the only field of the templates that a column's values were printed by.
     fn value_text(&self, record: &RecordField, group: usize, column: usize) -> Result<ArrayRef, DecodeError> {
         let array = self.stored(group, column)?;
         let values: Vec<Option<&[u8]>> = match (array.as_string_opt::<i32>(), array.as_binary_opt::<i32>()) {
@@ -128,16 +134,15 @@ impl ColumnReader<'_> {
             (None, Some(values)) => values.iter().collect(),
             (None, None) => return Err(DecodeError::Shape { group }),
         };
+
+        // One field between literals: strip the literals.
         let plan = self.layout.groups.get(group).and_then(|plan| plan.columns.get(column));
         let Some(ValuePlan::Template(segments)) = plan else { return Err(DecodeError::Shape { group }) };
-        // One field between literals: strip the literals.
         let place = segments.iter().position(|segment| segment.field().is_some()).unwrap_or(0);
-        let literal = |segments: &[Segment]| -> usize {
-            segments.iter().filter(|segment| segment.field().is_none()).filter_map(Segment::width).sum()
-        };
         let (before, after) = segments.split_at_checked(place).unwrap_or_default();
-        let (before, after) = (literal(before), literal(after));
+        let (before, after) = (literal_width(before), literal_width(after));
         let field = segments.get(place).and_then(Segment::field);
+
         let mut builder = ColumnBuilder::new(record.kind, values.len());
         for text in values {
             let Some(text) = text else {
@@ -153,18 +158,21 @@ impl ColumnReader<'_> {
         self.alignment.pick(group, &builder.finish()?)
     }
 
+    /// Reads a field of qualifiers: once a qualifier, then by record.
     fn qualifier(&self, record: &RecordField, group: usize, segment: usize) -> Result<ArrayRef, DecodeError> {
         let qualifiers = group_of(self.block, group)?.qualifiers.as_ref().ok_or(DecodeError::NotProjected { group })?;
         let segments = self.segments_of(group);
         let field = segments.get(segment).and_then(Segment::field);
         let mut builder = ColumnBuilder::new(record.kind, qualifiers.dictionary.len());
         let mut spans = Vec::new();
+
         for bytes in &qualifiers.dictionary {
             let span = if split(segments, bytes, &mut spans) { spans.get(segment) } else { None };
             if !field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder)) {
                 return Err(DecodeError::Qualifier { qualifier: String::from_utf8_lossy(bytes).into_owned() });
             }
         }
+
         let codes = UInt32Array::from(qualifiers.codes.clone());
         let by_record = take(builder.finish()?.as_ref(), &codes, None)?;
         self.alignment.pick(group, &by_record)
@@ -174,6 +182,7 @@ impl ColumnReader<'_> {
         self.layout.groups.get(group).and_then(|plan| plan.qualifier.as_deref()).unwrap_or_default()
     }
 
+    /// Reads a time whose formats are partly in the key and partly in the qualifier.
     fn key_and_qualifier(
         &self,
         record: &RecordField,
@@ -186,12 +195,14 @@ impl ColumnReader<'_> {
         let segments = self.segments_of(group);
         let format = qualifier.first().and_then(|at| segments.get(*at)).and_then(Segment::field);
         let zone = if let Some(Form::Time(format)) = format.map(|field| &field.form) { format.zone() } else { None };
+
         let keys = &self.block.keys;
         let mut key_times = KeyTimes::new(self.layout, keys, key);
         let rows = self.alignment.rows();
         let records = UInt32Array::from_iter_values(0..found.len() as u32);
         let records = self.alignment.pick(group, &(Arc::new(records) as ArrayRef))?;
         let records = records.as_primitive_opt::<arrow::datatypes::UInt32Type>().ok_or(DecodeError::Shape { group })?;
+
         let mut builder = ColumnBuilder::new(record.kind, rows.len());
         let mut spans = Vec::new();
         for (row, record) in rows.iter().zip(records) {
@@ -202,17 +213,22 @@ impl ColumnReader<'_> {
             let code = qualifiers.codes.get(record as usize).copied().unwrap_or(u32::MAX);
             let bytes = qualifiers.dictionary.get(code as usize).ok_or(DecodeError::Shape { group })?;
             let mut parts = key_times.of(*row as usize).ok_or_else(|| self.bad_key(&keys.get(*row as usize)))?;
-            let split = split(segments, bytes, &mut spans);
-            let read = split
+
+            let is_read = split(segments, bytes, &mut spans)
                 && qualifier.iter().all(|at| {
                     let field = segments.get(*at).and_then(Segment::field);
                     field.zip(spans.get(*at)).is_some_and(|(field, span)| field.read_time_parts(span, &mut parts))
                 });
-            let time = if read { parts.resolve(zone) } else { None };
+            let time = if is_read { parts.resolve(zone) } else { None };
             if !time.is_some_and(|time| builder.push_time(time)) {
                 return Err(DecodeError::Qualifier { qualifier: String::from_utf8_lossy(bytes).into_owned() });
             }
         }
         Ok(builder.finish()?)
     }
+}
+
+/// The total width of the literals among `segments`.
+fn literal_width(segments: &[Segment]) -> usize {
+    segments.iter().filter(|segment| segment.field().is_none()).filter_map(Segment::width).sum()
 }

@@ -6,7 +6,7 @@ use crate::template::form::Form;
 use crate::template::print::split;
 use crate::template::time_format::TimeParts;
 
-/// Decodes the time formats of row keys, row by row.
+/// Decodes the time formats of row keys, row by row. What the prefix says is cached, because rows of one prefix are neighbours.
 pub(super) struct KeyTimes<'a> {
     layout: &'a Layout,
     keys: &'a Keys,
@@ -19,6 +19,7 @@ impl<'a> KeyTimes<'a> {
         Self { layout, keys, segments, last: None }
     }
 
+    /// The parts of the time in the key of `row`; `None` if the layout cannot have printed the key.
     pub(super) fn of(&mut self, row: usize) -> Option<TimeParts> {
         let prefix = self.keys.prefix_of().get(row).copied()?;
         let mut parts = match self.last {
@@ -29,24 +30,26 @@ impl<'a> KeyTimes<'a> {
                 parts
             }
         };
+
         let tail = self.keys.tails().get(row).copied().unwrap_or(0);
-        for own in self.layout.key.tail.iter().filter(|own| self.segments.contains(&own.segment)) {
-            if let Some(Form::Time(format)) = self.layout.key.field(own.segment).map(|field| &field.form) {
-                format.read_number(own.number(tail), &mut parts);
+        for field in self.layout.key.tail.iter().filter(|field| self.segments.contains(&field.segment)) {
+            if let Some(Form::Time(format)) = self.layout.key.field(field.segment).map(|field| &field.form) {
+                format.read_number(field.number(tail), &mut parts);
             }
         }
         Some(parts)
     }
 
+    /// The parts of the time in the prefix with this number.
     fn of_prefix(&self, prefix: u32) -> Option<TimeParts> {
         let mut parts = TimeParts::default();
-        let mut own = self.segments.iter().filter(|segment| **segment < self.layout.key.prefix).peekable();
-        if own.peek().is_some() {
+        let mut in_prefix = self.segments.iter().filter(|segment| **segment < self.layout.key.prefix).peekable();
+        if in_prefix.peek().is_some() {
             let mut spans = Vec::new();
             if !split(self.layout.key.prefix_segments(), self.keys.prefix(prefix as usize), &mut spans) {
                 return None;
             }
-            for segment in own {
+            for segment in in_prefix {
                 let (field, span) = self.layout.key.field(*segment).zip(spans.get(*segment))?;
                 if !field.read_time_parts(span, &mut parts) {
                     return None;

@@ -13,27 +13,31 @@ use crate::template::print::split;
 pub(crate) struct PrefixRuns {
     /// For each of the fields, a value per run.
     pub(crate) columns: Vec<ArrayRef>,
-    /// For each prefix, its run.
+    /// For each prefix, the number of its run.
     pub(crate) run_of: Vec<u32>,
 }
 
 impl PrefixRuns {
     /// Reads `fields`, each with the segment of the key that prints it, which is in the prefix.
+    ///
+    /// # Errors
+    /// If the layout cannot have printed a prefix.
     pub(crate) fn read(layout: &Layout, keys: &Keys, fields: &[(&RecordField, usize)]) -> Result<Self, DecodeError> {
-        let bad_key = |prefix: &[u8]| DecodeError::Key { key: String::from_utf8_lossy(prefix).into_owned() };
         let segments = layout.key.prefix_segments();
         let mut builders: Vec<ColumnBuilder> =
             fields.iter().map(|(record, _)| ColumnBuilder::new(record.kind, 0)).collect();
         let (mut spans, mut last): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
         let mut run_of = Vec::with_capacity(keys.prefix_count());
         let mut runs = 0u32;
+
         for index in 0..keys.prefix_count() {
             let prefix = keys.prefix(index);
             if !split(segments, prefix, &mut spans) {
                 return Err(bad_key(prefix));
             }
-            let alike = runs > 0 && fields.iter().all(|(_, segment)| spans.get(*segment) == last.get(*segment));
-            if !alike {
+
+            let is_same = runs > 0 && fields.iter().all(|(_, segment)| spans.get(*segment) == last.get(*segment));
+            if !is_same {
                 for ((_, segment), builder) in fields.iter().zip(&mut builders) {
                     let (field, span) = (layout.key.field(*segment), spans.get(*segment));
                     if !field.zip(span).is_some_and(|(field, span)| field.read(span, builder)) {
@@ -45,15 +49,17 @@ impl PrefixRuns {
             }
             run_of.push(runs - 1);
         }
+
         let columns = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_, _>>()?;
         Ok(Self { columns, run_of })
     }
 
+    /// The number of runs.
     pub(crate) fn count(&self) -> usize {
         self.run_of.last().map_or(0, |last| *last as usize + 1)
     }
 
-    /// For each run, the end of its rows.
+    /// For each run, the end of its rows among those of the block.
     pub(crate) fn row_ends(&self, keys: &Keys) -> Vec<u32> {
         let mut ends: Vec<u32> = Vec::new();
         for (end, prefix) in (1..).zip(keys.prefix_of()) {
@@ -66,9 +72,14 @@ impl PrefixRuns {
         ends
     }
 
-    /// For each row, its run.
+    /// For each row, the number of the run of its prefix.
     pub(crate) fn of_rows(&self, keys: &Keys) -> Vec<u32> {
         // A prefix without a run cannot be: `read` gave each one.
         keys.prefix_of().iter().map(|prefix| self.run_of.get(*prefix as usize).copied().unwrap_or(0)).collect()
     }
+}
+
+/// The error for a key prefix that the layout cannot have printed.
+fn bad_key(prefix: &[u8]) -> DecodeError {
+    DecodeError::Key { key: String::from_utf8_lossy(prefix).into_owned() }
 }

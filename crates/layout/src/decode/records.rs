@@ -1,4 +1,4 @@
-//! Blocks to records.
+//! Blocks to records of the source's columns.
 
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ impl Layout {
         if block.groups.len() != self.groups.len() {
             return Err(DecodeError::Shape { group: block.groups.len() });
         }
+
         let alignment = RecordAlignment::build(self, &block)?;
         let timestamps: Vec<Option<ArrayRef>> = block
             .groups
@@ -36,11 +37,13 @@ impl Layout {
                 Some(Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC")) as ArrayRef)
             })
             .collect();
+
         let reader = ColumnReader { layout: self, block: &block, alignment: &alignment, timestamps };
         let mut columns = Vec::with_capacity(fields.len());
         for record in fields.iter().filter_map(|field| self.records.get(*field)) {
             columns.push(reader.column(record)?);
         }
+
         if let Some(by) = self.record_order.last().and_then(|last| fields.iter().position(|field| field == last))
             && let Some(indices) = columns.get(by).and_then(|column| time_order(&alignment, column.as_ref()))
         {
@@ -48,12 +51,13 @@ impl Layout {
                 *column = take(column.as_ref(), &indices, None)?;
             }
         }
+
         let options = RecordBatchOptions::new().with_row_count(Some(alignment.count));
         Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
     }
 }
 
-/// The permutation of records that sorts each row by time; `None` if they are sorted.
+/// The permutation of records that sorts each row by the times in `column`; `None` if they are sorted.
 fn time_order(alignment: &RecordAlignment, column: &dyn Array) -> Option<UInt32Array> {
     if is_one_each(&alignment.row_ends) {
         return None;
@@ -69,6 +73,7 @@ fn time_order(alignment: &RecordAlignment, column: &dyn Array) -> Option<UInt32A
     if sorted {
         return None;
     }
+
     let mut indices: Vec<u32> = (0..alignment.count as u32).collect();
     let mut start = 0;
     for end in &alignment.row_ends {

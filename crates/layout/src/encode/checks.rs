@@ -13,23 +13,27 @@ use crate::schema::{Column, Encoding, Group, Merge, Packed, PackedForm};
 use crate::template::segment::Segment;
 use crate::time::TIMESTAMP_RANGE;
 
-/// The most bytes of a cell.
+/// The most bytes of a cell that Bigtable accepts: 100 MiB.
 const MAX_CELL: usize = 100 * 1024 * 1024;
 
 /// Rejects events with a time outside [`TIMESTAMP_RANGE`] in any column.
 pub(super) fn check_times(layout: &Layout, columns: &[ArrayRef], rejects: &mut Rejects) {
     for (field, column) in columns.iter().enumerate().take(layout.source.fields.len()) {
         let Some(array) = column.as_primitive_opt::<TimestampMicrosecondType>() else { continue };
-        let beyond = |time: &i64| !TIMESTAMP_RANGE.contains(time);
-        if array.values().iter().any(beyond) {
-            let found = array.iter().enumerate().filter(|(_, time)| time.as_ref().is_some_and(beyond));
-            found.for_each(|(event, _)| rejects.push(event, Some(field), RejectReason::TimeRange));
+        if array.values().iter().any(|time| !TIMESTAMP_RANGE.contains(time)) {
+            for (event, time) in array.iter().enumerate() {
+                if time.is_some_and(|time| !TIMESTAMP_RANGE.contains(&time)) {
+                    rejects.push(event, Some(field), RejectReason::TimeRange);
+                }
+            }
         }
     }
 }
 
+/// Rejects events whose cell of this column is too long, is no sketch where one is due, or overflows its encoding.
 pub(super) fn check_cells(plan: &ValuePlan, stored: &Column, array: &dyn Array, rejects: &mut Rejects) {
     let field = if let ValuePlan::Field(field) = plan { Some(*field) } else { None };
+
     if let Some(texts) = array.as_string_opt::<i32>()
         && texts.value_data().len() > MAX_CELL
     {
@@ -37,22 +41,26 @@ pub(super) fn check_cells(plan: &ValuePlan, stored: &Column, array: &dyn Array, 
             rejects.push(event, field, RejectReason::CellTooLong);
         }
     }
+
     if let (ValuePlan::Template(segments), Merge::Hll, Some(values)) =
         (plan, stored.merge, array.as_binary_opt::<i32>())
     {
         let field = segments.iter().find_map(Segment::field).map(|segment| segment.field);
-        let is_other = |event: &usize| values.is_valid(*event) && Sketch::read(values.value(*event)).is_err();
-        for event in (0..values.len()).filter(is_other) {
-            rejects.push(event, field, RejectReason::NotSketch);
+        for event in 0..values.len() {
+            if values.is_valid(event) && Sketch::read(values.value(event)).is_err() {
+                rejects.push(event, field, RejectReason::NotSketch);
+            }
         }
     }
+
     if stored.encoding == Encoding::Int64
         && let Some(values) = array.as_primitive_opt::<UInt64Type>()
         && max_of(values).is_some_and(|most| most > i64::MAX.cast_unsigned())
     {
-        let over = |event: &usize| values.is_valid(*event) && values.value(*event) > i64::MAX.cast_unsigned();
-        for event in (0..values.len()).filter(over) {
-            rejects.push(event, field, RejectReason::Int64Overflow);
+        for event in 0..values.len() {
+            if values.is_valid(event) && values.value(event) > i64::MAX.cast_unsigned() {
+                rejects.push(event, field, RejectReason::Int64Overflow);
+            }
         }
     }
 }
@@ -63,23 +71,26 @@ pub(super) fn check_packed(plan: &GroupPlan, stored: &Group, columns: &[ArrayRef
     let fields =
         plan.columns.iter().filter_map(|plan| if let ValuePlan::Field(field) = plan { Some(*field) } else { None });
     let arrays: Vec<(usize, &ArrayRef)> = fields.filter_map(|field| Some((field, columns.get(field)?))).collect();
+
     if let Some(Packed { form: PackedForm::Message { fields } | PackedForm::Repeated { fields, .. }, .. }) =
         &stored.packed
     {
-        for ((field, array), own) in arrays.iter().zip(fields) {
-            if own.kind.holds_all(array.data_type()) {
+        for ((field, array), declared) in arrays.iter().zip(fields) {
+            if declared.kind.holds_all(array.data_type()) {
                 continue;
             }
             let view = ColumnView::new(array.as_ref());
-            let bad = |event: &usize| view.get(*event).is_some_and(|scalar| !own.kind.holds(scalar));
-            for event in (0..array.len()).filter(bad) {
-                rejects.push(event, Some(*field), RejectReason::ProtoRange { kind: own.kind.name() });
+            for event in 0..array.len() {
+                if view.get(event).is_some_and(|scalar| !declared.kind.holds(scalar)) {
+                    rejects.push(event, Some(*field), RejectReason::ProtoRange { kind: declared.kind.name() });
+                }
             }
         }
     }
+
     // Escapes make at most six bytes of one; other values are short.
-    let texts = || arrays.iter().filter_map(|(_, array)| array.as_string_opt::<i32>());
-    if texts().map(|texts| texts.value_data().len()).sum::<usize>() > MAX_CELL / 8
+    let texts = arrays.iter().filter_map(|(_, array)| array.as_string_opt::<i32>());
+    if texts.map(|texts| texts.value_data().len()).sum::<usize>() > MAX_CELL / 8
         && let Some(mut writer) = PackedWriter::new(stored, arrays.iter().map(|(_, array)| array.as_ref()))
     {
         let mut cell = Vec::new();

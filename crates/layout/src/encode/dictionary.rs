@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Distinct byte strings in order of first appearance.
+/// Distinct byte strings in order of first appearance. The code of a string is its place in that order.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
     bytes: Vec<u8>,
@@ -14,12 +14,12 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// No strings yet.
+    /// An empty dictionary.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Interns `bytes` and returns their code.
+    /// The code of `bytes`, which are added if they are new.
     pub fn intern(&mut self, bytes: &[u8]) -> u32 {
         self.index();
         let hash = xxh3_64(bytes);
@@ -32,6 +32,7 @@ impl Dictionary {
         code
     }
 
+    /// Hashes the strings that [`Self::push`] appended.
     fn index(&mut self) {
         let (arena, ends) = (&self.bytes, &self.ends);
         for code in self.indexed..ends.len() as u32 {
@@ -54,12 +55,12 @@ impl Dictionary {
         slice(&self.bytes, &self.ends, code)
     }
 
-    /// The number of strings.
+    /// The number of distinct strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether the dictionary is empty.
+    /// Whether there is no string yet.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -69,12 +70,12 @@ impl Dictionary {
         (0..self.len() as u32).map(|code| self.get(code))
     }
 
-    /// Bytes of all strings.
+    /// The number of bytes of all strings together.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Approximate memory use in bytes.
+    /// The approximate memory use in bytes, with the hash table.
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.capacity() * 6
     }
@@ -89,11 +90,11 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
 /// Codes of 64-bit values that repeat, often in the same order.
 #[derive(Debug, Default)]
 pub(crate) struct NumberCodes {
-    /// Places in `values`, hashed by these.
+    /// Places in `values`, hashed by the values.
     table: HashTable<u32>,
-    /// Values by order of first appearance.
+    /// The values in order of first appearance.
     values: Vec<u64>,
-    /// Their codes, unless these are the places.
+    /// The code of each value; `None` as long as these are the places.
     codes: Option<Vec<u32>>,
     last: usize,
 }
@@ -116,9 +117,10 @@ impl NumberCodes {
             self.last = next;
             return self.code(next);
         }
+
         let values = &self.values;
-        let is = |place: &u32| values.get(*place as usize) == Some(&value);
-        self.last = *self.table.find(spread(value), is)? as usize;
+        let place = self.table.find(spread(value), |place| values.get(*place as usize) == Some(&value))?;
+        self.last = *place as usize;
         self.code(self.last)
     }
 
@@ -127,7 +129,7 @@ impl NumberCodes {
         self.codes.as_ref().map_or(Some(place as u32), |codes| codes.get(place).copied())
     }
 
-    /// Inserts a new value with its code.
+    /// Inserts a value that is not known yet, with its code.
     pub(crate) fn insert(&mut self, value: u64, code: u32) {
         self.last = self.values.len();
         let place = self.last as u32;
@@ -138,12 +140,14 @@ impl NumberCodes {
             codes.push(code);
         }
         self.values.push(value);
+
         let values = &self.values;
-        let hash = |place: &u32| spread(values.get(*place as usize).copied().unwrap_or_default());
-        self.table.insert_unique(spread(value), place, hash);
+        self.table.insert_unique(spread(value), place, |place| {
+            spread(values.get(*place as usize).copied().unwrap_or_default())
+        });
     }
 
-    /// Approximate memory use in bytes.
+    /// The approximate memory use in bytes, with the hash table.
     pub(crate) fn memory(&self) -> usize {
         let codes = self.codes.as_ref().map_or(0, Vec::capacity) * size_of::<u32>();
         self.values.capacity() * size_of::<u64>() + codes + self.table.capacity() * 6

@@ -9,7 +9,7 @@ use crate::encode::batch::{Dictionaries, EncodedBatch, EncodedGroup};
 use crate::encode::checks::{check_cells, check_packed, check_times};
 use crate::encode::dictionary::Dictionary;
 use crate::encode::input::{missing_column, source_columns};
-use crate::encode::interner::{Interner, Limits};
+use crate::encode::interner::{Absent, Interner, Limits};
 use crate::encode::rejects::{Rejects, drop_rejected};
 use crate::encode::unpivot::unpivot_events;
 use crate::encode::values::{add_times, sketches, template_values, times};
@@ -20,10 +20,12 @@ use crate::schema::Column;
 use crate::spec::Granularity;
 use crate::time::calendar::Calendar;
 
+/// The most bytes of a row key that Bigtable accepts.
 const MAX_KEY: usize = 4096;
+/// The most bytes of a qualifier that Bigtable accepts.
 const MAX_QUALIFIER: usize = 16 * 1024;
 
-/// Encodes batches. Keeps a dictionary of key prefixes, and one of qualifiers for each dynamic group.
+/// Encodes batches of a source. Keeps a dictionary of key prefixes, and one of qualifiers for each dynamic group, across batches.
 pub struct Encoder<'a> {
     layout: &'a Layout,
     prefix: Interner,
@@ -48,40 +50,31 @@ impl<'a> Encoder<'a> {
             taken: Vec::new(),
             null_rejects: true,
         };
-        let qualifier = |group: &GroupPlan| {
-            let limits = Limits {
-                most: MAX_QUALIFIER,
-                too_long: RejectReason::QualifierTooLong,
-                empty: None,
-                taken: group.taken.clone(),
-                null_rejects: false,
-            };
-            group.qualifier.as_ref().map(|segments| Interner::new(segments, limits))
-        };
+
         Self {
             layout,
             prefix: Interner::new(layout.key.prefix_segments(), limits),
-            qualifiers: layout.groups.iter().map(qualifier).collect(),
+            qualifiers: layout.groups.iter().map(qualifier_interner).collect(),
             calendar: Calendar::default(),
         }
     }
 
-    /// The dictionary of key prefixes.
+    /// The prefixes of row keys so far.
     pub fn prefixes(&self) -> &Dictionary {
         &self.prefix.dictionary
     }
 
-    /// The dictionary of qualifiers of a dynamic group.
+    /// The qualifiers so far of a dynamic group; `None` for a constant group.
     pub fn qualifiers(&self, group: usize) -> Option<&Dictionary> {
         self.qualifiers.get(group)?.as_ref().map(|interner| &interner.dictionary)
     }
 
-    /// Approximate bytes of the names that are interned, and of what finds them.
+    /// The approximate memory in bytes of the dictionaries, with the tables that find their codes.
     pub fn memory(&self) -> usize {
         self.prefix.memory() + self.qualifiers.iter().flatten().map(Interner::memory).sum::<usize>()
     }
 
-    /// The dictionaries, after the last batch.
+    /// The dictionaries, to be called after the last batch.
     pub fn into_dictionaries(self) -> Dictionaries {
         Dictionaries {
             prefixes: self.prefix.dictionary,
@@ -100,15 +93,17 @@ impl<'a> Encoder<'a> {
         let mut rows = None;
         if let Some(unpivot) = &layout.unpivot {
             let unpivoted = unpivot_events(layout, unpivot, &columns, events)?;
-            events = unpivoted.0.len();
-            rows = Some(unpivoted.0);
-            columns = unpivoted.1;
+            events = unpivoted.rows.len();
+            rows = Some(unpivoted.rows);
+            columns = unpivoted.columns;
         }
+
         let mut rejects = Rejects::default();
         check_times(layout, &columns, &mut rejects);
         let time = times(&columns, layout.source.time, &mut rejects);
         let prefix = self.prefix.codes(&columns, events, &mut rejects, &mut Vec::new());
         let tail = self.tails(&columns, events, &mut rejects);
+
         let mut groups = Vec::with_capacity(layout.groups.len());
         for (at, plan) in layout.groups.iter().enumerate() {
             let Some(stored) = layout.stored.groups.get(at) else { continue };
@@ -117,13 +112,16 @@ impl<'a> Encoder<'a> {
                 check_packed(plan, stored, &columns, &mut rejects);
             }
         }
-        let laid_out = EncodedBatch { rows, prefix, tail, time, groups, rejected: Vec::new() };
-        if rejects.list.is_empty() { Ok(laid_out) } else { drop_rejected(layout, laid_out, rejects) }
+
+        let encoded = EncodedBatch { rows, prefix, tail, time, groups, rejected: Vec::new() };
+        if rejects.list.is_empty() { Ok(encoded) } else { drop_rejected(layout, encoded, rejects) }
     }
 
+    /// The tail of each event's key: the numbers of its fields, added up.
     fn tails(&mut self, columns: &[ArrayRef], events: usize, rejects: &mut Rejects) -> Vec<u64> {
         let layout = self.layout;
         let mut tails: Vec<u64> = Vec::new();
+
         for tail in &layout.key.tail {
             let Some(segment) = layout.key.field(tail.segment) else { continue };
             let Some(column) = columns.get(segment.field) else { continue };
@@ -134,6 +132,7 @@ impl<'a> Encoder<'a> {
                 add_times(segment, times.values(), tail.shift, &mut tails, &mut self.calendar, rejects);
                 continue;
             }
+
             tails.resize(events, 0);
             for (event, out) in tails.iter_mut().enumerate() {
                 let number = view.get(event).ok_or(RejectReason::Null);
@@ -146,6 +145,7 @@ impl<'a> Encoder<'a> {
         tails
     }
 
+    /// The cells of group `at`, whose columns are `stored`.
     fn group(
         &mut self,
         at: usize,
@@ -165,6 +165,7 @@ impl<'a> Encoder<'a> {
             }
             codes
         });
+
         let timestamps = plan.time.map(|field| {
             let mut timestamps = times(columns, field, rejects);
             if timestamps.iter().any(|time| *time < 0) {
@@ -172,21 +173,12 @@ impl<'a> Encoder<'a> {
                     rejects.push(event, Some(field), RejectReason::NegativeTimestamp);
                 }
             }
-            match self.layout.spec.granularity {
-                Granularity::Millis => {
-                    // Neighbouring rows of telemetry usually share their time.
-                    let mut last = (0i64, 0);
-                    for time in &mut timestamps {
-                        if *time != last.0 {
-                            last = (*time, time.wrapping_sub(time.rem_euclid(1000)));
-                        }
-                        *time = last.1;
-                    }
-                }
-                Granularity::Micros => {}
+            if self.layout.spec.granularity == Granularity::Millis {
+                truncate_to_millis(&mut timestamps);
             }
             timestamps
         });
+
         let mut values = Vec::with_capacity(plan.columns.len());
         for (plan, stored) in plan.columns.iter().zip(stored) {
             let array = match plan {
@@ -202,13 +194,38 @@ impl<'a> Encoder<'a> {
                     template_values(segments, stored.value, columns, events, &mut self.calendar, rejects)
                 }
             };
+
             check_cells(plan, stored, array.as_ref(), rejects);
             // A value without a qualifier would be lost, so its event is rejected.
-            for (event, field) in absent.iter().filter(|(event, _)| array.is_valid(*event)) {
+            for Absent { event, field } in absent.iter().filter(|absent| array.is_valid(absent.event)) {
                 rejects.push(*event, Some(*field), RejectReason::NullQualifier);
             }
             values.push(array);
         }
         Ok(EncodedGroup { qualifier, timestamps, columns: values })
+    }
+}
+
+/// The interner of the qualifiers of a dynamic group.
+fn qualifier_interner(group: &GroupPlan) -> Option<Interner> {
+    let segments = group.qualifier.as_ref()?;
+    let limits = Limits {
+        most: MAX_QUALIFIER,
+        too_long: RejectReason::QualifierTooLong,
+        empty: None,
+        taken: group.taken.clone(),
+        null_rejects: false,
+    };
+    Some(Interner::new(segments, limits))
+}
+
+/// Truncates times to milliseconds. Neighbouring rows of telemetry usually share their time, which saves the division.
+fn truncate_to_millis(times: &mut [i64]) {
+    let mut last = (0i64, 0);
+    for time in times {
+        if *time != last.0 {
+            last = (*time, time.wrapping_sub(time.rem_euclid(1000)));
+        }
+        *time = last.1;
     }
 }

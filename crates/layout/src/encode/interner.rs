@@ -1,6 +1,6 @@
 //! Interns printed templates: each distinct key prefix or qualifier is printed once.
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, StringArray};
 
 use crate::encode::dictionary::{Dictionary, NumberCodes};
 use crate::encode::rejects::Rejects;
@@ -12,14 +12,15 @@ use crate::template::segment::{FieldSegment, Segment};
 use crate::time::calendar::{Calendar, MAX_TIME, MIN_TIME};
 use crate::time::{DAY, MINUTE};
 
-/// Marks a code that is unknown or rejected.
+/// Marks a code that is unknown or rejected, so that its value is printed again.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Minutes per day.
+/// The number of minutes in a day.
 const MINUTES: usize = 1440;
 
-/// How codes are looked up, by the fields of the template.
+/// How codes are looked up, by the fields of the template. Printing is slow, so each value is printed once.
 enum Plan {
+    /// No field: all events have one code.
     Constant,
     /// One 64-bit field: lookup by value.
     Number(usize),
@@ -27,23 +28,30 @@ enum Plan {
     Digits(FieldSegment),
     /// One time that prints only hours and minutes: lookup by the minute of the day.
     Minutes(FieldSegment),
-    /// One text field: lookup by bytes.
+    /// One text field: lookup by its bytes.
     Text(usize),
+    /// Anything else: every event is printed.
     General,
 }
 
-/// Limits of printed bytes.
+/// Limits of what a template may print.
 pub(crate) struct Limits {
-    /// The most bytes.
+    /// The most bytes of one output.
     pub(crate) most: usize,
-    /// The reject reason if there are more.
+    /// The reject reason for more bytes than that.
     pub(crate) too_long: RejectReason,
     /// The reject reason if there are none; `None` if empty output is allowed.
     pub(crate) empty: Option<RejectReason>,
-    /// Reserved byte strings.
+    /// Byte strings that other columns have reserved.
     pub(crate) taken: Vec<Vec<u8>>,
     /// Whether a null field rejects the event; otherwise the event has no code.
     pub(crate) null_rejects: bool,
+}
+
+/// An event that has no qualifier, because a field of it is null.
+pub(crate) struct Absent {
+    pub(crate) event: usize,
+    pub(crate) field: usize,
 }
 
 /// Turns one template into codes of a dictionary, across batches.
@@ -54,12 +62,12 @@ pub(crate) struct Interner {
     pub(crate) dictionary: Dictionary,
     numbers: NumberCodes,
     /// For [`Plan::Minutes`]: the code of each minute of a day.
-    minutes: Vec<u32>,
+    by_minute: Vec<u32>,
     /// Whether new values always print new bytes, so that the dictionary needs no lookup.
     is_fresh: bool,
     /// For [`Plan::Text`]: the texts in order of first appearance.
-    texts: Dictionary,
-    /// For [`Plan::Text`]: the code of each text.
+    known_texts: Dictionary,
+    /// For [`Plan::Text`]: the code of each of `texts`.
     text_codes: Vec<u32>,
     calendar: Calendar,
     scratch: Vec<u8>,
@@ -81,33 +89,33 @@ impl Interner {
             && fields.iter().all(|field| field.is_injective());
         Self {
             segments: segments.to_vec(),
-            minutes,
+            by_minute: minutes,
             is_fresh,
             plan,
             limits,
             dictionary: Dictionary::new(),
             numbers: NumberCodes::default(),
-            texts: Dictionary::new(),
+            known_texts: Dictionary::new(),
             text_codes: Vec::new(),
             calendar: Calendar::default(),
             scratch: Vec::new(),
         }
     }
 
-    /// Approximate memory use in bytes.
+    /// The approximate memory use in bytes.
     pub(crate) fn memory(&self) -> usize {
-        let texts = self.texts.memory() + self.text_codes.capacity() * size_of::<u32>();
+        let texts = self.known_texts.memory() + self.text_codes.capacity() * size_of::<u32>();
         self.dictionary.memory() + self.numbers.memory() + texts
     }
 
-    /// The code of each event. Codes of events in `rejects` or `absent` are meaningless; `absent` has events whose template
-    /// has a null, with the field.
+    /// The code of each event. Codes of events in `rejects` or `absent` are meaningless; `absent` gets the events whose template has a
+    /// null, unless nulls reject.
     pub(crate) fn codes(
         &mut self,
         columns: &[ArrayRef],
         events: usize,
         rejects: &mut Rejects,
-        absent: &mut Vec<(usize, usize)>,
+        absent: &mut Vec<Absent>,
     ) -> Vec<u32> {
         let mut codes = Vec::with_capacity(events);
         if let Plan::Constant = self.plan {
@@ -120,6 +128,7 @@ impl Interner {
             codes.resize(events, code);
             return codes;
         }
+
         let one = match &self.plan {
             Plan::Number(field) | Plan::Text(field) => Some(*field),
             Plan::Digits(segment) | Plan::Minutes(segment) => Some(segment.field),
@@ -139,53 +148,61 @@ impl Interner {
                         codes.push(self.number(value.cast_unsigned(), ScalarRef::Int(*value), event, rejects));
                     }
                 }
-                (Some(RawIntegers::Signed(times)), _) if self.minutes.is_empty() => {
+                (Some(RawIntegers::Signed(times)), _) if self.by_minute.is_empty() => {
                     self.times(times, rejects, &mut codes)
                 }
-                (Some(RawIntegers::Signed(times)), _) => {
-                    let mut last: Option<(i64, u32)> = None;
-                    for (event, time) in times.iter().enumerate() {
-                        let code = match last {
-                            Some((known, code)) if known == *time => code,
-                            _ => {
-                                let rejected = rejects.list.len();
-                                let code = self.minute(*time, event, rejects);
-                                // A rejected time must be rejected each time, so it is not cached.
-                                last = (rejects.list.len() == rejected).then_some((*time, code));
-                                code
-                            }
-                        };
-                        codes.push(code);
-                    }
-                }
-                (_, ColumnView::Text(texts)) => {
-                    let mut last: Option<(&str, u32)> = None;
-                    let mut guess = 0;
-                    for event in 0..texts.len() {
-                        let text = texts.value(event);
-                        if let Some((known, code)) = last
-                            && known == text
-                        {
-                            codes.push(code);
-                            continue;
-                        }
-                        match self.text(text, &mut guess) {
-                            Ok(code) => {
-                                last = Some((text, code));
-                                codes.push(code);
-                            }
-                            Err((field, reason)) => {
-                                rejects.push(event, field, reason);
-                                codes.push(0);
-                            }
-                        }
-                    }
-                }
+                (Some(RawIntegers::Signed(times)), _) => self.minutes(times, rejects, &mut codes),
+                (_, ColumnView::Text(texts)) => self.texts(texts, rejects, &mut codes),
                 _ => self.general(columns, events, rejects, absent, &mut codes),
             },
             _ => self.general(columns, events, rejects, absent, &mut codes),
         }
         codes
+    }
+
+    /// The codes of times by the minute of their day.
+    fn minutes(&mut self, times: &[i64], rejects: &mut Rejects, codes: &mut Vec<u32>) {
+        let mut last: Option<(i64, u32)> = None;
+        for (event, time) in times.iter().enumerate() {
+            let code = match last {
+                Some((known, code)) if known == *time => code,
+                _ => {
+                    let rejected = rejects.list.len();
+                    let code = self.minute(*time, event, rejects);
+                    // A rejected time must be rejected each time, so it is not cached.
+                    last = (rejects.list.len() == rejected).then_some((*time, code));
+                    code
+                }
+            };
+            codes.push(code);
+        }
+    }
+
+    /// The codes of texts without nulls.
+    fn texts(&mut self, texts: &StringArray, rejects: &mut Rejects, codes: &mut Vec<u32>) {
+        let mut last: Option<(&str, u32)> = None;
+        let mut guess = 0;
+
+        for event in 0..texts.len() {
+            let text = texts.value(event);
+            if let Some((known, code)) = last
+                && known == text
+            {
+                codes.push(code);
+                continue;
+            }
+
+            match self.text(text, &mut guess) {
+                Ok(code) => {
+                    last = Some((text, code));
+                    codes.push(code);
+                }
+                Err((field, reason)) => {
+                    rejects.push(event, field, reason);
+                    codes.push(0);
+                }
+            }
+        }
     }
 
     #[inline]
@@ -213,7 +230,7 @@ impl Interner {
     #[inline]
     fn minute(&mut self, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
         let minute = (time.rem_euclid(DAY) / MINUTE) as usize;
-        match self.minutes.get(minute) {
+        match self.by_minute.get(minute) {
             Some(code) if *code != UNKNOWN && (MIN_TIME..=MAX_TIME).contains(&time) => *code,
             _ => self.new_minute(minute, time, event, rejects),
         }
@@ -223,7 +240,7 @@ impl Interner {
     fn new_minute(&mut self, minute: usize, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
         match self.print(|_| Some(ScalarRef::Time(time))) {
             Ok(code) => {
-                if let Some(slot) = self.minutes.get_mut(minute) {
+                if let Some(slot) = self.by_minute.get_mut(minute) {
                     *slot = code;
                 }
                 code
@@ -235,11 +252,13 @@ impl Interner {
         }
     }
 
+    /// The codes of times by the digits that they print.
     fn times(&mut self, times: &[i64], rejects: &mut Rejects, codes: &mut Vec<u32>) {
         let Plan::Digits(segment) = &self.plan else { return };
         let segment = segment.clone();
         let mut calendar = self.calendar;
         let mut last: Option<(i64, u32)> = None;
+
         for (event, time) in times.iter().enumerate() {
             let code = match last {
                 Some((known, code)) if known == *time => code,
@@ -262,23 +281,26 @@ impl Interner {
         self.calendar = calendar;
     }
 
-    /// The code of a text; `guess` is the index of the previous text.
+    /// The code of a text. `guess` is the index of the previous text, and becomes that of this one: telemetry repeats its entities in
+    /// one order, so the successor is tried first.
     fn text(&mut self, text: &str, guess: &mut u32) -> Result<u32, (Option<usize>, RejectReason)> {
-        let next = if *guess as usize + 1 < self.texts.len() { *guess + 1 } else { 0 };
+        let next = if *guess as usize + 1 < self.known_texts.len() { *guess + 1 } else { 0 };
         if let Some(code) = self.text_codes.get(next as usize)
             && *code != UNKNOWN
-            && self.texts.get(next) == text.as_bytes()
+            && self.known_texts.get(next) == text.as_bytes()
         {
             *guess = next;
             return Ok(*code);
         }
-        let known = self.texts.len();
-        let place = self.texts.intern(text.as_bytes());
+
+        let known = self.known_texts.len();
+        let place = self.known_texts.intern(text.as_bytes());
         *guess = place;
         if place as usize == known {
             // Rejected texts keep an unknown code, so that they are printed and rejected again.
             self.text_codes.push(UNKNOWN);
         }
+
         match self.text_codes.get(place as usize) {
             Some(code) if *code != UNKNOWN => Ok(*code),
             _ => {
@@ -291,22 +313,24 @@ impl Interner {
         }
     }
 
+    /// The codes of events by printing each of them.
     fn general(
         &mut self,
         columns: &[ArrayRef],
         events: usize,
         rejects: &mut Rejects,
-        absent: &mut Vec<(usize, usize)>,
+        absent: &mut Vec<Absent>,
         codes: &mut Vec<u32>,
     ) {
         // From here on two lookups can print the same bytes.
         self.is_fresh = false;
         let views = column_views(columns);
+
         for event in 0..events {
             match self.print(|field| views.get(field)?.get(event)) {
                 Ok(code) => codes.push(code),
                 Err((Some(field), RejectReason::Null)) if !self.limits.null_rejects => {
-                    absent.push((event, field));
+                    absent.push(Absent { event, field });
                     codes.push(0);
                 }
                 Err((field, reason)) => {
@@ -317,7 +341,7 @@ impl Interner {
         }
     }
 
-    /// Prints the template and interns it.
+    /// Prints the template for the values that `get` returns by field, and interns the output.
     fn print<'a>(
         &mut self,
         get: impl Fn(usize) -> Option<ScalarRef<'a>>,
@@ -325,6 +349,7 @@ impl Interner {
         self.scratch.clear();
         write_segments(&self.segments, get, &mut self.calendar, &mut self.scratch)
             .map_err(|(field, reason)| (Some(field), reason))?;
+
         if self.scratch.len() > self.limits.most {
             return Err((None, self.limits.too_long.clone()));
         }

@@ -14,7 +14,7 @@ use crate::template::print::write_segments;
 use crate::template::segment::{FieldSegment, Segment};
 use crate::time::calendar::Calendar;
 
-/// The values of a timestamp column; rejects events with a null.
+/// The values of a timestamp column; events with a null are rejected.
 pub(super) fn times(columns: &[ArrayRef], field: usize, rejects: &mut Rejects) -> Vec<i64> {
     let Some(array) = columns.get(field).and_then(|array| array.as_primitive_opt::<TimestampMicrosecondType>()) else {
         return Vec::new();
@@ -27,6 +27,7 @@ pub(super) fn times(columns: &[ArrayRef], field: usize, rejects: &mut Rejects) -
     array.values().to_vec()
 }
 
+/// Adds to each of `tails` the number that `segment` prints for the event's time, times `shift`. An empty list is filled.
 pub(super) fn add_times(
     segment: &FieldSegment,
     times: &[i64],
@@ -35,36 +36,51 @@ pub(super) fn add_times(
     calendar: &mut Calendar,
     rejects: &mut Rejects,
 ) {
-    // Telemetry is ordered by time: thousands of consecutive events share an instant, more share a day.
-    let step = segment.even_step();
-    let (mut start, mut length) = (0i64, 0u64);
-    let mut number = 0u64;
-    let mut of = |event: usize, time: i64| {
-        if time.wrapping_sub(start).cast_unsigned() >= length {
-            match segment.number(ScalarRef::Time(time), calendar) {
-                Ok(found) => {
-                    start = time - time.rem_euclid(step);
-                    length = step.cast_unsigned();
-                    number = found.wrapping_mul(shift);
-                }
-                Err(reason) => {
-                    length = 0;
-                    number = 0;
-                    rejects.push(event, Some(segment.field), reason);
-                }
-            }
-        }
-        number
-    };
+    let mut numbers = TimeNumbers { segment, step: segment.even_step(), shift, start: 0, length: 0, number: 0 };
     if tails.is_empty() {
-        tails.extend(times.iter().enumerate().map(|(event, time)| of(event, *time)));
+        tails.extend(times.iter().enumerate().map(|(event, time)| numbers.of(event, *time, calendar, rejects)));
     } else {
         for ((event, time), tail) in times.iter().enumerate().zip(tails.iter_mut()) {
-            *tail = tail.wrapping_add(of(event, *time));
+            *tail = tail.wrapping_add(numbers.of(event, *time, calendar, rejects));
         }
     }
 }
 
+/// The numbers that a segment prints for times. Telemetry is ordered by time: thousands of consecutive events share an instant, more
+/// share a day, so the last number is cached.
+struct TimeNumbers<'a> {
+    segment: &'a FieldSegment,
+    /// In microseconds: the number can change only at multiples of this.
+    step: i64,
+    shift: u64,
+    /// The cached number is that of the times from `start` on, as many microseconds as `length`.
+    start: i64,
+    length: u64,
+    number: u64,
+}
+
+impl TimeNumbers<'_> {
+    #[inline]
+    fn of(&mut self, event: usize, time: i64, calendar: &mut Calendar, rejects: &mut Rejects) -> u64 {
+        if time.wrapping_sub(self.start).cast_unsigned() >= self.length {
+            match self.segment.number(ScalarRef::Time(time), calendar) {
+                Ok(found) => {
+                    self.start = time - time.rem_euclid(self.step);
+                    self.length = self.step.cast_unsigned();
+                    self.number = found.wrapping_mul(self.shift);
+                }
+                Err(reason) => {
+                    self.length = 0;
+                    self.number = 0;
+                    rejects.push(event, Some(self.segment.field), reason);
+                }
+            }
+        }
+        self.number
+    }
+}
+
+/// The values of a column that a template prints: text or bytes, null where a field is null.
 pub(super) fn template_values(
     segments: &[Segment],
     kind: ValueType,
@@ -77,6 +93,7 @@ pub(super) fn template_values(
     let mut scratch = Vec::new();
     let mut text = StringBuilder::new();
     let mut bytes = BinaryBuilder::new();
+
     for event in 0..events {
         scratch.clear();
         let written = write_segments_plain(segments, |field| views.get(field)?.get(event), calendar, &mut scratch);
@@ -88,6 +105,7 @@ pub(super) fn template_values(
                 false
             }
         };
+
         match (kind, present) {
             (ValueType::Bytes, true) => bytes.append_value(&scratch),
             (ValueType::Bytes, false) => bytes.append_null(),
@@ -108,7 +126,7 @@ fn write_segments_plain<'a>(
     segments.iter().try_for_each(|segment| write_segments(std::slice::from_ref(segment), &get, calendar, out))
 }
 
-/// A sketch of each single value; null for null.
+/// A sketch of each single value; null for null. Sketches of whole columns are made by merging these.
 pub(super) fn sketches(values: &dyn Array) -> ArrayRef {
     let view = ColumnView::new(values);
     let mut out = BinaryBuilder::with_capacity(values.len(), values.len() * 24);
