@@ -12,15 +12,16 @@ use arrow::buffer::BooleanBuffer;
 
 use crate::schema::{KeyTail, TailPart};
 
-/// Row keys of a block.
+/// The row keys of a block, in order. Cheap to search, and cheap to restrict to some rows.
 #[derive(Debug, Clone)]
 pub struct Keys {
     tail: Arc<KeyTail>,
     parts: Parts,
-    /// Which of these are the keys; `None` for all.
+    /// Which of these are the keys; `None` if all of them are.
     kept: Option<Kept>,
 }
 
+/// Keys in columns. Prefixes are distinct and concatenated; `prefix_of` and `tails` have an entry per row.
 #[derive(Debug, Clone, Default)]
 struct Parts {
     prefix_ends: Vec<u32>,
@@ -29,10 +30,10 @@ struct Parts {
     tails: Vec<u64>,
 }
 
-/// Rows whose keys may be wanted: most filtered scans never look at them.
+/// Rows whose keys are taken out when they are first looked at: most filtered scans never look at them.
 #[derive(Debug, Clone)]
 struct Kept {
-    /// The row of the first bit.
+    /// The row that the first bit of the mask stands for.
     first: usize,
     mask: BooleanBuffer,
     count: usize,
@@ -45,7 +46,7 @@ impl KeyTail {
         self.parts.iter().map(|part| if let TailPart::Digits(n) = part { u32::from(*n) } else { 0 }).sum()
     }
 
-    /// Bytes of the rendered tail.
+    /// The size of the printed tail in bytes.
     pub fn width(&self) -> usize {
         self.parts
             .iter()
@@ -62,6 +63,7 @@ impl KeyTail {
         out.resize(start + self.width(), b'0');
         let mut at = out.len();
         let mut rest = value;
+
         for part in self.parts.iter().rev() {
             match part {
                 TailPart::Literal(text) => {
@@ -86,6 +88,7 @@ impl KeyTail {
         }
         let mut value = 0u64;
         let mut at = 0;
+
         for part in &self.parts {
             match part {
                 TailPart::Literal(text) => {
@@ -111,7 +114,7 @@ impl KeyTail {
 }
 
 impl Keys {
-    /// No keys yet, with this tail.
+    /// An empty list of keys whose tails have this shape.
     pub fn new(tail: Arc<KeyTail>) -> Self {
         Self { tail, parts: Parts::default(), kept: None }
     }
@@ -127,25 +130,27 @@ impl Keys {
         tails: Vec<u64>,
     ) -> Option<Self> {
         let bytes = u32::try_from(prefix_bytes.len()).ok()?;
+
         let ends_fit = prefix_ends.is_sorted() && prefix_ends.last().copied().unwrap_or(0) == bytes;
         let steps_fit = prefix_of.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) <= 1);
         let first_fits = prefix_of.first().is_none_or(|first| *first == 0);
         let last_fits = prefix_of.last().map_or(0, |last| *last as usize + 1) == prefix_ends.len();
         let tails_fit = tails.len() == if tail.parts.is_empty() { 0 } else { prefix_of.len() };
+
         let parts = Parts { prefix_ends, prefix_bytes, prefix_of, tails };
         (ends_fit && steps_fit && first_fits && last_fits && tails_fit).then_some(Self { tail, parts, kept: None })
     }
 
-    /// The parts of these keys alone.
+    /// The keys in columns, without the rows that are left out.
     #[inline]
-    fn own(&self) -> &Parts {
+    fn kept_parts(&self) -> &Parts {
         match &self.kept {
             None => &self.parts,
             Some(kept) => kept.found.get_or_init(|| kept.of(&self.parts)),
         }
     }
 
-    fn own_mut(&mut self) -> &mut Parts {
+    fn kept_parts_mut(&mut self) -> &mut Parts {
         if let Some(mut kept) = self.kept.take() {
             self.parts = kept.found.take().unwrap_or_else(|| kept.of(&self.parts));
         }
@@ -155,71 +160,71 @@ impl Keys {
     /// Appends a key, which must be greater than the last. A prefix equal to the last is shared.
     pub fn push(&mut self, prefix: &[u8], tail: u64) {
         let has_tail = !self.tail.parts.is_empty();
-        let own = self.own_mut();
-        if own.prefix_ends.len().checked_sub(1).is_none_or(|last| own.prefix(last) != prefix) {
-            own.prefix_bytes.extend_from_slice(prefix);
-            own.prefix_ends.push(own.prefix_bytes.len() as u32);
+        let parts = self.kept_parts_mut();
+        if parts.prefix_ends.len().checked_sub(1).is_none_or(|last| parts.prefix(last) != prefix) {
+            parts.prefix_bytes.extend_from_slice(prefix);
+            parts.prefix_ends.push(parts.prefix_bytes.len() as u32);
         }
-        own.prefix_of.push(own.prefix_ends.len() as u32 - 1);
+        parts.prefix_of.push(parts.prefix_ends.len() as u32 - 1);
         if has_tail {
-            own.tails.push(tail);
+            parts.tails.push(tail);
         }
     }
 
-    /// Rows.
+    /// The number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.kept.as_ref().map_or(self.parts.prefix_of.len(), |kept| kept.count)
     }
 
-    /// Whether there is no row.
+    /// Whether there is no row in the block.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The schema of the tails.
+    /// The shape of the tails, as the schema has it.
     pub fn tail_shape(&self) -> &Arc<KeyTail> {
         &self.tail
     }
 
-    /// Distinct prefixes.
+    /// The number of distinct prefixes.
     pub fn prefix_count(&self) -> usize {
-        self.own().prefix_ends.len()
+        self.kept_parts().prefix_ends.len()
     }
 
-    /// Bytes of a distinct prefix.
+    /// The bytes of the distinct prefix `index`.
     #[inline]
     pub fn prefix(&self, index: usize) -> &[u8] {
-        self.own().prefix(index)
+        self.kept_parts().prefix(index)
     }
 
     /// For each row, the index of its prefix; ascending by runs.
     #[inline]
     pub fn prefix_of(&self) -> &[u32] {
-        &self.own().prefix_of
+        &self.kept_parts().prefix_of
     }
 
     /// For each row, its tail; empty if the keys have none.
     #[inline]
     pub fn tails(&self) -> &[u64] {
-        &self.own().tails
+        &self.kept_parts().tails
     }
 
     /// Prefix bytes and tail of a row (tail 0 if the keys have none).
     #[inline]
     pub fn parts(&self, row: usize) -> (&[u8], u64) {
-        let own = self.own();
-        (own.prefix(own.prefix_of[row] as usize), own.tails.get(row).copied().unwrap_or(0))
+        let parts = self.kept_parts();
+        (parts.prefix(parts.prefix_of[row] as usize), parts.tails.get(row).copied().unwrap_or(0))
     }
 
-    /// Appends the bytes of the key of `row`.
+    /// Appends the bytes of the key of `row` to `out`.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) {
         let (prefix, tail) = self.parts(row);
         out.extend_from_slice(prefix);
         self.tail.write(tail, out);
     }
 
-    /// The bytes of the key of `row`.
+    /// The bytes of the key of `row`. In loops use [`Self::write`], which reuses a buffer.
     pub fn get(&self, row: usize) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(row, &mut out);
@@ -245,19 +250,19 @@ impl Keys {
         low
     }
 
-    /// Rows `range` as keys of their own.
+    /// The keys of the rows `range`, as a list of their own.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         self.select(range)
     }
 
     /// These rows, which ascend, as keys of their own.
     pub fn select(&self, rows: impl Iterator<Item = usize>) -> Self {
-        Self { tail: Arc::clone(&self.tail), parts: self.own().select(rows), kept: None }
+        Self { tail: Arc::clone(&self.tail), parts: self.kept_parts().select(rows), kept: None }
     }
 
     /// The rows from `first` on that are set in `mask`; they are taken out when they are first looked at.
     pub fn into_kept(mut self, first: usize, mask: BooleanBuffer) -> Self {
-        self.own_mut();
+        self.kept_parts_mut();
         let count = mask.count_set_bits();
         Self { kept: Some(Kept { first, mask, count, found: OnceLock::new() }), ..self }
     }
@@ -271,7 +276,7 @@ impl Kept {
 }
 
 impl Parts {
-    /// Bytes of a distinct prefix.
+    /// The bytes of the distinct prefix `index`.
     #[inline]
     fn prefix(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.prefix_ends[index - 1] as usize };
@@ -283,13 +288,14 @@ impl Parts {
         let count = rows.size_hint().0;
         out.prefix_of.reserve(count);
         out.tails.reserve(if self.tails.is_empty() { 0 } else { count });
+
         let mut last = None;
         for row in rows {
-            let own = self.prefix_of[row];
-            if last != Some(own) {
-                out.prefix_bytes.extend_from_slice(self.prefix(own as usize));
+            let prefix = self.prefix_of[row];
+            if last != Some(prefix) {
+                out.prefix_bytes.extend_from_slice(self.prefix(prefix as usize));
                 out.prefix_ends.push(out.prefix_bytes.len() as u32);
-                last = Some(own);
+                last = Some(prefix);
             }
             out.prefix_of.push(out.prefix_ends.len() as u32 - 1);
             if !self.tails.is_empty() {

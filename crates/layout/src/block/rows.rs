@@ -13,7 +13,7 @@ use crate::block::keys::Keys;
 /// are present every record has a value in at least one.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// The distinct row keys.
+    /// The row keys, distinct and ascending.
     pub keys: Keys,
     /// One entry for each group of the stored schema, in its order; `None` if not projected.
     pub groups: Vec<Option<GroupBlock>>,
@@ -41,23 +41,23 @@ pub struct GroupBlock {
 pub struct Qualifiers {
     /// Distinct qualifiers in ascending byte order. May hold some that no record uses.
     pub dictionary: Vec<Box<[u8]>>,
-    /// For each record, its index in the dictionary.
+    /// For each record, the index of its qualifier in the dictionary.
     pub codes: Vec<u32>,
 }
 
 impl GroupBlock {
-    /// The records of row `row`.
+    /// The records of row `row`, as a range of the lists above.
     pub fn records(&self, row: usize) -> std::ops::Range<usize> {
         let start = if row == 0 { 0 } else { self.row_ends[row - 1] as usize };
         start..self.row_ends[row] as usize
     }
 
-    /// The number of records.
+    /// The number of records of all rows.
     pub fn len(&self) -> usize {
         self.row_ends.last().map_or(0, |end| *end as usize)
     }
 
-    /// Whether the group has no record here.
+    /// Whether no row has a record of the group.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -69,16 +69,19 @@ impl Block {
         let Some(groups) = self.groups.iter().map(Option::as_ref).collect::<Option<Vec<&GroupBlock>>>() else {
             return self;
         };
-        let holds = |row: &usize| groups.iter().any(|group| !group.records(*row).is_empty());
-        let kept: Vec<usize> = (0..self.keys.len()).filter(holds).collect();
+
+        let mut kept: Vec<usize> = (0..self.keys.len()).collect();
+        kept.retain(|row| groups.iter().any(|group| !group.records(*row).is_empty()));
         if kept.len() == self.keys.len() {
             return self;
         }
+
         let mut keys = Keys::new(Arc::clone(self.keys.tail_shape()));
         for row in &kept {
             let (prefix, tail) = self.keys.parts(*row);
             keys.push(prefix, tail);
         }
+
         // Removed rows have no records, so only the row ends change.
         let mut groups = self.groups;
         for group in groups.iter_mut().flatten() {
@@ -95,12 +98,12 @@ pub struct Projection {
     pub groups: Vec<Option<GroupProjection>>,
 }
 
-/// The parts of a group to read.
+/// The parts of a group to read. Parts that the group does not store are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProjection {
-    /// Decode qualifiers (of a dynamic group).
+    /// Whether to decode the qualifiers of a dynamic group.
     pub qualifiers: bool,
-    /// Decode timestamps (of a group that stores them).
+    /// Whether to decode the timestamps of a group that stores them.
     pub timestamps: bool,
     /// For each column, whether to decode it.
     pub columns: Vec<bool>,
@@ -109,7 +112,7 @@ pub struct GroupProjection {
 }
 
 impl Projection {
-    /// The projection of everything in `schema`.
+    /// The projection of everything in `schema`, without sums by row.
     pub fn all(schema: &crate::schema::StoredSchema) -> Self {
         let groups = schema
             .groups

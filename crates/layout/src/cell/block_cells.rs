@@ -14,61 +14,61 @@ use crate::cell::writer::CellWriter;
 use crate::error::ShapeError;
 use crate::schema::{Column, Group, Packed, QualifierKind, StoredSchema, TimestampKind};
 
-/// The name of a column: family and qualifier.
+/// The name of a column: family and qualifier, ordered as Bigtable returns them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ColumnName<'a> {
-    /// Family id.
+    /// The id of the family.
     pub family: &'a str,
-    /// Qualifier.
+    /// The qualifier, which may be empty.
     pub qualifier: &'a [u8],
 }
 
-/// A cell with its value.
+/// A cell with its value, borrowed from buffers of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellRef<'a> {
-    /// Row key.
+    /// The key of its row.
     pub row_key: &'a [u8],
-    /// Family id.
+    /// The id of its family.
     pub family: &'a str,
-    /// Qualifier.
+    /// The qualifier of its column.
     pub qualifier: &'a [u8],
-    /// Microseconds since the epoch.
+    /// Its timestamp, in microseconds since the epoch.
     pub timestamp: i64,
-    /// Value bytes.
+    /// The bytes of its value, in the column's encoding.
     pub value: &'a [u8],
 }
 
 /// The records of a group whose cells pass a filter.
 #[derive(Debug, Clone)]
 pub enum Passes {
-    /// All.
+    /// The cells of all records pass.
     All,
-    /// None.
+    /// No cell passes.
     None,
-    /// Those that are set.
+    /// The cells of the records that are set pass.
     Records(BooleanBuffer),
 }
 
 /// A cell of a row, before its value is encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockCell {
-    /// Index in [`BlockCells::names`].
+    /// The index of its column in [`BlockCells::names`].
     pub name: u32,
-    /// Microseconds since the epoch.
+    /// Its timestamp, in microseconds since the epoch.
     pub timestamp: i64,
-    /// Index of the writer that encodes it.
+    /// The index of the writer that encodes it.
     maker: u32,
     /// The records it is encoded from: one, or all of a row for a joined cell.
     records: Range<u32>,
 }
 
-/// Finds the cells of a block.
+/// The cells of a block that pass a filter, to be read row by row.
 pub struct BlockCells<'a> {
     makers: Vec<CellMaker<'a>>,
     names: Vec<ColumnName<'a>>,
 }
 
-/// Encodes the values of cells.
+/// Encodes the values of cells of one block. Has scratch buffers, so each thread has its own.
 pub struct CellValues<'a>(Vec<CellBytesWriter<'a>>);
 
 /// Encodes cells from the records of a group: from one column, or from all of a packed group.
@@ -80,13 +80,14 @@ struct CellMaker<'a> {
     names: Names,
 }
 
-/// Indexes of the names of a maker's cells.
+/// The indexes of the names of a maker's cells.
 enum Names {
     One(u32),
     /// By code of the dictionary; undefined for codes that no record has.
     ByCode(Vec<u32>),
 }
 
+/// What the cells of a maker are encoded from.
 enum CellSource<'a> {
     Column(&'a Column, &'a dyn Array),
     Packed(&'a Packed, Vec<&'a dyn Array>),
@@ -155,7 +156,7 @@ impl<'a> BlockCells<'a> {
 }
 
 impl CellValues<'_> {
-    /// Appends the value of a cell.
+    /// Appends the value of a cell of this block to `out`.
     pub fn write(&mut self, cell: &BlockCell, out: &mut Vec<u8>) {
         match self.0.get_mut(cell.maker as usize) {
             Some(CellBytesWriter::Column(writer)) => writer.write(cell.records.start as usize, out),
@@ -171,39 +172,48 @@ fn missing(what: &'static str) -> ShapeError {
     ShapeError { what }
 }
 
+/// A maker for each column, or for each packed group, of a block that has all groups of `schema`.
 fn cell_makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<CellMaker<'a>>, ShapeError> {
     let mut out = Vec::new();
     for (at, group) in schema.groups.iter().enumerate() {
         let stored = block.groups.get(at).and_then(Option::as_ref).ok_or(missing("a group"))?;
-        let values = |at: usize| -> Result<&'a dyn Array, ShapeError> {
-            let values = stored.columns.get(at).and_then(Option::as_ref).ok_or(missing("a column"))?;
-            if values.len() < stored.len() { Err(missing("values")) } else { Ok(values.as_ref()) }
-        };
-        let mut push = |source| {
-            out.push(CellMaker { group, stored, source, passes: Passes::All, names: Names::One(0) });
-        };
         if let Some(packed) = &group.packed {
-            let columns = (0..group.columns.len()).map(values).collect::<Result<_, _>>()?;
-            push(CellSource::Packed(packed, columns));
+            let columns = (0..group.columns.len()).map(|at| values_of(stored, at)).collect::<Result<_, _>>()?;
+            out.push(CellMaker::new(group, stored, CellSource::Packed(packed, columns)));
             continue;
         }
+
         for (at, column) in group.columns.iter().enumerate() {
-            push(CellSource::Column(column, values(at)?));
+            out.push(CellMaker::new(group, stored, CellSource::Column(column, values_of(stored, at)?)));
         }
     }
     Ok(out)
 }
 
+/// The values of column `index` of a group, one per record.
+fn values_of(stored: &GroupBlock, index: usize) -> Result<&dyn Array, ShapeError> {
+    let values = stored.columns.get(index).and_then(Option::as_ref).ok_or(missing("a column"))?;
+    if values.len() < stored.len() { Err(missing("values")) } else { Ok(values.as_ref()) }
+}
+
+/// Where a name occurs: the maker, and the code of the qualifier in its dictionary, 0 if it has no dictionary.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct NameUse<'a> {
+    name: ColumnName<'a>,
+    maker: usize,
+    code: usize,
+}
+
 /// Orders the names of all makers; `names` of each is set.
 fn name_all<'a>(makers: &mut [CellMaker<'a>]) -> Result<Vec<ColumnName<'a>>, ShapeError> {
-    // Name, and where its index goes: maker and code.
-    let mut uses: Vec<(ColumnName<'a>, usize, usize)> = Vec::new();
-    for (at, maker) in makers.iter_mut().enumerate() {
+    let mut uses: Vec<NameUse<'a>> = Vec::new();
+    for (index, maker) in makers.iter_mut().enumerate() {
         let (family, qualifier) = maker.name();
         if maker.is_joined() || maker.group.qualifier == QualifierKind::Constant {
-            uses.push((ColumnName { family, qualifier }, at, 0));
+            uses.push(NameUse { name: ColumnName { family, qualifier }, maker: index, code: 0 });
             continue;
         }
+
         let names = maker.stored.qualifiers.as_ref().ok_or(missing("qualifiers"))?;
         // The dictionary may be that of a whole stripe.
         let mut is_used = vec![false; names.dictionary.len()];
@@ -211,17 +221,22 @@ fn name_all<'a>(makers: &mut [CellMaker<'a>]) -> Result<Vec<ColumnName<'a>>, Sha
             *is_used.get_mut(*code as usize).ok_or(missing("a qualifier"))? = true;
         }
         let used = names.dictionary.iter().enumerate().zip(&is_used).filter(|(_, is_used)| **is_used);
-        uses.extend(used.map(|((code, qualifier), _)| (ColumnName { family, qualifier }, at, code)));
+        uses.extend(used.map(|((code, qualifier), _)| NameUse {
+            name: ColumnName { family, qualifier },
+            maker: index,
+            code,
+        }));
         maker.names = Names::ByCode(vec![0; is_used.len()]);
     }
+
     uses.sort();
     let mut names: Vec<ColumnName<'a>> = Vec::with_capacity(uses.len());
-    for (name, at, code) in uses {
+    for NameUse { name, maker, code } in uses {
         if names.last() != Some(&name) {
             names.push(name);
         }
         let index = names.len() as u32 - 1;
-        match makers.get_mut(at).map(|maker| &mut maker.names) {
+        match makers.get_mut(maker).map(|maker| &mut maker.names) {
             Some(Names::One(of_all)) => *of_all = index,
             Some(Names::ByCode(by_code)) => by_code[code] = index,
             None => {}
@@ -231,6 +246,10 @@ fn name_all<'a>(makers: &mut [CellMaker<'a>]) -> Result<Vec<ColumnName<'a>>, Sha
 }
 
 impl<'a> CellMaker<'a> {
+    fn new(group: &'a Group, stored: &'a GroupBlock, source: CellSource<'a>) -> Self {
+        Self { group, stored, source, passes: Passes::All, names: Names::One(0) }
+    }
+
     /// Family, and qualifier unless it varies by record.
     fn name(&self) -> (&'a str, &'a [u8]) {
         match &self.source {
@@ -239,6 +258,7 @@ impl<'a> CellMaker<'a> {
         }
     }
 
+    /// Whether any record has a value, or for a packed group whether there is a record.
     fn has_cells(&self) -> bool {
         match &self.source {
             CellSource::Column(_, values) => values.null_count() < values.len(),
@@ -270,13 +290,14 @@ impl<'a> CellMaker<'a> {
             return Err(missing("rows"));
         }
         let records = self.stored.records(row);
-        let span = |records: &Range<usize>| records.start as u32..records.end as u32;
         if self.is_joined() {
             if let (CellSource::Packed(..), Names::One(name), false) = (&self.source, &self.names, records.is_empty()) {
-                found.push(BlockCell { name: *name, timestamp: 0, maker, records: span(&records) });
+                let records = records.start as u32..records.end as u32;
+                found.push(BlockCell { name: *name, timestamp: 0, maker, records });
             }
             return Ok(());
         }
+
         let nulls = match &self.source {
             CellSource::Column(_, values) => values.nulls(),
             CellSource::Packed(..) => None,
@@ -294,6 +315,7 @@ impl<'a> CellMaker<'a> {
             }
             _ => None,
         };
+
         for (at, record) in records.enumerate() {
             let is_hidden = matches!(&self.passes, Passes::Records(passes) if !passes.value(record));
             if is_hidden || nulls.is_some_and(|nulls| nulls.is_null(record)) {

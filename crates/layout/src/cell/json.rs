@@ -3,6 +3,7 @@
 use crate::scalar::ScalarRef;
 use crate::time::calendar::Calendar;
 
+/// The hexadecimal digits, by value.
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a value as a JSON literal: integers with all digits, decimals as numbers with their scale, floats in shortest
@@ -25,7 +26,7 @@ fn quoted(scalar: ScalarRef<'_>, calendar: &mut Calendar, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a JSON string.
+/// Appends `text` as a JSON string, escaping what RFC 8259 requires.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
@@ -41,17 +42,21 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
             0..0x20 => 0,
             _ => continue,
         };
+
         out.extend_from_slice(bytes.get(done..at).unwrap_or_default());
         done = at + 1;
         if short == 0 {
-            let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex_digit(byte >> 4), hex_digit(byte & 15)]);
         } else {
             out.extend_from_slice(&[b'\\', short]);
         }
     }
     out.extend_from_slice(bytes.get(done..).unwrap_or_default());
     out.push(b'"');
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')
 }
 
 #[cfg(test)]

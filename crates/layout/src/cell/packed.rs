@@ -49,17 +49,11 @@ impl<'a> PackedWriter<'a> {
             Some(PackedForm::Json) => records.for_each(|record| self.object(record, out)),
             Some(PackedForm::Message { fields }) => records.for_each(|record| self.fields(fields, record, out)),
             Some(PackedForm::Repeated { fields, number }) => {
+                // From the last run of equal timestamps to the first.
                 let mut end = records.end;
                 while end > records.start {
                     let start = self.run_start(records.start, end);
-                    for record in start..end {
-                        let mut message = std::mem::take(&mut self.message);
-                        message.clear();
-                        self.fields(fields, record, &mut message);
-                        write_key(*number, LENGTH, out);
-                        write_delimited(&message, out);
-                        self.message = message;
-                    }
+                    (start..end).for_each(|record| self.repeated(fields, *number, record, out));
                     end = start;
                 }
             }
@@ -67,13 +61,25 @@ impl<'a> PackedWriter<'a> {
         }
     }
 
-    /// The start of the run of equal timestamps that ends at `end`, at least `first`.
-    fn run_start(&self, first: usize, end: usize) -> usize {
-        let time = |record: usize| self.timestamps.and_then(|times| times.get(record));
-        let alike = (first..end).rev().take_while(|record| time(*record) == time(end - 1)).count();
-        end - if self.timestamps.is_some() { alike.max(1) } else { 1 }
+    /// Appends a record as an element of the repeated field `number`.
+    fn repeated(&mut self, fields: &[MessageField], number: u32, record: usize, out: &mut Vec<u8>) {
+        let mut message = std::mem::take(&mut self.message);
+        message.clear();
+        self.fields(fields, record, &mut message);
+
+        write_key(number, LENGTH, out);
+        write_delimited(&message, out);
+        self.message = message;
     }
 
+    /// The start of the run of equal timestamps that ends at `end`, at least `first`.
+    fn run_start(&self, first: usize, end: usize) -> usize {
+        let Some(times) = self.timestamps else { return end - 1 };
+        let run = (first..end).rev().take_while(|record| times.get(*record) == times.get(end - 1)).count();
+        end - run.max(1)
+    }
+
+    /// Appends a record as a JSON object of its non-null fields.
     fn object(&mut self, record: usize, out: &mut Vec<u8>) {
         let mut before = b'{';
         for (view, column) in self.views.iter().zip(&self.group.columns) {
@@ -90,6 +96,7 @@ impl<'a> PackedWriter<'a> {
         out.push(b'}');
     }
 
+    /// Appends the non-null fields of a record as a protobuf message.
     fn fields(&mut self, fields: &[MessageField], record: usize, out: &mut Vec<u8>) {
         // Compilation sorted them by number.
         for (view, field) in self.views.iter().zip(fields) {

@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use crate::scalar::{ColumnView, ScalarRef};
 use crate::time::calendar::Calendar;
 
-/// Floats from here on are written with an exponent.
+/// Floats of this magnitude or more are written with an exponent.
 const LARGE: f64 = 1e16;
 
 /// Writes the values of a column as text: integers, floats and decimals in digits, times as RFC 3339, dates as ISO 8601.
@@ -14,12 +14,12 @@ const LARGE: f64 = 1e16;
 pub struct ColumnText<'a> {
     view: ColumnView<'a>,
     calendar: Calendar,
-    /// Whether times have no zone, and no `Z`.
+    /// Whether times have no zone, and so are written without `Z`.
     is_local: bool,
 }
 
 impl<'a> ColumnText<'a> {
-    /// `None` for types that no source column has, and for times in a zone other than UTC.
+    /// The texts of `array`. `None` for types that no source column has, and for times in a zone other than UTC.
     pub fn new(array: &'a dyn Array) -> Option<Self> {
         let is_local = match array.data_type() {
             DataType::Timestamp(_, zone) if zone.as_deref().is_some_and(|zone| zone != "UTC") => return None,

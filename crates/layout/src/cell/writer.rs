@@ -7,7 +7,7 @@ use crate::scalar::{ColumnView, ScalarRef};
 use crate::schema::{Column, Encoding, ValueType};
 use crate::time::calendar::Calendar;
 
-/// Writes the cells of one column of a block; downcasts the column once.
+/// Writes the cells of one column of a block; downcasts the column once, not for each cell.
 pub struct CellWriter<'a> {
     array: &'a dyn Array,
     view: ColumnView<'a>,

@@ -2,31 +2,31 @@
 
 use thiserror::Error;
 
-/// Errors of decoding and merging sketches.
+/// Errors of decoding and merging sketches of distinct values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SketchError {
     /// The bytes are truncated or malformed.
     #[error("no sketch of distinct values, or a damaged one: {what}")]
     Damaged {
-        /// The cause.
+        /// What is wrong with them.
         what: &'static str,
     },
-    /// The sketch has another precision.
+    /// The sketch has another precision than Bigtable's.
     #[error(
         "a sketch of precision {normal} and sparse precision {sparse}: only 15 and 20 are read, make it with those"
     )]
     Precision {
-        /// Normal precision.
+        /// The normal precision of the sketch: the logarithm of its registers.
         normal: u64,
-        /// Sparse precision.
+        /// Its sparse precision, in bits.
         sparse: u64,
     },
     /// Sketches of integers and of text cannot be merged.
     #[error("one sketch is of values of type {left} and the other of type {right}: keep them in columns of their own")]
     Kinds {
-        /// ZetaSketch's number of the type.
+        /// The number that ZetaSketch gives the type of the first.
         left: u64,
-        /// That of the other.
+        /// The number of the type of the second.
         right: u64,
     },
 }

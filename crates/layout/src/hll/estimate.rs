@@ -7,17 +7,19 @@
 
 use crate::hll::parameters::{MAX_REGISTER, REGISTERS, SPARSE_PRECISION};
 
+/// The number of sparse indexes.
 const BUCKETS: f64 = (1u64 << SPARSE_PRECISION) as f64;
+/// The number of registers, as the paper names it.
 const M: f64 = REGISTERS as f64;
 /// Linear counting is more accurate up to here (the paper's threshold for precision 15).
 const LINEAR_UP_TO: f64 = 20_000.0;
 
-/// Linear counting over sparse indexes.
+/// The estimate of a sparse sketch with `used` distinct indexes, by linear counting.
 pub(super) fn of_sparse(used: usize) -> u64 {
     (BUCKETS * (BUCKETS / (BUCKETS - used as f64)).ln()).round() as u64
 }
 
-/// Estimate from the registers.
+/// The estimate of a dense sketch from its registers.
 pub(super) fn of_registers(registers: &[u8]) -> u64 {
     let mut counts = [0u64; 1 + MAX_REGISTER as usize];
     for register in registers {
@@ -25,6 +27,7 @@ pub(super) fn of_registers(registers: &[u8]) -> u64 {
             *count += 1;
         }
     }
+
     let [zeros, ..] = counts;
     if zeros > 0 {
         let linear = M * (M / zeros as f64).ln();
@@ -32,12 +35,13 @@ pub(super) fn of_registers(registers: &[u8]) -> u64 {
             return linear.round() as u64;
         }
     }
+
     let sum: f64 = counts.iter().zip(powers()).map(|(count, power)| *count as f64 * power).sum();
     let raw = 0.7213 / (1.0 + 1.079 / M) * M * M / sum;
     if raw > 5.0 * M { raw.round() as u64 } else { (expected(sum / M) * M).round() as u64 }
 }
 
-/// 2^-k for the values k of a register.
+/// 2^-k for each value k that a register can have, from 0 on.
 fn powers() -> impl Iterator<Item = f64> {
     std::iter::successors(Some(1.0), |power| Some(power / 2.0)).take(1 + usize::from(MAX_REGISTER))
 }

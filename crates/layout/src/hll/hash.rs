@@ -14,13 +14,13 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 47)
 }
 
-/// Combines two hashes.
+/// Combines two hashes to one.
 fn both(high: u64, low: u64) -> u64 {
     let first = mix((low ^ high).wrapping_mul(MULTIPLIER));
     mix((high ^ first).wrapping_mul(MULTIPLIER)).wrapping_mul(MULTIPLIER)
 }
 
-/// The hash of `bytes`.
+/// The hash of `bytes`, by one of three functions for their length.
 pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     let body = match length {
@@ -28,6 +28,7 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
         33..=64 => medium(bytes),
         _ => long(bytes),
     };
+
     let first = if length >= 8 { load(bytes, 0) } else { A };
     let last = if length >= 9 { load(bytes, length - 8) } else { A };
     let hash = both(body.wrapping_add(last), first);
@@ -50,7 +51,7 @@ fn short(bytes: &[u8]) -> u64 {
     mix(mix(hash).wrapping_mul(MULTIPLIER))
 }
 
-/// Two sums of four words.
+/// Two sums of four words, as the hash of 33 to 64 bytes needs them.
 fn quarter(words: [u64; 4], start: u64) -> (u64, u64) {
     let [one, two, three, four] = words;
     let first = start.wrapping_add(one);
@@ -64,10 +65,11 @@ fn quarter(words: [u64; 4], start: u64) -> (u64, u64) {
 
 fn medium(bytes: &[u8]) -> u64 {
     let length = bytes.len();
-    let end = |back: usize| load(bytes, length - back);
-    let start = (length as u64).wrapping_add(end(16)).wrapping_mul(A);
+    let start = (length as u64).wrapping_add(load(bytes, length - 16)).wrapping_mul(A);
     let front = quarter([load(bytes, 0), load(bytes, 8), load(bytes, 16), load(bytes, 24)], start);
-    let back = quarter([end(32), end(24), end(16), end(8)], load(bytes, 16));
+    let end = [load(bytes, length - 32), load(bytes, length - 24), load(bytes, length - 16), load(bytes, length - 8)];
+    let back = quarter(end, load(bytes, 16));
+
     let left = front.0.wrapping_add(back.1).wrapping_mul(C);
     let right = back.0.wrapping_add(front.1).wrapping_mul(A);
     let sum = mix(left.wrapping_add(right));
@@ -94,6 +96,7 @@ fn long(bytes: &[u8]) -> u64 {
     z = z.wrapping_add(mix(v.1).wrapping_mul(B));
     let mut x = z.wrapping_add(load(bytes, 0)).rotate_right(39).wrapping_mul(B);
     y = y.rotate_right(33).wrapping_mul(B);
+
     for at in (0..(length - 1) & !63).step_by(64) {
         x = x.wrapping_add(y).wrapping_add(v.0).wrapping_add(load(bytes, at + 16)).rotate_right(37).wrapping_mul(B);
         y = y.wrapping_add(v.1).wrapping_add(load(bytes, at + 48)).rotate_right(42).wrapping_mul(B);
@@ -104,6 +107,7 @@ fn long(bytes: &[u8]) -> u64 {
         w = half(bytes, at + 32, (z.wrapping_add(w.1), y));
         std::mem::swap(&mut x, &mut z);
     }
+
     let high = both(v.0, w.0).wrapping_add(mix(y).wrapping_mul(B)).wrapping_add(z);
     both(high, both(v.1, w.1).wrapping_add(x))
 }

@@ -6,29 +6,29 @@ use crate::hll::{estimate, hash, sparse, wire_format};
 
 /// Sparse values are kept up to three quarters of the registers' bytes.
 const MAX_SPARSE_BYTES: usize = REGISTERS / 4 * 3;
-/// The most pending values before they are merged.
+/// This many pending values are merged together, since each merge sorts.
 const MAX_PENDING: usize = REGISTERS / 4;
 
 /// A HyperLogLog++ sketch: estimates the number of distinct values.
 #[derive(Debug, Clone)]
 pub struct Sketch {
     pub(super) kind: u64,
-    /// Values added, counting repetitions.
+    /// The number of values added, counting repetitions.
     pub(super) count: u64,
     /// Sparse values, ascending, one per index; empty if dense.
     pub(super) sparse: Vec<u32>,
-    /// Sparse values not yet merged into `sparse`.
+    /// Sparse values that are not merged into `sparse` yet.
     pub(super) pending: Vec<u32>,
     /// Set once dense registers are smaller than the sparse values.
     pub(super) registers: Option<Vec<u8>>,
 }
 
-/// A value to add to a sketch.
+/// A value to add to a sketch, as ZetaSketch hashes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distinct<'a> {
     /// A 64-bit integer, signed or not.
     Integer(u64),
-    /// Bytes, or UTF-8 text.
+    /// Bytes, or text in UTF-8.
     Bytes(&'a [u8]),
 }
 
@@ -66,7 +66,7 @@ impl Sketch {
         sketch
     }
 
-    /// Reads a sketch.
+    /// Reads a sketch in the wire format.
     ///
     /// # Errors
     /// If the bytes are malformed, or of another precision.
@@ -77,7 +77,7 @@ impl Sketch {
         Ok(sketch)
     }
 
-    /// Adds a value.
+    /// Adds a value of the sketch's kind.
     ///
     /// # Errors
     /// If the sketch is of values of another kind.
@@ -103,10 +103,9 @@ impl Sketch {
     fn add_parts(&mut self, parts: &wire_format::Parts<'_>) -> Result<(), SketchError> {
         self.check_kind(parts.kind)?;
         self.count = self.count.saturating_add(parts.count);
-        if let Some(registers) = parts.registers()? {
-            let own = self.dense();
-            for (own, other) in own.iter_mut().zip(registers) {
-                *own = (*own).max(*other);
+        if let Some(others) = parts.registers()? {
+            for (register, other) in self.dense().iter_mut().zip(others) {
+                *register = (*register).max(*other);
             }
         }
         parts.sparse_values(|value| self.put(value))
@@ -137,7 +136,7 @@ impl Sketch {
         }
     }
 
-    /// Converts to dense registers.
+    /// The registers, to which sparse values are converted first.
     fn dense(&mut self) -> &mut Vec<u8> {
         let Self { sparse, pending, registers, .. } = self;
         registers.get_or_insert_with(|| {
@@ -147,7 +146,7 @@ impl Sketch {
         })
     }
 
-    /// The estimated number of distinct values.
+    /// The estimated number of distinct values, see `estimate`.
     pub fn estimate(mut self) -> u64 {
         self.settle();
         match &self.registers {

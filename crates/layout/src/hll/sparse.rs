@@ -17,7 +17,7 @@ const FLAG: u32 = 1 << (NORMAL_PRECISION + ZEROS_BITS);
 /// The most zeros after the sparse index, plus 1.
 const MAX_ZEROS: u32 = 64 - SPARSE_PRECISION + 1;
 
-/// The sparse value of a hash.
+/// The sparse value of a hash: its index, and where that tells nothing the number of zeros after it.
 pub(super) fn encode(hash: u64) -> u32 {
     let index = (hash >> (64 - SPARSE_PRECISION)) as u32;
     if index & EXTRA_MASK != 0 {
@@ -27,7 +27,7 @@ pub(super) fn encode(hash: u64) -> u32 {
     FLAG | (index >> EXTRA) << ZEROS_BITS | zeros
 }
 
-/// Whether a hash can encode to this value.
+/// Whether some hash encodes to this value.
 pub(super) fn is_valid(value: u32) -> bool {
     if value & FLAG == 0 {
         value < 1 << SPARSE_PRECISION && value & EXTRA_MASK != 0
@@ -46,7 +46,7 @@ fn register(value: u32) -> (usize, u8) {
     }
 }
 
-/// Raises the register of a value.
+/// Raises the register of a sparse value to its rank.
 #[inline]
 pub(super) fn put_register(registers: &mut [u8], value: u32) {
     let (index, rank) = register(value);
@@ -55,9 +55,13 @@ pub(super) fn put_register(registers: &mut [u8], value: u32) {
     }
 }
 
+/// The index of a sparse value, with its flag.
+fn index(value: u32) -> u32 {
+    if value & FLAG == 0 { value } else { value >> ZEROS_BITS | FLAG }
+}
+
 /// Keeps the greatest value of each index: the one with the most zeros.
 pub(super) fn dedup(sorted: &mut Vec<u32>) {
-    let index = |value: u32| if value & FLAG == 0 { value } else { value >> ZEROS_BITS | FLAG };
     let mut kept = 0;
     for at in 0..sorted.len() {
         let value = sorted[at];
@@ -71,7 +75,7 @@ pub(super) fn dedup(sorted: &mut Vec<u32>) {
     sorted.truncate(kept);
 }
 
-/// The encoded size: varints of the differences.
+/// The encoded size in bytes: varints of the differences.
 pub(super) fn bytes(sorted: &[u32]) -> usize {
     let mut last = 0;
     let differences = sorted.iter().map(|value| value - std::mem::replace(&mut last, *value));

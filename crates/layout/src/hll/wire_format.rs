@@ -35,7 +35,7 @@ pub(super) struct Parts<'a> {
     sparse: &'a [u8],
 }
 
-/// A field of a message.
+/// The value of a field of a message.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -87,7 +87,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The registers of a dense sketch.
+    /// The registers of a dense sketch; `None` if it is sparse.
     pub(super) fn registers(&self) -> Result<Option<&'a [u8]>, SketchError> {
         match self.registers.len() {
             0 => Ok(None),
@@ -97,7 +97,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Calls `put` with each sparse value.
+    /// Calls `put` with each sparse value, in ascending order.
     pub(super) fn sparse_values(&self, mut put: impl FnMut(u32)) -> Result<(), SketchError> {
         let mut rest = self.sparse;
         let (mut last, mut found) = (0u64, 0);
@@ -193,7 +193,7 @@ pub(super) fn write_dense(kind: u64, count: u64, registers: &[u8], out: &mut Vec
     out.extend_from_slice(registers);
 }
 
-/// The sketch of one sparse value.
+/// Appends the sketch of one sparse value.
 pub(super) fn write_one(kind: u64, value: u32, out: &mut Vec<u8>) {
     write_sparse(kind, 1, &[value], out);
 }

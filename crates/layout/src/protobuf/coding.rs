@@ -21,7 +21,7 @@ pub(crate) const LENGTH: u8 = 2;
 const TIMESTAMPS: (i64, i64) = (-62_135_596_800, 253_402_300_799);
 
 impl ProtoType {
-    /// The default protobuf type of a column type.
+    /// The protobuf type that a column of this type has by default.
     pub fn of(kind: FieldType) -> Self {
         match kind {
             FieldType::UInt64 => Self::Uint64,
@@ -34,7 +34,7 @@ impl ProtoType {
         }
     }
 
-    /// Its name in a `.proto`.
+    /// The name of the type in a `.proto` file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Double => "double",
@@ -71,7 +71,7 @@ impl ProtoType {
         (!fits).then_some(takes)
     }
 
-    /// The range of an integer type.
+    /// The range of an integer type; `None` for other types.
     fn range(self) -> Option<(i128, i128)> {
         Some(match self {
             Self::Int32 | Self::Sint32 | Self::Sfixed32 => (i32::MIN.into(), i32::MAX.into()),
@@ -93,10 +93,9 @@ impl ProtoType {
 
     /// Whether the type can hold a value of a compatible column.
     pub(crate) fn holds(self, scalar: ScalarRef<'_>) -> bool {
-        let within = |value: i128| self.range().is_none_or(|(low, high)| (low..=high).contains(&value));
         match scalar {
-            ScalarRef::UInt(value) => within(value.into()),
-            ScalarRef::Int(value) => within(value.into()),
+            ScalarRef::UInt(value) => self.holds_integer(value.into()),
+            ScalarRef::Int(value) => self.holds_integer(value.into()),
             ScalarRef::Time(time) if self == Self::Timestamp => {
                 let (first, last) = TIMESTAMPS;
                 (first..=last).contains(&time.div_euclid(SECOND))
@@ -107,6 +106,12 @@ impl ProtoType {
         }
     }
 
+    /// Whether the value is in the range of an integer type; true for other types.
+    fn holds_integer(self, value: i128) -> bool {
+        self.range().is_none_or(|(low, high)| (low..=high).contains(&value))
+    }
+
+    /// The wire type of values of this type.
     fn wire(self) -> u8 {
         match self {
             Self::Double | Self::Fixed64 | Self::Sfixed64 => 1,
@@ -117,7 +122,7 @@ impl ProtoType {
     }
 }
 
-/// Appends a varint.
+/// Appends a varint: seven bits a byte, least significant first.
 pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -126,23 +131,23 @@ pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends the key of a field.
+/// Appends the key of a field: its number and wire type.
 pub(crate) fn write_key(number: u32, wire: u8, out: &mut Vec<u8>) {
     write_varint(u64::from(number) << 3 | u64::from(wire), out);
 }
 
-/// Appends bytes after their length.
+/// Appends the length of `bytes` and then `bytes`.
 pub(crate) fn write_delimited(bytes: &[u8], out: &mut Vec<u8>) {
     write_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// Zigzag encoding: small negative numbers stay short.
+/// Zigzag encoding: integers of small magnitude stay short.
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-/// Appends a field. Fields have explicit presence: 0 is written, an absent value is not.
+/// Appends a field. Fields have explicit presence: 0 is written, an absent value is not. `scratch` is overwritten.
 pub(crate) fn write_field(
     number: u32,
     kind: ProtoType,
@@ -152,6 +157,7 @@ pub(crate) fn write_field(
     out: &mut Vec<u8>,
 ) {
     write_key(number, kind.wire(), out);
+
     match (kind, scalar) {
         (ProtoType::Double, ScalarRef::Float(value)) => out.extend_from_slice(&value.to_le_bytes()),
         (ProtoType::Float, ScalarRef::Float(value)) => out.extend_from_slice(&(value as f32).to_le_bytes()),

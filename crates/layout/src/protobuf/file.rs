@@ -15,27 +15,29 @@ impl Layout {
     /// A `.proto` file of the messages in this table's cells; `None` if it has none. If all messages were read from one
     /// file it is that file, otherwise it is generated.
     pub fn proto(&self) -> Option<String> {
-        let used: Vec<(&MessageSpec, bool)> = self
-            .spec
-            .messages
-            .iter()
-            .filter_map(|message| {
-                let columns = self.spec.families.iter().flat_map(|family| &family.columns);
-                let uses = |packed: &PackedSpec| match packed {
-                    PackedSpec::Message(name) | PackedSpec::Repeated(name) => *name == message.name,
-                    PackedSpec::None | PackedSpec::Json => false,
-                };
-                let mut own = columns.map(|column| &column.packed).filter(|packed| uses(packed)).peekable();
-                own.peek()?;
-                Some((message, own.any(|packed| matches!(packed, PackedSpec::Repeated(_)))))
-            })
-            .collect();
+        let mut used: Vec<(&MessageSpec, bool)> = Vec::new();
+        for message in &self.spec.messages {
+            let columns = self.spec.families.iter().flat_map(|family| &family.columns);
+            let mut uses = columns.map(|column| &column.packed).filter(|packed| names(packed, message)).peekable();
+            if uses.peek().is_some() {
+                used.push((message, uses.any(|packed| matches!(packed, PackedSpec::Repeated(_)))));
+            }
+        }
+
         let (first, _) = used.first()?;
         let one_file = used.iter().all(|(message, _)| message.proto == first.proto);
         Some(match first.proto.as_ref().filter(|_| one_file) {
             Some(text) => with_lists(text, &used),
             None => proto_file(&self.spec.name, &used, &self.source.fields),
         })
+    }
+}
+
+/// Whether a packed column is of this message.
+fn names(packed: &PackedSpec, message: &MessageSpec) -> bool {
+    match packed {
+        PackedSpec::Message(name) | PackedSpec::Repeated(name) => *name == message.name,
+        PackedSpec::None | PackedSpec::Json => false,
     }
 }
 
@@ -59,6 +61,7 @@ pub fn proto_file(table: &str, messages: &[(&MessageSpec, bool)], columns: &[Fie
     if kinds.any(|kind| kind == ProtoType::Timestamp) {
         out.push_str("\nimport \"google/protobuf/timestamp.proto\";\n");
     }
+
     for (message, repeated) in messages {
         // Packages and outer messages belong to the original file; the wire format does not contain names.
         let name = &message.name.replace('.', "_");
@@ -70,6 +73,7 @@ pub fn proto_file(table: &str, messages: &[(&MessageSpec, bool)], columns: &[Fie
             }
             let _ = writeln!(out, "  optional {} {} = {};", field.kind.name(), field.name, field.number);
         }
+
         out.push_str("}\n");
         if *repeated {
             list(message, name, &mut out);
@@ -94,7 +98,7 @@ fn comment(field: &MessageField, kind: FieldType) -> Option<String> {
 
 /// Appends the list message: the cell that holds all events of a row as repeated `name`.
 fn list(message: &MessageSpec, name: &str, out: &mut String) {
-    let (own, number) = (message.list.0.replace('.', "_"), message.list.1);
+    let (list_name, number) = (message.list.0.replace('.', "_"), message.list.1);
     let mut field = String::new();
     let mut before = '_';
     for c in name.rsplit('.').next().unwrap_or_default().chars() {
@@ -104,6 +108,7 @@ fn list(message: &MessageSpec, name: &str, out: &mut String) {
         field.push(c.to_ascii_lowercase());
         before = c;
     }
-    let _ = write!(out, "\n// The events of a row, by ascending time.\nmessage {own} {{\n");
+
+    let _ = write!(out, "\n// The events of a row, by ascending time.\nmessage {list_name} {{\n");
     let _ = write!(out, "  repeated {name} {field}s = {number};\n}}\n");
 }
