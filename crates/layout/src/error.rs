@@ -1,4 +1,4 @@
-//! Errors, warnings and rejects of layouts.
+//! Errors, warnings and rejects of layouts. Messages say what to write instead; they are shown below the declaration.
 
 use std::ops::Range;
 
@@ -7,21 +7,21 @@ use thiserror::Error;
 /// The location of an error or a warning in a [`crate::spec::TableSpec`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The table as a whole.
+    /// The table as a whole, such as a limit on its families.
     Table,
-    /// The template `row_key`.
+    /// The template of `row_key`.
     RowKey,
-    /// The entry of this index of `unpivot`.
+    /// An entry of `unpivot`, by its index.
     Unpivot(usize),
-    /// The family of this index.
+    /// A family, by its index.
     Family(usize),
-    /// A key of a column of a family.
+    /// A key of a column of a family, such as its qualifier.
     Column {
-        /// Index of the family.
+        /// Index of the family in the table.
         family: usize,
         /// Index of the column in its family.
         column: usize,
-        /// Which key of the column.
+        /// Which key of the column's declaration.
         part: ColumnPart,
     },
 }
@@ -29,36 +29,36 @@ pub enum Place {
 /// A key of a column of a job file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnPart {
-    /// `qualifier`.
+    /// The template of the qualifier.
     Qualifier,
-    /// `value`.
+    /// The template of the value.
     Value,
-    /// `encoding`.
+    /// The encoding of the value.
     Encoding,
-    /// `timestamp`.
+    /// The source of the timestamp.
     Timestamp,
-    /// The entry of this index of `except`.
+    /// An entry of `except`, by its index.
     Except(usize),
-    /// `message`, `repeated` or `json`.
+    /// What the cell is packed from: `message`, `repeated` or `json`.
     Packed,
 }
 
-/// One error of a layout.
+/// One error of a layout, with its place, so that a job file's reader finds the line and the column.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{problem}")]
 pub struct LayoutError {
-    /// Its location.
+    /// Which key of the table's declaration is wrong.
     pub place: Place,
-    /// Byte range in the template (or name) at `place`.
+    /// The byte range in the template or name at `place`; empty for the whole key.
     pub span: Range<usize>,
-    /// The problem.
+    /// What is wrong, and what to write instead.
     pub problem: Problem,
 }
 
 /// The numbers a protobuf field may have, for messages.
 const FIELD_NUMBERS: &str = "write 1 to 536870911, but not 19000 to 19999";
 
-/// A problem of a layout.
+/// A problem of a layout, which must be solved before the table can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Problem {
@@ -159,15 +159,15 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{advice}")]
 pub struct LayoutWarning {
-    /// Its location.
+    /// Which key of the table's declaration has the consequence.
     pub place: Place,
-    /// Byte range in the template at `place`.
+    /// The byte range in the template at `place`; empty for the whole key.
     pub span: Range<usize>,
-    /// What to know.
+    /// The consequence, and what to write to avoid it.
     pub advice: Advice,
 }
 
-/// The consequence that a warning reports.
+/// The consequence that a warning reports. The table can be loaded nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Advice {
@@ -191,19 +191,19 @@ pub enum Advice {
     Lost { column: String, why: LostReason },
 }
 
-/// A source column that records do not contain.
+/// A source column that records do not contain, because the layout does not store it or not so that it reads back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// Name of the source column.
+    /// The name of the source column.
     pub column: String,
-    /// Why.
+    /// Why it does not read back.
     pub why: LostReason,
 }
 
-/// Why a column cannot be decoded.
+/// Why a column does not read back from the stored cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LostReason {
-    /// No template names it.
+    /// No template of the table names it.
     #[error("no key, qualifier or value holds it")]
     Absent,
     /// Only a hash or a salt of it is stored.
@@ -212,26 +212,26 @@ pub enum LostReason {
     /// Its parts do not determine a time, such as a week without its year.
     #[error("its stored parts do not determine a time, such as a week without its year")]
     IncompleteTime,
-    /// A value's template mixes it with other fields.
+    /// The template of a value mixes it with other fields, so that it cannot be split off.
     #[error("it is mixed with other text in a value")]
     MixedText,
-    /// Cells of an HLL family.
+    /// It is stored as a sketch, in a family of kind `hll`.
     #[error("only a sketch of its distinct values is stored")]
     Sketch,
 }
 
-/// A row that cannot be encoded.
+/// A row that cannot be encoded. The batch is encoded without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutReject {
-    /// Row of the batch.
+    /// The index of the row in the batch.
     pub row: usize,
-    /// The column at fault, if any.
+    /// The name of the column at fault, if it is one column.
     pub column: Option<String>,
-    /// Why.
+    /// What keeps the row from being encoded.
     pub reason: RejectReason,
 }
 
-/// Why a row cannot be encoded.
+/// Why a row cannot be encoded, as rejected rows show it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum RejectReason {
@@ -275,7 +275,7 @@ pub enum RejectReason {
     ProtoRange { kind: &'static str },
 }
 
-/// A batch that does not match the layout.
+/// A batch that does not match the layout: an error of the program, not of the data.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum EncodeError {
@@ -289,7 +289,7 @@ pub enum EncodeError {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// A block that does not match the layout.
+/// A block that does not match the layout, because its table was written by another one or its SST is damaged.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum DecodeError {
@@ -307,10 +307,10 @@ pub enum DecodeError {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// A block that does not match its schema.
+/// A block that does not match its schema, because its SST is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a block does not match the schema of its table ({what}); its SST may be damaged: run verify")]
 pub struct ShapeError {
-    /// What is missing.
+    /// What is missing, such as "a column".
     pub what: &'static str,
 }

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::plan::Layout;
 use crate::schema::{Encoding, FieldType, Merge, MessageField, ProtoType};
-use crate::spec::{Granularity, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window};
+use crate::spec::{FamilySpec, Granularity, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window};
 
 impl Layout {
     /// The layout's fingerprint: 32 hex digits that change with the layout and with the columns of its source.
@@ -21,49 +21,63 @@ impl Layout {
     }
 }
 
-pub(crate) fn fingerprint(spec: &TableSpec, source: &SourceSchema) -> String {
-    let mut bytes = Vec::new();
-    let mut text = |value: &str| {
-        bytes.extend_from_slice(&(value.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(value.as_bytes());
-    };
-    text("tidetable layout 1");
-    text(&spec.name);
-    text(&spec.row_key);
-    text(&format!("{} {}", window(spec.window), granularity(spec.granularity)));
-    text(&spec.unpivot.len().to_string());
-    spec.unpivot.iter().for_each(|column| text(column));
-    for family in &spec.families {
-        text("family");
-        text(&family.name);
-        if !family.kind.is_newest() {
-            text(&format!("kind {}", merge(family.kind)));
-        }
-        for column in &family.columns {
-            text("column");
-            text(&column.qualifier);
-            text(&column.value);
-            text(&format!("{} {} {}", encoding(column.encoding), timestamp(&column.timestamp), column.each));
-            column.except.iter().for_each(|name| text(name));
-            if let Some(packed) = packed(&column.packed) {
-                text(&packed);
-            }
-        }
+/// Texts to be hashed, each with its length in front, so that no two lists of texts have the same bytes.
+#[derive(Default)]
+struct Texts(Vec<u8>);
+
+impl Texts {
+    fn put(&mut self, text: &str) {
+        self.0.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(text.as_bytes());
     }
+}
+
+/// See [`Layout::fingerprint`]. The order of the texts never changes.
+pub(crate) fn fingerprint(spec: &TableSpec, source: &SourceSchema) -> String {
+    let mut texts = Texts::default();
+    texts.put("tidetable layout 1");
+    texts.put(&spec.name);
+    texts.put(&spec.row_key);
+    texts.put(&format!("{} {}", window(spec.window), granularity(spec.granularity)));
+    texts.put(&spec.unpivot.len().to_string());
+    spec.unpivot.iter().for_each(|column| texts.put(column));
+
+    spec.families.iter().for_each(|declared| family(declared, &mut texts));
     if spec.upsert {
-        text("upsert");
+        texts.put("upsert");
     }
     for message in &spec.messages {
         let (list, number) = &message.list;
-        text(&format!("message {} ({list:?}, {number}) {}", message.name, fields(&message.fields)));
+        texts.put(&format!("message {} ({list:?}, {number}) {}", message.name, fields(&message.fields)));
     }
-    text("source");
+
+    texts.put("source");
     for field in &source.fields {
-        text(&field.name);
-        text(&field_type(field.kind));
+        texts.put(&field.name);
+        texts.put(&field_type(field.kind));
     }
-    text(&source.time.to_string());
-    format!("{:032x}", xxh3_128(&bytes))
+    texts.put(&source.time.to_string());
+    format!("{:032x}", xxh3_128(&texts.0))
+}
+
+/// Appends the texts of a family and its columns.
+fn family(family: &FamilySpec, texts: &mut Texts) {
+    texts.put("family");
+    texts.put(&family.name);
+    if !family.kind.is_newest() {
+        texts.put(&format!("kind {}", merge(family.kind)));
+    }
+
+    for column in &family.columns {
+        texts.put("column");
+        texts.put(&column.qualifier);
+        texts.put(&column.value);
+        texts.put(&format!("{} {} {}", encoding(column.encoding), timestamp(&column.timestamp), column.each));
+        column.except.iter().for_each(|name| texts.put(name));
+        if let Some(packed) = packed(&column.packed) {
+            texts.put(&packed);
+        }
+    }
 }
 
 fn window(window: Window) -> &'static str {
@@ -121,11 +135,10 @@ fn packed(packed: &PackedSpec) -> Option<String> {
 }
 
 fn fields(fields: &[MessageField]) -> String {
-    let field = |field: &MessageField| {
-        let MessageField { name, number, kind } = field;
+    let fields = fields.iter().map(|MessageField { name, number, kind }| {
         format!("MessageField {{ name: {name:?}, number: {number}, kind: {} }}", proto_type(*kind))
-    };
-    format!("[{}]", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+    });
+    format!("[{}]", fields.collect::<Vec<_>>().join(", "))
 }
 
 fn proto_type(kind: ProtoType) -> &'static str {

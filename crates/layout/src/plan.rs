@@ -14,14 +14,14 @@ use crate::template::segment::{FieldSegment, Segment};
 use crate::template::time_format::resolution;
 use crate::time::{DAY, HOUR};
 
-/// A table's layout, compiled against its source: encodes batches and decodes blocks.
+/// A table's layout, compiled against its source: encodes batches and decodes blocks. Immutable and shared between threads.
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub(crate) spec: TableSpec,
     pub(crate) source: SourceSchema,
     pub(crate) stored: Arc<StoredSchema>,
     pub(crate) warnings: Vec<LayoutWarning>,
-    /// The source's fields, then `metric` and `value` if columns are unpivoted.
+    /// The source's fields, then `metric` and `value` if columns are unpivoted. All `field` indexes below refer to this list.
     pub(crate) fields: Vec<Field>,
     pub(crate) key: KeyPlan,
     pub(crate) groups: Vec<GroupPlan>,
@@ -32,32 +32,33 @@ pub struct Layout {
     pub(crate) record_order: Vec<usize>,
 }
 
-/// The row key: an interned prefix and an integer tail.
+/// How the row key is printed and stored: an interned prefix and an integer tail.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyPlan {
     pub(crate) segments: Vec<Segment>,
-    /// The number of `segments` in the prefix.
+    /// How many of `segments` print the prefix; the others print the tail.
     pub(crate) prefix: usize,
     /// The fields of the tail, from left to right.
     pub(crate) tail: Vec<TailField>,
 }
 
-/// A field of the tail.
+/// A field of the tail, as digits of its integer.
 #[derive(Debug, Clone)]
 pub(crate) struct TailField {
-    /// Index among the key's segments.
+    /// Index among the segments of the key.
     pub(crate) segment: usize,
-    /// Its digits are `tail / shift % modulus`.
+    /// The number of the field is `tail / shift % modulus`.
     pub(crate) shift: u64,
     pub(crate) modulus: u64,
 }
 
 impl TailField {
+    /// The number of this field in a tail.
     pub(crate) fn number(&self, tail: u64) -> u64 {
         tail / self.shift % self.modulus
     }
 
-    /// The number of each tail. Divides only if that changes one.
+    /// The number of this field in each tail. Divides only if that changes one.
     pub(crate) fn numbers(&self, tails: &[u64]) -> Vec<u64> {
         let greatest = tails.iter().copied().fold(0, u64::max);
         if self.shift == 1 && greatest < self.modulus {
@@ -68,19 +69,21 @@ impl TailField {
 }
 
 impl KeyPlan {
+    /// The segments that print the prefix.
     pub(crate) fn prefix_segments(&self) -> &[Segment] {
         self.segments.get(..self.prefix).unwrap_or_default()
     }
 
+    /// The field of a segment; `None` if it is a literal.
     pub(crate) fn field(&self, segment: usize) -> Option<&FieldSegment> {
         self.segments.get(segment).and_then(Segment::field)
     }
 }
 
-/// How a group is encoded and decoded.
+/// How a group is encoded and decoded; the stored form of it is [`crate::schema::Group`].
 #[derive(Debug, Clone)]
 pub(crate) struct GroupPlan {
-    /// The template of a dynamic group.
+    /// The template of the qualifiers of a dynamic group.
     pub(crate) qualifier: Option<Vec<Segment>>,
     /// Qualifiers that a dynamic group may not produce: the constant columns of its families.
     pub(crate) taken: Vec<Vec<u8>>,
@@ -96,61 +99,63 @@ impl GroupPlan {
     }
 }
 
-/// The source of a column's values.
+/// Where the values of a column come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ValuePlan {
     Empty,
     Field(usize),
     Template(Vec<Segment>),
-    /// A sketch of a single value.
+    /// A sketch of each single value, for families of kind `hll`.
     Sketch(usize),
 }
 
-/// Columns that become (metric, value) pairs.
+/// Columns that become (metric, value) pairs, an event each.
 #[derive(Debug, Clone)]
 pub(crate) struct Unpivot {
-    /// Source fields.
+    /// The source fields to unpivot.
     pub(crate) columns: Vec<usize>,
     /// Index of the field `metric`; `value` comes after it.
     pub(crate) metric: usize,
 }
 
-/// A field of the records.
+/// A field of the records, and where it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordField {
-    /// Index among the layout's fields.
+    /// Index among the fields of the layout.
     pub(crate) field: usize,
     pub(crate) kind: FieldType,
     /// Where its values are stored, best first. Each origin fills the nulls of those before it.
     pub(crate) origins: Vec<Origin>,
-    /// Resolution of a time by origin, in microseconds; 1 is exact.
+    /// The resolution of a time by origin, in microseconds; 1 is exact.
     pub(crate) steps: Vec<i64>,
 }
 
-/// A place that stores a field.
+/// A place that stores a field of the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// One segment of the key.
+    /// One segment of the row key.
     Key { segment: usize },
     /// Time formats of the key that together give a time.
     KeyTime { segments: Vec<usize> },
-    /// The cell timestamp.
+    /// The timestamp of the cell.
     Cell { group: usize },
-    /// A typed value.
+    /// A typed value of a column.
     Value { group: usize, column: usize },
-    /// The only field of a value's template.
+    /// The only field of the template of a column's values.
     ValueText { group: usize, column: usize },
-    /// One segment of the qualifier.
+    /// One segment of the qualifier of a dynamic group.
     Qualifier { group: usize, segment: usize },
     /// Time formats of the key and the qualifier that together give a time.
     KeyAndQualifier { key: Vec<usize>, group: usize, qualifier: Vec<usize> },
 }
 
 impl Origin {
+    /// Whether the row key alone stores it, so that all records of a row share the value.
     pub(crate) fn is_key(&self) -> bool {
         matches!(self, Self::Key { .. } | Self::KeyTime { .. })
     }
 
+    /// The group that stores it; `None` for the key.
     pub(crate) fn group(&self) -> Option<usize> {
         match self {
             Self::Key { .. } | Self::KeyTime { .. } => None,
@@ -169,27 +174,27 @@ impl Origin {
 }
 
 impl Layout {
-    /// The layout as declared.
+    /// The table as its job file declares it.
     pub fn spec(&self) -> &TableSpec {
         &self.spec
     }
 
-    /// The source it was compiled for.
+    /// The columns of the source that the layout was compiled for.
     pub fn source(&self) -> &SourceSchema {
         &self.source
     }
 
-    /// The schema of its SSTs.
+    /// The schema of its blocks and SSTs.
     pub fn stored(&self) -> &Arc<StoredSchema> {
         &self.stored
     }
 
-    /// Warnings of the compilation.
+    /// Consequences of the layout that its owner should know.
     pub fn warnings(&self) -> &[LayoutWarning] {
         &self.warnings
     }
 
-    /// Source columns that records do not contain.
+    /// The source columns that records do not contain, each with the reason.
     pub fn lost(&self) -> &[Lost] {
         &self.lost
     }
@@ -224,25 +229,26 @@ impl Layout {
     pub fn follows_from_key(&self, group: usize, column: usize) -> bool {
         let Some(plan) = self.groups.get(group) else { return false };
         let segments: Vec<Segment> = self.key.segments.iter().chain(plan.qualifier.iter().flatten()).cloned().collect();
-        let of_field = |field: usize| {
-            let kind = self.fields.get(field).map_or(FieldType::Text, |own| own.kind);
-            determined(&segments, &FieldSegment { field, kind, form: Form::Text })
-        };
+
         match plan.columns.get(column) {
             Some(ValuePlan::Empty) => true,
-            Some(ValuePlan::Field(field) | ValuePlan::Sketch(field)) => of_field(*field),
+            Some(ValuePlan::Field(field) | ValuePlan::Sketch(field)) => {
+                let kind = self.fields.get(*field).map_or(FieldType::Text, |field| field.kind);
+                determined(&segments, &FieldSegment { field: *field, kind, form: Form::Text })
+            }
             Some(ValuePlan::Template(parts)) => {
-                parts.iter().filter_map(Segment::field).all(|own| determined(&segments, own))
+                parts.iter().filter_map(Segment::field).all(|part| determined(&segments, part))
             }
             None => false,
         }
     }
 
+    /// The name of a field of the layout.
     pub(crate) fn name(&self, field: usize) -> Option<String> {
         self.fields.get(field).map(|field| field.name.clone())
     }
 
-    /// Where the key holds the window of its row.
+    /// Where the key stores the window of its row; `None` if it does not, or the table has one window.
     pub(crate) fn window_origin(&self) -> Option<Origin> {
         let most = match self.spec.window {
             Window::Hour => HOUR,
@@ -250,26 +256,29 @@ impl Layout {
             Window::Day | Window::Week | Window::Month => DAY,
             Window::None => return None,
         };
+
         let time = self.source.time;
         let (segments, units, zone) = time_parts(&self.key.segments, time);
         if zone.is_none() && resolution(&units).is_some_and(|step| step <= most) {
             return Some(Origin::KeyTime { segments });
         }
-        let shows = |segment: &FieldSegment| {
-            let whole = segment.field == time && !matches!(segment.form, Form::Time(_));
-            whole && segment.resolution().is_some_and(|step| step <= most)
-        };
-        let segment = self.key.segments.iter().position(|segment| segment.field().is_some_and(shows))?;
+
+        let segment = self.key.segments.iter().position(|segment| {
+            segment.field().is_some_and(|field| {
+                let is_whole_time = field.field == time && !matches!(field.form, Form::Time(_));
+                is_whole_time && field.resolution().is_some_and(|step| step <= most)
+            })
+        })?;
         Some(Origin::Key { segment })
     }
 
-    /// How equal cells of a column merge.
+    /// How equal cells of a column merge; the newest wins if there is no such column.
     pub(crate) fn merge_of(&self, group: usize, column: usize) -> Merge {
         let group = self.stored.groups.get(group);
         group.and_then(|group| group.columns.get(column)).map(|column| column.merge).unwrap_or_default()
     }
 
-    /// The time zone of the time formats of the key.
+    /// The time zone of the time formats among these segments of the key; `None` for UTC.
     pub(crate) fn key_zone(&self, segments: &[usize]) -> Option<chrono_tz::Tz> {
         let field = segments.first().and_then(|segment| self.key.field(*segment))?;
         if let Form::Time(format) = &field.form { format.zone() } else { None }

@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Encoding, FieldType, Merge, MessageField};
 
-/// One column of a source.
+/// One column of a source: a named, typed field of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Name, case-sensitive.
+    /// The name as templates write it, case-sensitive.
     pub name: String,
-    /// Declared type.
+    /// The type that the job file declares.
     pub kind: FieldType,
 }
 
-/// The columns of a source, after `derive`.
+/// The columns of a source as a layout sees them, with those that `derive` adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSchema {
-    /// In declared order.
+    /// The columns in declared order, derived ones last.
     pub fields: Vec<Field>,
-    /// Index of the event time, a Timestamp field.
+    /// Index among `fields` of the event time, which is a Timestamp.
     pub time: usize,
 }
 
@@ -26,16 +26,16 @@ pub struct SourceSchema {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
-    /// One hour.
+    /// One hour of UTC.
     Hour,
-    /// One day.
+    /// One day of UTC.
     #[default]
     Day,
-    /// Monday to Sunday.
+    /// A week of UTC days, Monday to Sunday.
     Week,
-    /// A calendar month.
+    /// A calendar month of UTC days.
     Month,
-    /// One window for all time.
+    /// One window for all time: a changed input rebuilds the table.
     None,
 }
 
@@ -43,15 +43,15 @@ pub enum Window {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Granularity {
-    /// Multiples of 1000 us, as Bigtable's default.
+    /// Multiples of 1000 microseconds, as tables of Bigtable have by default.
     #[default]
     Millis,
-    /// Microseconds.
+    /// Microseconds, as event times are.
     Micros,
 }
 
 impl Granularity {
-    /// Microseconds of one unit.
+    /// The number of microseconds of one unit.
     pub(crate) fn micros(self) -> i64 {
         match self {
             Self::Millis => 1000,
@@ -60,52 +60,52 @@ impl Granularity {
     }
 }
 
-/// A table of a job file.
+/// A table as a job file declares it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSpec {
-    /// Table id.
+    /// The table id, unique in its store.
     pub name: String,
-    /// Template of the row key.
+    /// The template of the row key, see `docs/reference`.
     pub row_key: String,
-    /// Unit of change.
+    /// The unit of change: what a changed input rebuilds.
     pub window: Window,
-    /// Granularity of cell timestamps.
+    /// What cell timestamps are truncated to.
     pub granularity: Granularity,
-    /// Source columns to unpivot into (metric, value) events.
+    /// Source columns that become events of their own, each with `metric` and `value`.
     pub unpivot: Vec<String>,
-    /// Families in the order of the file.
+    /// The families in the order of the file.
     pub families: Vec<FamilySpec>,
     /// `upsert = "row"`: a newer event of a row replaces the whole row.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
-    /// The messages that columns name.
+    /// The protobuf messages that columns refer to by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageSpec>,
 }
 
-/// A protobuf message of a job file.
+/// A protobuf message that a job file declares, or reads from a `.proto` file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageSpec {
-    /// Its name, as columns use it.
+    /// The name by which columns refer to it.
     pub name: String,
-    /// Fields in the order of the file.
+    /// The fields in the order of the file.
     pub fields: Vec<MessageField>,
     /// Name of the list message, and the number of its repeated field.
     pub list: (String, u32),
     /// The text of the `.proto` file it was read from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proto: Option<String>,
-    /// Whether `proto` declares the list message.
+    /// Whether `proto` declares the list message; otherwise it is appended to the published file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_list: bool,
 }
 
-/// A family of a table.
+/// A column family as a job file declares it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FamilySpec {
-    /// Family id.
+    /// The family id, as in Bigtable.
     pub name: String,
-    /// Columns in the order of the file.
+    /// The columns in the order of the file.
     pub columns: Vec<ColumnSpec>,
     /// `kind`: an aggregate family, whose cells merge instead of replacing each other.
     #[serde(default, skip_serializing_if = "Merge::is_newest")]
@@ -116,19 +116,19 @@ pub struct FamilySpec {
 /// see [`PackedSpec`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSpec {
-    /// Template of the qualifier.
+    /// The template of the qualifier; without fields the column is one column, otherwise one for each value.
     pub qualifier: String,
     /// Template of the value; empty for an empty cell.
     pub value: String,
-    /// The encoding of the value.
+    /// How a typed value becomes the bytes of the cell.
     pub encoding: Encoding,
-    /// Where the cell timestamp comes from.
+    /// Which time of an event becomes the cell's timestamp.
     pub timestamp: TimestampSpec,
     /// `each = "*"`: one column for each source column not in `except`.
     pub each: bool,
     /// Source columns that `each` and `json` leave out.
     pub except: Vec<String>,
-    /// Content instead of a single value.
+    /// If set, the cell is made of several source columns, and `value` is empty.
     #[serde(default, skip_serializing_if = "PackedSpec::is_none")]
     pub packed: PackedSpec,
 }
@@ -136,32 +136,32 @@ pub struct ColumnSpec {
 /// The content of a packed cell, which is made of several source columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PackedSpec {
-    /// One value: `value`.
+    /// The cell has one value, that of `value`.
     #[default]
     None,
     /// `json = "*"`: the source columns not in `except`, as one JSON object an event.
     Json,
-    /// `message = "Reading"`: one protobuf message an event.
+    /// `message = "Reading"`: one protobuf message an event, in the named form.
     Message(String),
     /// `repeated = "Reading"`: one protobuf a row, of all its events.
     Repeated(String),
 }
 
 impl PackedSpec {
-    /// Whether the cell holds one value.
+    /// Whether the cell has one value, so that the column is not packed.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
 }
 
-/// Where a cell timestamp comes from.
+/// Where the timestamp of a cell comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimestampSpec {
     /// The event time, or 0 if the value depends only on fields of the row key.
     #[default]
     Implied,
-    /// Always 0.
+    /// Always 0: the cell has no history.
     Zero,
-    /// A Timestamp column of the source.
+    /// The Timestamp column of the source with this name.
     Field(String),
 }

@@ -6,16 +6,16 @@ use std::ops::Bound;
 use crate::scalar::Scalar;
 use crate::schema::FieldType;
 
-/// The values that a predicate allows.
+/// The values that a predicate allows for one field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueSet {
-    /// One of these.
+    /// One of these values.
     In(Vec<Scalar>),
-    /// A range.
+    /// A value between two bounds.
     Range {
-        /// Lower end.
+        /// The lower end of the range.
         low: Bound<Scalar>,
-        /// Upper end.
+        /// The upper end of the range.
         high: Bound<Scalar>,
     },
 }
@@ -23,15 +23,16 @@ pub enum ValueSet {
 /// A predicate on a record field. Several predicates are conjuncts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldBound {
-    /// Name of the record field.
+    /// The name of the record field.
     pub field: String,
-    /// The allowed values; null never matches.
+    /// The values that it allows; null never matches.
     pub set: ValueSet,
 }
 
-/// The intersection of all predicates on one field.
+/// What all predicates on one field together allow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum KnownValues {
+    /// No predicate that can be used: any value.
     Nothing,
     /// One of these, sorted if they are integers.
     In(Vec<Scalar>),
@@ -41,7 +42,7 @@ pub(super) enum KnownValues {
     Texts(Option<String>, Option<String>),
 }
 
-/// Intersects the predicates on one field.
+/// What the predicates on one field, of type `kind`, together allow.
 pub(super) fn known_values(bounds: &[FieldBound], field: &str, kind: FieldType) -> KnownValues {
     let mut out = KnownValues::Nothing;
     for bound in bounds.iter().filter(|bound| bound.field == field) {
@@ -54,28 +55,36 @@ pub(super) fn known_values(bounds: &[FieldBound], field: &str, kind: FieldType) 
     out
 }
 
+/// What a range of values of type `kind` allows.
 fn range(low: &Bound<Scalar>, high: &Bound<Scalar>, kind: FieldType) -> KnownValues {
     match kind {
         FieldType::UInt64 | FieldType::Int64 | FieldType::Timestamp | FieldType::Date => {
-            let end = |bound: &Bound<Scalar>, open: i128, step: i128| match bound {
-                Bound::Unbounded => Some(open),
-                Bound::Included(value) => value.integer(),
-                Bound::Excluded(value) => value.integer().map(|value| value + step),
-            };
-            let ends = end(low, i128::MIN, 1).zip(end(high, i128::MAX, -1));
+            let ends = integer_end(low, i128::MIN, 1).zip(integer_end(high, i128::MAX, -1));
             ends.map_or(KnownValues::Nothing, |(low, high)| KnownValues::Integers(low, high))
         }
-        FieldType::Text => {
-            let end = |bound: &Bound<Scalar>| match bound {
-                Bound::Included(Scalar::Text(text)) | Bound::Excluded(Scalar::Text(text)) => Some(text.clone()),
-                _ => None,
-            };
-            KnownValues::Texts(end(low), end(high))
-        }
+        FieldType::Text => KnownValues::Texts(text_end(low), text_end(high)),
         _ => KnownValues::Nothing,
     }
 }
 
+/// The end of a range of integers, included: `open` if there is none, one `step` inside an excluded bound.
+fn integer_end(bound: &Bound<Scalar>, open: i128, step: i128) -> Option<i128> {
+    match bound {
+        Bound::Unbounded => Some(open),
+        Bound::Included(value) => value.integer(),
+        Bound::Excluded(value) => value.integer().map(|value| value + step),
+    }
+}
+
+/// The end of a range of texts; `None` if it is open.
+fn text_end(bound: &Bound<Scalar>) -> Option<String> {
+    match bound {
+        Bound::Included(Scalar::Text(text)) | Bound::Excluded(Scalar::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// What both allow; may be wider if their kinds differ.
 fn both(left: KnownValues, right: KnownValues) -> KnownValues {
     match (left, right) {
         (KnownValues::Nothing, known) | (known, KnownValues::Nothing) => known,
@@ -95,13 +104,13 @@ fn both(left: KnownValues, right: KnownValues) -> KnownValues {
     }
 }
 
-/// Whether `value` is allowed; true if unknown.
+/// Whether `value` is allowed; true if that is unknown.
 fn holds(known: &KnownValues, value: &Scalar) -> bool {
     match known {
         KnownValues::Nothing => true,
-        KnownValues::In(values) => values.iter().any(|own| match (own.integer(), value.integer()) {
-            (Some(own), Some(value)) => own.cmp(&value) == Ordering::Equal,
-            _ => own == value,
+        KnownValues::In(values) => values.iter().any(|allowed| match (allowed.integer(), value.integer()) {
+            (Some(allowed), Some(value)) => allowed.cmp(&value) == Ordering::Equal,
+            _ => allowed == value,
         }),
         KnownValues::Integers(low, high) => value.integer().is_none_or(|value| (*low..=*high).contains(&value)),
         KnownValues::Texts(low, high) => match value {

@@ -1,9 +1,9 @@
 //! Ranges of row keys.
 
-/// Row keys from `start` to before `end`.
+/// The row keys from `start` to before `end`, in the order of their bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct KeyRange {
-    /// First key, inclusive.
+    /// The first key of the range, included.
     pub start: Vec<u8>,
     /// First key after the range; `None` if it has no end.
     pub end: Option<Vec<u8>>,
@@ -15,13 +15,14 @@ impl KeyRange {
     pub fn disjoint(mut ranges: Vec<Self>) -> Vec<Self> {
         ranges.retain(|range| range.end.as_ref().is_none_or(|end| *end > range.start));
         ranges.sort_by(|a, b| a.start.cmp(&b.start));
+
         let mut out: Vec<Self> = Vec::with_capacity(ranges.len());
         for range in ranges {
             match out.last_mut() {
                 Some(last) if last.end.as_ref().is_none_or(|end| *end >= range.start) => {
                     // `None` is unbounded, so it is the greatest end.
                     let later = match (&last.end, &range.end) {
-                        (Some(end), Some(own)) => own > end,
+                        (Some(end), Some(other)) => other > end,
                         (Some(_), None) => true,
                         (None, _) => false,
                     };
@@ -35,24 +36,24 @@ impl KeyRange {
         out
     }
 
-    /// The range of all keys.
+    /// The range of all keys, without an end.
     pub fn all() -> Self {
         Self { start: Vec::new(), end: None }
     }
 
-    /// Every key that starts with `prefix`.
+    /// The range of every key that starts with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
         Self { start: prefix.to_vec(), end: successor(prefix) }
     }
 
-    /// The one key `key`.
+    /// The range of the one key `key`.
     pub fn of_key(key: &[u8]) -> Self {
         let mut end = key.to_vec();
         end.push(0);
         Self { start: key.to_vec(), end: Some(end) }
     }
 
-    /// The key, if there is only one.
+    /// The only key of the range, if there is only one.
     pub fn only_key(&self) -> Option<&[u8]> {
         let rest = self.end.as_deref()?.strip_prefix(self.start.as_slice())?;
         (rest == [0]).then_some(&self.start)

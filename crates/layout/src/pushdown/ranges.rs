@@ -11,9 +11,9 @@ use crate::template::segment::{FieldSegment, Segment};
 use crate::time::DAY;
 use crate::time::calendar::{Calendar, MAX_TIME, MIN_TIME};
 
-/// Maximum number of ranges: beyond this, reading more keys is cheaper than seeking between ranges.
+/// The most ranges that are made: beyond this, reading more keys is cheaper than seeking between ranges.
 const MAX_RANGES: usize = 10_000;
-/// Maximum number of steps that a time range is enumerated into, so that predicates on later fields narrow the ranges.
+/// The most steps that a time range is enumerated into, so that predicates on later fields narrow the ranges.
 const MAX_STEPS: i128 = 1_000;
 
 impl Layout {
@@ -23,6 +23,7 @@ impl Layout {
         let mut calendar = Calendar::default();
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let segments = &self.key.segments;
+
         for (at, segment) in segments.iter().enumerate() {
             let field = match segment {
                 Segment::Literal(text) => {
@@ -31,6 +32,7 @@ impl Layout {
                 }
                 Segment::Field(field) => field,
             };
+
             let known = self.known(bounds, field);
             let after = segments.get(at + 1);
             match self.step(field, after, known, bounds, at, &mut calendar) {
@@ -73,22 +75,24 @@ impl Layout {
         let Some(record) = self.records.iter().find(|record| record.field == segment.field) else {
             return KnownValues::Nothing;
         };
+
         let found = known_values(bounds, &field.name, field.kind);
         if segment.kind == FieldType::Timestamp && !matches!(found, KnownValues::Nothing) {
             // A record's time may be coarser than the event time that the key was printed from. Then the key does not
             // follow from it, unless the coarser time was itself read from the key.
             let finest = segment.finest();
-            let told = record.steps.iter().zip(&record.origins).all(|(step, origin)| {
-                let itself = origin.is_key() && segment.resolution().is_some();
-                *step <= 1 || (finest % *step == 0) || itself
+            let follows = record.steps.iter().zip(&record.origins).all(|(step, origin)| {
+                let is_read_from_key = origin.is_key() && segment.resolution().is_some();
+                *step <= 1 || (finest % *step == 0) || is_read_from_key
             });
-            if !told {
+            if !follows {
                 return KnownValues::Nothing;
             }
         }
         found
     }
 
+    /// How the field at segment `at`, with these known values, extends the keys before it.
     fn step(
         &self,
         field: &FieldSegment,
@@ -109,6 +113,7 @@ impl Layout {
                         None => return Step::Open,
                     }
                 }
+
                 pieces.sort_unstable();
                 pieces.dedup();
                 Step::Pieces(pieces)
@@ -122,6 +127,7 @@ impl Layout {
         }
     }
 
+    /// As [`Self::step`], for integers from `low` to `high`, both included.
     fn between(
         &self,
         field: &FieldSegment,
@@ -140,6 +146,7 @@ impl Layout {
         if let Form::Salt(count) = field.form {
             return Step::Pieces((1..=count).map(|salt| salt.to_string().into_bytes()).collect());
         }
+
         let descends = matches!(field.form, Form::MsReversed);
         let ascends = match &field.form {
             Form::ZeroPad(_) | Form::Epoch(_) => true,
@@ -155,6 +162,7 @@ impl Layout {
             .skip(at + 1)
             .filter_map(Segment::field)
             .any(|later| later.field != field.field && !matches!(self.known(bounds, later), KnownValues::Nothing));
+
         let step = i128::from(field.finest().max(1));
         let step = if field.kind == FieldType::Date { (step / i128::from(DAY)).max(1) } else { step };
         let steps = high / step - low / step + 1;
@@ -165,21 +173,21 @@ impl Layout {
             let mut pieces = Vec::new();
             let mut value = low;
             while value <= high {
-                pieces.extend(integer(field.kind, value).and_then(|scalar| print(field, None, scalar, calendar)));
+                pieces.extend(print_integer(field, value, calendar));
                 value += step;
             }
-            pieces.extend(integer(field.kind, high).and_then(|scalar| print(field, None, scalar, calendar)));
+            pieces.extend(print_integer(field, high, calendar));
             pieces.sort_unstable();
             pieces.dedup();
             return Step::Pieces(pieces);
         }
+
         let (first, last) = match (ascends, descends) {
             (true, _) => (low, high),
             (_, true) => (high, low),
             _ => return Step::Open,
         };
-        let mut end = |value| integer(field.kind, value).and_then(|scalar| print(field, None, scalar, calendar));
-        match (end(first), end(last)) {
+        match (print_integer(field, first, calendar), print_integer(field, last, calendar)) {
             // A single value lets the next field narrow further.
             (Some(first), Some(last)) if first == last => Step::Pieces(vec![first]),
             (Some(first), Some(last)) => Step::Between(first, successor(&last)),
@@ -190,11 +198,11 @@ impl Layout {
 
 /// How a field of the key extends the prefixes before it.
 enum Step {
-    /// One of these.
+    /// The key goes on with one of these byte strings.
     Pieces(Vec<Vec<u8>>),
-    /// From (inclusive), to (exclusive).
+    /// The key goes on with bytes from the first string to before the second, if there is one.
     Between(Vec<u8>, Option<Vec<u8>>),
-    /// Anything.
+    /// The key may go on with anything.
     Open,
 }
 
@@ -202,6 +210,7 @@ fn is_number(value: &Scalar) -> bool {
     matches!(value, Scalar::UInt64(_) | Scalar::Int64(_))
 }
 
+/// An integer as a value of type `kind`; `None` if it is out of range.
 fn integer(kind: FieldType, value: i128) -> Option<ScalarRef<'static>> {
     Some(match kind {
         FieldType::UInt64 => ScalarRef::UInt(u64::try_from(value).ok()?),
@@ -232,6 +241,11 @@ fn printable(field: &FieldSegment, low: i128, high: i128) -> Option<(i128, i128)
     Some((low.max(least), high.min(most)))
 }
 
+/// The bytes that the field prints for an integer; `None` if no key contains it.
+fn print_integer(field: &FieldSegment, value: i128, calendar: &mut Calendar) -> Option<Vec<u8>> {
+    print(field, None, integer(field.kind, value)?, calendar)
+}
+
 /// The bytes that the field prints for a value; `None` if no key contains it.
 fn print(
     field: &FieldSegment,
@@ -240,10 +254,10 @@ fn print(
     calendar: &mut Calendar,
 ) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let own = Segment::Field(field.clone());
     // A value that contains the next literal is rejected by the encoder.
     let literal = after.filter(|after| matches!(after, Segment::Literal(_)));
-    let segments: Vec<Segment> = std::iter::once(own).chain(literal.cloned()).collect();
+    let printed = Segment::Field(field.clone());
+    let segments: Vec<Segment> = std::iter::once(printed).chain(literal.cloned()).collect();
     write_segments(&segments, |_| Some(scalar), calendar, &mut out).ok()?;
     out.truncate(out.len() - literal.and_then(Segment::width).unwrap_or(0));
     Some(out)
@@ -254,6 +268,7 @@ fn texts(field: &FieldSegment, after: Option<&Segment>, low: Option<String>, hig
     if !matches!(field.form, Form::Text) || field.kind != FieldType::Text {
         return Step::Open;
     }
+
     let low = low.unwrap_or_default().into_bytes();
     let Some(high) = high.map(String::into_bytes) else { return Step::Between(low, None) };
     let end = match after {
@@ -266,6 +281,7 @@ fn texts(field: &FieldSegment, after: Option<&Segment>, low: Option<String>, hig
             .flatten(),
         Some(Segment::Field(_)) => None,
     };
+
     match end {
         Some(end) if end > low => Step::Between(low, Some(end)),
         Some(_) => Step::Pieces(Vec::new()),

@@ -25,6 +25,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
+    /// An empty builder for values of type `kind`.
     pub(crate) fn new(kind: FieldType, capacity: usize) -> Self {
         match kind {
             FieldType::UInt64 => Self::UInt(UInt64Builder::with_capacity(capacity)),
@@ -40,6 +41,7 @@ impl ColumnBuilder {
         }
     }
 
+    /// Appends a null, which every type has.
     pub(crate) fn push_null(&mut self) {
         match self {
             Self::UInt(builder) => builder.append_null(),
@@ -53,6 +55,7 @@ impl ColumnBuilder {
         }
     }
 
+    /// Appends an unsigned integer.
     pub(crate) fn push_unsigned(&mut self, value: u64) -> bool {
         match self {
             Self::UInt(builder) => builder.append_value(value),
@@ -65,7 +68,7 @@ impl ColumnBuilder {
         true
     }
 
-    /// A 64-bit value in the big-endian form.
+    /// Appends a 64-bit value in its big-endian form, of an integer or a time.
     pub(crate) fn push_raw(&mut self, value: u64) -> bool {
         match self {
             Self::UInt(builder) => builder.append_value(value),
@@ -76,7 +79,7 @@ impl ColumnBuilder {
         true
     }
 
-    /// A time in microseconds; a date column takes its day.
+    /// Appends a time in microseconds; a date column takes its day.
     pub(crate) fn push_time(&mut self, time_us: i64) -> bool {
         match self {
             Self::Time(builder) => builder.append_value(time_us),
@@ -89,7 +92,7 @@ impl ColumnBuilder {
         true
     }
 
-    /// A value of the same type.
+    /// Appends a value, which must be of the column's type.
     pub(crate) fn push_scalar(&mut self, scalar: &Scalar) -> bool {
         match (self, scalar) {
             (Self::UInt(builder), Scalar::UInt64(value)) => builder.append_value(*value),
@@ -105,9 +108,10 @@ impl ColumnBuilder {
         true
     }
 
-    /// The text form of a value.
+    /// Appends the value that `bytes` are the text of, in the form of cells with encoding `text`.
     pub(crate) fn push_text(&mut self, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
+
         match self {
             Self::UInt(builder) => text.parse().is_ok_and(|value| {
                 builder.append_value(value);
@@ -144,6 +148,7 @@ impl ColumnBuilder {
         }
     }
 
+    /// The column of all values.
     pub(crate) fn finish(self) -> Result<ArrayRef, arrow::error::ArrowError> {
         Ok(match self {
             Self::UInt(mut builder) => Arc::new(builder.finish()),
@@ -160,7 +165,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Parses a decimal with exactly `scale` digits after the point.
+/// The digits of a decimal with exactly `scale` of them after the point.
 fn read_decimal(text: &str, scale: u8) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

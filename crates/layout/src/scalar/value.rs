@@ -4,24 +4,24 @@ use crate::schema::FieldType;
 use crate::time::calendar::{Calendar, civil_from_days};
 use crate::time::text::{write_date, write_rfc3339};
 
-/// One value of a record field.
+/// One value of a record field, owned: in predicates, and as parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// Of a `uint64` field.
+    /// A value of a `uint64` field.
     UInt64(u64),
-    /// Of an `int64` field.
+    /// A value of an `int64` field.
     Int64(i64),
-    /// Of a `float64` field.
+    /// A value of a `float64` field.
     Float64(f64),
-    /// Unscaled digits, in the scale of the field.
+    /// The digits of a decimal, in units of the field's scale.
     Decimal(i128),
-    /// Of a text field.
+    /// A value of a text field.
     Text(String),
-    /// Of a bool field.
+    /// A value of a bool field.
     Bool(bool),
-    /// Microseconds since the epoch.
+    /// An instant, in microseconds since the epoch.
     Timestamp(i64),
-    /// Days since the epoch.
+    /// A date, in days since the epoch.
     Date(i32),
 }
 
@@ -54,19 +54,19 @@ impl Scalar {
     }
 }
 
-/// A value that is not null.
+/// A value that is not null, borrowed from its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ScalarRef<'a> {
     UInt(u64),
     Int(i64),
     Float(f64),
-    /// Unscaled digits and scale.
+    /// The digits of a decimal, and its scale.
     Decimal(i128, u8),
     Text(&'a str),
     Bool(bool),
-    /// Microseconds since the epoch.
+    /// An instant, in microseconds since the epoch.
     Time(i64),
-    /// Days since the epoch.
+    /// A date, in days since the epoch.
     Date(i32),
 }
 
@@ -89,6 +89,7 @@ impl ScalarRef<'_> {
     }
 }
 
+/// Appends the digits of a decimal, with `scale` of them after the point.
 fn write_decimal(digits: i128, scale: u8, out: &mut Vec<u8>) {
     if digits < 0 {
         out.push(b'-');

@@ -10,7 +10,7 @@ use arrow::datatypes::{
 
 use crate::scalar::value::ScalarRef;
 
-/// A column of a batch, downcast once.
+/// A column of a batch, downcast once, so that reading a value is one branch.
 #[derive(Debug)]
 pub(crate) enum ColumnView<'a> {
     UInt(&'a UInt64Array),
@@ -44,6 +44,7 @@ impl<'a> ColumnView<'a> {
         }
     }
 
+    /// The value at `index`; `None` for null.
     pub(crate) fn get(&self, index: usize) -> Option<ScalarRef<'a>> {
         match self {
             Self::UInt(array) => array.is_valid(index).then(|| ScalarRef::UInt(array.value(index))),
@@ -77,7 +78,7 @@ pub(crate) enum RawIntegers<'a> {
     Signed(&'a [i64]),
 }
 
-/// Views of all columns.
+/// Views of all columns of a batch.
 pub(crate) fn column_views(columns: &[ArrayRef]) -> Vec<ColumnView<'_>> {
     columns.iter().map(|column| ColumnView::new(column.as_ref())).collect()
 }

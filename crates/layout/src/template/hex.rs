@@ -2,11 +2,10 @@
 
 /// Appends the bytes that `text` names; false if it has other characters or an odd number of them.
 pub(crate) fn decode(text: &str, out: &mut Vec<u8>) -> bool {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
     for pair in text.as_bytes().chunks(2) {
         let [high, low] = pair else { return false };
-        let Some(byte) = digit(*high).zip(digit(*low)).and_then(|(high, low)| u8::try_from(high << 4 | low).ok())
-        else {
+        let digits = digit_of(*high).zip(digit_of(*low));
+        let Some(byte) = digits.and_then(|(high, low)| u8::try_from(high << 4 | low).ok()) else {
             return false;
         };
         out.push(byte);
@@ -14,10 +13,15 @@ pub(crate) fn decode(text: &str, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The digits of `bytes`, in lower case.
+/// The value of a hexadecimal digit in either case.
+fn digit_of(byte: u8) -> Option<u32> {
+    char::from(byte).to_digit(16)
+}
+
+/// The hexadecimal digits of `bytes`, in lower case.
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    nibbles.map(|nibble| char::from_digit(nibble.into(), 16).unwrap_or('0')).collect()
 }
 
 #[cfg(test)]

@@ -6,25 +6,25 @@ use crate::template::form::Form;
 use crate::template::parse::{FieldPiece, Piece, Template};
 use crate::template::time_format::TimeFormat;
 
-/// A part of a template.
+/// A part of a template: a literal, or a column in a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplatePart {
     /// Its bytes in the template: for a field from brace to brace.
     pub span: Range<usize>,
-    /// The content.
+    /// What the part prints.
     pub content: PartContent,
 }
 
-/// The content of a part.
+/// What a part of a template prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartContent {
-    /// Text as it is printed.
+    /// Text, without the doubling of braces.
     Literal(String),
-    /// A column in a form.
+    /// The value of a column.
     Field {
-        /// Name of the column.
+        /// The name of the column.
         name: String,
-        /// The form.
+        /// The form in which it is printed.
         form: FieldForm,
     },
 }
@@ -32,13 +32,13 @@ pub enum PartContent {
 /// The form in which a template prints a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldForm {
-    /// Its text.
+    /// Its text, as in cells.
     Text,
     /// Zero-padded to this many digits.
     ZeroPad(u8),
     /// Space-padded to this many bytes.
     SpacePad(u16),
-    /// Parts of a time.
+    /// Parts of a time, by a strftime format.
     Time(TimeShape),
     /// Seconds, milliseconds or microseconds since 1970, zero-padded.
     Epoch,
@@ -48,26 +48,26 @@ pub enum FieldForm {
     Reversed,
     /// The labels of a domain name in reversed order.
     Domain,
-    /// Percent-encoded text.
+    /// Its text, percent-encoded.
     Percent,
-    /// Eight big-endian bytes.
+    /// Eight bytes, big-endian.
     BigEndian,
-    /// The bytes that hexadecimal digits name.
+    /// The bytes that its hexadecimal digits name.
     Hex,
-    /// A hash.
+    /// A hash, which does not read back.
     Hash,
-    /// A salt of 1 to this number.
+    /// A salt from 1 to this number, by the hash of its text.
     Salt(u32),
 }
 
 /// The parts of a time that a strftime format prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeShape {
-    /// Whether the year is among them.
+    /// Whether the year is among the parts.
     pub year: bool,
     /// The smallest step in microseconds that changes the output; `None` if it is not known.
     pub finest: Option<i64>,
-    /// Bytes of the output; `None` if they vary.
+    /// The number of bytes of the output; `None` if it varies.
     pub width: Option<usize>,
 }
 
@@ -79,6 +79,7 @@ pub fn template_parts(template: &str) -> Vec<TemplatePart> {
         .iter()
         .filter_map(|piece| if let Piece::Field(field) = piece { Some(field.span.clone()) } else { None })
         .collect();
+
     let (mut parts, mut seen, mut end) = (Vec::with_capacity(parsed.pieces.len()), 0, 0);
     for piece in parsed.pieces {
         let (span, content) = match piece {

@@ -7,33 +7,35 @@ use crate::template::form::{Epoch, Form};
 use crate::template::percent::Escapes;
 use crate::template::time_format::TimeFormat;
 
-/// A parsed template, not yet bound to columns.
+/// A parsed template whose names are not bound to columns yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) pieces: Vec<Piece>,
 }
 
+/// A piece of a template, from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Literal(String),
     Field(FieldPiece),
 }
 
+/// A field of a template: what stands between two braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldPiece {
     pub(crate) name: String,
     pub(crate) form: Form,
-    /// Bytes of the template from brace to brace.
+    /// Its bytes in the template, from brace to brace.
     pub(crate) span: Range<usize>,
-    /// Bytes of the name.
+    /// The bytes of its name in the template.
     pub(crate) name_span: Range<usize>,
 }
 
-/// The form names that are words.
+/// The names of forms that are words, for suggestions.
 const WORDS: [&str; 10] = ["s", "ms", "us", "ms-reversed", "reversed", "domain", "percent", "be", "hash", "hex"];
-/// Widest space padding: a key has no more bytes.
+/// The widest space padding in bytes: a key has no more.
 const MAX_PAD: usize = 4096;
-/// Widest zero padding: the digits of `u64::MAX`.
+/// The widest zero padding: the digits of `u64::MAX`.
 const MAX_ZERO_PAD: usize = 20;
 
 impl Template {
@@ -42,6 +44,7 @@ impl Template {
         let mut pieces = Vec::new();
         let mut errors = Vec::new();
         let mut at = 0;
+
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             if rest.starts_with("{{") || rest.starts_with("}}") {
                 push_literal(&mut pieces, &rest[..1]);
@@ -65,6 +68,7 @@ impl Template {
                 at += length;
             }
         }
+
         if errors.is_empty() { Ok(Self { pieces }) } else { Err(errors) }
     }
 
@@ -86,12 +90,13 @@ impl Template {
     }
 }
 
-/// The substitute for `{column}` or `{value}` under `each`.
+/// What replaces `{column}` or `{value}` under `each`.
 pub(crate) enum Replacement<'a> {
     Text(&'a str),
     Field(&'a str),
 }
 
+/// Appends a literal; neighbours become one.
 fn push_literal(pieces: &mut Vec<Piece>, text: &str) {
     match pieces.last_mut() {
         Some(Piece::Literal(last)) => last.push_str(text),
@@ -99,11 +104,13 @@ fn push_literal(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
+/// Parses what stands between two braces, which begins at byte `at` of the template.
 fn parse_field(inside: &str, at: usize) -> Result<FieldPiece, (Range<usize>, Problem)> {
     let span = at - 1..at + inside.len() + 1;
     if let Some(arguments) = inside.strip_prefix("salt(") {
         return parse_salt(arguments, at + 5, span.clone()).ok_or((span, Problem::BadSalt));
     }
+
     let (name, form) = match inside.split_once(':') {
         None => (inside, None),
         Some((name, form)) => (name, Some(form)),
@@ -111,6 +118,7 @@ fn parse_field(inside: &str, at: usize) -> Result<FieldPiece, (Range<usize>, Pro
     if name.trim().is_empty() {
         return Err((span, Problem::NoName));
     }
+
     let lead = name.len() - name.trim_start().len();
     let name_span = at + lead..at + lead + name.trim().len();
     let form = match form {
@@ -123,6 +131,7 @@ fn parse_field(inside: &str, at: usize) -> Result<FieldPiece, (Range<usize>, Pro
     Ok(FieldPiece { name: name.trim().to_owned(), form, span, name_span })
 }
 
+/// Parses the arguments of `salt(column, n)`; `None` if they are malformed.
 fn parse_salt(arguments: &str, at: usize, span: Range<usize>) -> Option<FieldPiece> {
     let (name, count) = arguments.strip_suffix(')')?.split_once(',')?;
     let count: u32 = count.trim().parse().ok()?;
@@ -135,23 +144,26 @@ fn parse_salt(arguments: &str, at: usize, span: Range<usize>) -> Option<FieldPie
     Some(FieldPiece { name: trimmed.to_owned(), form: Form::Salt(count), span, name_span })
 }
 
+/// Parses what follows the colon of a field. An error has its byte range in `text`.
 fn parse_form(text: &str) -> Result<Form, (Range<usize>, Problem)> {
-    let whole = 0..text.len();
+    let all = 0..text.len();
     if text.starts_with('%') {
         return TimeFormat::compile(text).map(Form::Time);
     }
+
     if let Some(width) = text.strip_prefix('<').and_then(|digits| digits.parse::<usize>().ok()) {
         return match u16::try_from(width) {
             Ok(width @ 1..) if usize::from(width) <= MAX_PAD => Ok(Form::SpacePad(width)),
-            _ => Err((whole, Problem::BadWidth { most: MAX_PAD })),
+            _ => Err((all, Problem::BadWidth { most: MAX_PAD })),
         };
     }
     if let Some(width) = text.strip_prefix('0').and_then(|digits| digits.parse::<usize>().ok()) {
         return match u8::try_from(width) {
             Ok(width @ 1..) if usize::from(width) <= MAX_ZERO_PAD => Ok(Form::ZeroPad(width)),
-            _ => Err((whole, Problem::BadWidth { most: MAX_ZERO_PAD })),
+            _ => Err((all, Problem::BadWidth { most: MAX_ZERO_PAD })),
         };
     }
+
     Ok(match text {
         "s" => Form::Epoch(Epoch::Seconds),
         "ms" => Form::Epoch(Epoch::Millis),
@@ -165,7 +177,7 @@ fn parse_form(text: &str) -> Result<Form, (Range<usize>, Problem)> {
         "hex" => Form::Hex,
         _ => {
             let suggestion = closest(text, WORDS.into_iter());
-            return Err((whole, Problem::UnknownForm { form: text.to_owned(), suggestion }));
+            return Err((all, Problem::UnknownForm { form: text.to_owned(), suggestion }));
         }
     })
 }

@@ -1,5 +1,6 @@
 //! Percent-encoding of text in templates, so that a value may hold the literals around it.
 
+/// The hexadecimal digits, by value; percent-encoding uses upper case (RFC 3986).
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// The bytes that are escaped: `%`, control bytes, and the bytes of the template's literals.
@@ -15,6 +16,7 @@ impl Default for Escapes {
 }
 
 impl Escapes {
+    /// Adds a byte to those that are escaped.
     pub(crate) fn add(&mut self, byte: u8) {
         if let Some(half) = self.0.get_mut(usize::from(byte >> 7)) {
             *half |= 1 << (byte & 0x7f);
@@ -35,11 +37,14 @@ impl Escapes {
                 continue;
             }
             for byte in bytes {
-                let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
-                out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+                out.extend_from_slice(&[b'%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
             }
         }
     }
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')
 }
 
 /// Decodes [`Escapes::write`]; `None` for an incomplete or malformed escape.

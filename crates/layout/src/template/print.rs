@@ -5,7 +5,7 @@ use crate::scalar::ScalarRef;
 use crate::template::segment::Segment;
 use crate::time::calendar::Calendar;
 
-/// Prints a template; an error names the field at fault and leaves partial output in `out`.
+/// Prints a template to `out`, with the values that `get` returns by field. An error names the field at fault and leaves partial output.
 pub(crate) fn write_segments<'a>(
     segments: &[Segment],
     get: impl Fn(usize) -> Option<ScalarRef<'a>>,
@@ -19,6 +19,7 @@ pub(crate) fn write_segments<'a>(
                 let scalar = get(field.field).ok_or((field.field, RejectReason::Null))?;
                 let start = out.len();
                 field.write(scalar, calendar, out).map_err(|reason| (field.field, reason))?;
+
                 if field.width().is_none()
                     && let Some(Segment::Literal(literal)) = segments.get(at + 1)
                 {
@@ -42,7 +43,7 @@ fn check_delimiter(out: &mut Vec<u8>, start: usize, literal: &str) -> Result<(),
 /// Offset of the first `needle`, which is not empty, in `haystack`.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     match needle {
-        [byte] => haystack.iter().position(|own| own == byte),
+        [byte] => haystack.iter().position(|found| found == byte),
         _ => haystack.windows(needle.len().max(1)).position(|window| window == needle),
     }
 }
@@ -70,13 +71,14 @@ pub(crate) fn split<'b>(segments: &[Segment], bytes: &'b [u8], out: &mut Vec<&'b
                 after.and_then(|after| rest.len().checked_sub(after))
             }
         };
-        let Some((own, after)) = length.and_then(|length| rest.split_at_checked(length)) else { return false };
+
+        let Some((span, after)) = length.and_then(|length| rest.split_at_checked(length)) else { return false };
         if let Segment::Literal(text) = segment
-            && !is_equal(own, text.as_bytes())
+            && !is_equal(span, text.as_bytes())
         {
             return false;
         }
-        out.push(own);
+        out.push(span);
         rest = after;
     }
     rest.is_empty()

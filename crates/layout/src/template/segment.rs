@@ -15,17 +15,17 @@ use crate::time::DAY;
 use crate::time::calendar::Calendar;
 use crate::time::text::{push_digits, read_digits};
 
-/// A part of a compiled template.
+/// A part of a compiled template, printed from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Segment {
     Literal(String),
     Field(FieldSegment),
 }
 
-/// A source field in a form.
+/// A field of the layout, in the form in which the template prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldSegment {
-    /// Index among the layout's fields.
+    /// Index among the fields of the layout.
     pub(crate) field: usize,
     pub(crate) kind: FieldType,
     pub(crate) form: Form,
@@ -47,6 +47,7 @@ fn instant(scalar: ScalarRef<'_>) -> Option<i64> {
 }
 
 impl Segment {
+    /// The field; `None` for a literal.
     pub(crate) fn field(&self) -> Option<&FieldSegment> {
         if let Self::Field(field) = self { Some(field) } else { None }
     }
@@ -82,6 +83,7 @@ impl FieldSegment {
         }
     }
 
+    /// The printed width in bytes; `None` if it varies.
     pub(crate) fn width(&self) -> Option<usize> {
         match &self.form {
             Form::Time(format) => format.width(),
@@ -133,8 +135,8 @@ impl FieldSegment {
     /// Whether it prints nothing but hours and minutes in UTC.
     pub(crate) fn is_minute_of_day(&self) -> bool {
         let Form::Time(format) = &self.form else { return false };
-        let small = |unit| matches!(unit, Unit::Hour | Unit::Minute);
-        self.is_instant() && format.zone().is_none() && self.is_number() && format.units().all(small)
+        let is_number = self.is_instant() && format.zone().is_none() && self.is_number();
+        is_number && format.units().all(|unit| matches!(unit, Unit::Hour | Unit::Minute))
     }
 
     /// Whether distinct values always print distinct bytes.
@@ -147,7 +149,7 @@ impl FieldSegment {
         self.kind == FieldType::Timestamp
     }
 
-    /// Whether it has a [`FieldSegment::number`].
+    /// Whether it prints a [`FieldSegment::number`], so that it can be part of a tail.
     pub(crate) fn is_number(&self) -> bool {
         match &self.form {
             Form::Time(format) => format.tail_parts().is_some(),
@@ -156,8 +158,11 @@ impl FieldSegment {
     }
 
     /// All printed digits as one number.
+    ///
+    /// # Errors
+    /// If the value does not fit the form.
     pub(crate) fn number(&self, scalar: ScalarRef<'_>, calendar: &mut Calendar) -> Result<u64, RejectReason> {
-        let time = || instant(scalar).ok_or(RejectReason::Null);
+        let time = instant(scalar).ok_or(RejectReason::Null);
         match &self.form {
             Form::ZeroPad(width) => {
                 let value = match scalar {
@@ -172,20 +177,21 @@ impl FieldSegment {
                 }
             }
             Form::Epoch(epoch) => {
-                let value = u64::try_from(epoch.of_micros(time()?)).map_err(|_| RejectReason::NegativeTimestamp)?;
+                let value = u64::try_from(epoch.of_micros(time?)).map_err(|_| RejectReason::NegativeTimestamp)?;
                 let width = epoch.width();
                 if value > limit(width) { Err(RejectReason::TooWide { width: usize::from(width) }) } else { Ok(value) }
             }
+
             Form::MsReversed => {
-                let ms = time()?.div_euclid(1000);
+                let ms = time?.div_euclid(1000);
                 if ms < 0 { Err(RejectReason::NegativeTimestamp) } else { Ok((i64::MAX - ms).cast_unsigned()) }
             }
-            Form::Time(format) => format.number(time()?, calendar),
+            Form::Time(format) => format.number(time?, calendar),
             _ => Err(RejectReason::Null),
         }
     }
 
-    /// Decodes [`FieldSegment::number`] into `builder`.
+    /// Decodes a [`FieldSegment::number`] into `builder`; false if the form prints none.
     pub(crate) fn read_number(&self, number: u64, builder: &mut ColumnBuilder) -> bool {
         match &self.form {
             Form::ZeroPad(_) => builder.push_unsigned(number),
@@ -204,8 +210,7 @@ impl FieldSegment {
     /// them one by one: other forms and types, and numbers out of range.
     pub(crate) fn read_numbers(&self, numbers: Vec<u64>) -> Option<ArrayRef> {
         let greatest = numbers.iter().copied().fold(0, u64::max);
-        let times =
-            |times: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC")) };
+
         match (&self.form, self.kind) {
             (Form::ZeroPad(_), FieldType::UInt64) => Some(Arc::new(UInt64Array::from(numbers))),
             (Form::ZeroPad(_), FieldType::Int64) if i64::try_from(greatest).is_ok() => {
@@ -214,19 +219,23 @@ impl FieldSegment {
             // The greatest time fits, so all do.
             (Form::Epoch(epoch), FieldType::Timestamp) if epoch_time(greatest, *epoch).is_some() => {
                 let size = epoch.size();
-                Some(times(numbers.into_iter().map(|number| number.cast_signed().wrapping_mul(size)).collect()))
+                let times = numbers.into_iter().map(|number| number.cast_signed().wrapping_mul(size));
+                Some(timestamps(times.collect()))
             }
             (Form::MsReversed, FieldType::Timestamp) => {
                 let least = numbers.iter().copied().fold(u64::MAX, u64::min);
                 reversed_time(least).and(reversed_time(greatest))?;
-                let time = |number: u64| (i64::MAX - number.cast_signed()).wrapping_mul(1000);
-                Some(times(numbers.into_iter().map(time).collect()))
+                let times = numbers.into_iter().map(|number| (i64::MAX - number.cast_signed()).wrapping_mul(1000));
+                Some(timestamps(times.collect()))
             }
             _ => None,
         }
     }
 
-    /// Prints `scalar`.
+    /// Appends the printed `scalar` to `out`.
+    ///
+    /// # Errors
+    /// If the form cannot print it, or could not read it back.
     pub(crate) fn write(
         &self,
         scalar: ScalarRef<'_>,
@@ -251,6 +260,7 @@ impl FieldSegment {
                 let number = self.number(scalar, calendar)?;
                 push_digits(number, usize::from(self.digits().unwrap_or(0)), out);
             }
+
             Form::SpacePad(width) => {
                 let width = usize::from(*width);
                 scalar.write_text(calendar, out);
@@ -271,6 +281,7 @@ impl FieldSegment {
                 let time = instant(scalar).ok_or(RejectReason::Null)?;
                 format.write(time, calendar, out)?;
             }
+
             Form::Reversed => {
                 let mut text = Vec::new();
                 scalar.write_text(calendar, &mut text);
@@ -282,6 +293,7 @@ impl FieldSegment {
                     write_domain(text, out);
                 }
             }
+
             Form::BigEndian => match scalar {
                 ScalarRef::UInt(value) => out.extend_from_slice(&value.to_be_bytes()),
                 ScalarRef::Int(value) | ScalarRef::Time(value) => out.extend_from_slice(&value.to_be_bytes()),
@@ -294,6 +306,7 @@ impl FieldSegment {
                     return Err(RejectReason::NotHex);
                 }
             },
+
             Form::Hash => {
                 let hash = hash_of(scalar, calendar);
                 out.extend_from_slice(format!("{hash:016x}").as_bytes());
@@ -306,7 +319,7 @@ impl FieldSegment {
         Ok(())
     }
 
-    /// Parses the field from its printed bytes; false if they are malformed.
+    /// Parses the field from its printed bytes into `builder`; false if they are malformed.
     pub(crate) fn read(&self, bytes: &[u8], builder: &mut ColumnBuilder) -> bool {
         match &self.form {
             Form::Text => builder.push_text(bytes),
@@ -322,6 +335,7 @@ impl FieldSegment {
                 format.read(bytes, &mut parts)
                     && parts.resolve(format.zone()).is_some_and(|time| builder.push_time(time))
             }
+
             Form::Reversed => std::str::from_utf8(bytes)
                 .is_ok_and(|text| builder.push_text(text.chars().rev().collect::<String>().as_bytes())),
             Form::Domain => std::str::from_utf8(bytes).is_ok_and(|text| {
@@ -344,16 +358,22 @@ impl FieldSegment {
     }
 }
 
-/// Microseconds of an epoch in its unit.
+/// A column of instants in UTC.
+fn timestamps(times: Vec<i64>) -> ArrayRef {
+    Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))
+}
+
+/// The microseconds since the epoch of a number in its unit; `None` on overflow.
 fn epoch_time(number: u64, epoch: Epoch) -> Option<i64> {
     i64::try_from(number).ok()?.checked_mul(epoch.size())
 }
 
-/// Microseconds of i64::MAX - ms.
+/// The microseconds since the epoch of `i64::MAX - ms`; `None` on overflow.
 fn reversed_time(number: u64) -> Option<i64> {
     i64::MAX.checked_sub(i64::try_from(number).ok()?)?.checked_mul(1000)
 }
 
+/// Appends the labels of a domain name in reversed order; its own inverse.
 fn write_domain(text: &str, out: &mut Vec<u8>) {
     for (at, label) in text.rsplit('.').enumerate() {
         if at > 0 {
@@ -363,6 +383,7 @@ fn write_domain(text: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// The hash of the text of a value.
 fn hash_of(scalar: ScalarRef<'_>, calendar: &mut Calendar) -> u64 {
     if let ScalarRef::Text(text) = scalar {
         return xxh3_64(text.as_bytes());
@@ -372,6 +393,7 @@ fn hash_of(scalar: ScalarRef<'_>, calendar: &mut Calendar) -> u64 {
     xxh3_64(&text)
 }
 
+/// The hash that salts are made of: times count by milliseconds, as Bigtable's timestamps do.
 fn salt_hash(scalar: ScalarRef<'_>, calendar: &mut Calendar) -> u64 {
     match scalar {
         ScalarRef::Time(time) => xxh3_64(itoa::Buffer::new().format(time.div_euclid(1000)).as_bytes()),

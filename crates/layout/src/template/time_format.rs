@@ -31,6 +31,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
+    /// The unit of a directive without its `%`.
     fn of(directive: &str) -> Option<Self> {
         Some(match directive {
             "Y" => Self::Year,
@@ -48,6 +49,7 @@ impl Unit {
         })
     }
 
+    /// The number of digits that it prints.
     pub(crate) fn width(self) -> u8 {
         match self {
             Self::Year | Self::IsoYear => 4,
@@ -72,15 +74,15 @@ impl Unit {
         }
     }
 
+    /// The number that it prints; `None` for years without four digits.
     fn value(self, civil: &Civil) -> Option<u64> {
-        let year = |year: i64| u64::try_from(year).ok().filter(|year| *year <= 9999);
         let micros = civil.micros;
         Some(match self {
-            Self::Year => year(civil.year)?,
+            Self::Year => four_digits(civil.year)?,
             Self::Month => civil.month.into(),
             Self::Day => civil.day.into(),
             Self::DayOfYear => (civil.days - days_from_civil(civil.year, 1, 1) + 1).cast_unsigned(),
-            Self::IsoYear => year(iso_week(civil.days).0)?,
+            Self::IsoYear => four_digits(iso_week(civil.days).0)?,
             Self::IsoWeek => iso_week(civil.days).1.into(),
             Self::Hour => (micros / HOUR).cast_unsigned(),
             Self::Minute => (micros / MINUTE % 60).cast_unsigned(),
@@ -90,6 +92,7 @@ impl Unit {
         })
     }
 
+    /// Whether it refines `last`, so that the two together sort as times do.
     fn follows(self, last: Self) -> bool {
         matches!(
             (last, self),
@@ -104,11 +107,16 @@ impl Unit {
     }
 }
 
+/// A year as templates print it; `None` if it has not four digits.
+fn four_digits(year: i64) -> Option<u64> {
+    u64::try_from(year).ok().filter(|year| *year <= 9999)
+}
+
 /// The resolution of the times that `units` together give, in microseconds; `None` if they give none.
 pub(crate) fn resolution(units: &[Unit]) -> Option<i64> {
     let has = |unit| units.contains(&unit);
-    let day = has(Unit::Year) && (has(Unit::DayOfYear) || (has(Unit::Month) && has(Unit::Day)));
-    if !day {
+    let gives_day = has(Unit::Year) && (has(Unit::DayOfYear) || (has(Unit::Month) && has(Unit::Day)));
+    if !gives_day {
         return if has(Unit::IsoYear) && has(Unit::IsoWeek) {
             Some(Unit::IsoWeek.size())
         } else if has(Unit::Year) && has(Unit::Month) {
@@ -117,6 +125,7 @@ pub(crate) fn resolution(units: &[Unit]) -> Option<i64> {
             has(Unit::Year).then(|| Unit::Year.size())
         };
     }
+
     let mut finest = DAY;
     for unit in [Unit::Hour, Unit::Minute, Unit::Second] {
         if !has(unit) {
@@ -124,6 +133,7 @@ pub(crate) fn resolution(units: &[Unit]) -> Option<i64> {
         }
         finest = unit.size();
     }
+
     Some(if has(Unit::Micros) {
         1
     } else if has(Unit::Millis) {
@@ -133,6 +143,7 @@ pub(crate) fn resolution(units: &[Unit]) -> Option<i64> {
     })
 }
 
+/// A part of a compiled format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
@@ -145,11 +156,11 @@ enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TimeFormat {
     parts: Vec<Part>,
-    /// `None` for UTC.
+    /// The zone of the printed times; `None` for UTC.
     zone: Option<Tz>,
 }
 
-/// Time units parsed so far.
+/// The time units that have been parsed so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TimeParts {
     values: [Option<u32>; 11],
@@ -166,27 +177,33 @@ impl TimeParts {
         }
     }
 
-    /// The earliest time with these units, in microseconds since the epoch; `None` if there is none.
-    pub(crate) fn resolve(&self, zone: Option<Tz>) -> Option<i64> {
-        let small = |unit, low: i64, high: i64| match self.get(unit) {
+    /// A unit's value, if it lies between these, as `Some(Some(value))`; `None` if it lies outside, which no time has.
+    fn between(&self, unit: Unit, low: i64, high: i64) -> Option<Option<u32>> {
+        match self.get(unit) {
             None => Some(None),
             Some(value) => (low..=high).contains(&value).then_some(Some(value as u32)),
-        };
-        let month = small(Unit::Month, 1, 12)?;
-        let day = small(Unit::Day, 1, 31)?;
-        let days = match (self.get(Unit::Year), small(Unit::DayOfYear, 1, 366)?) {
+        }
+    }
+
+    /// The earliest time with these units, in microseconds since the epoch; `None` if there is none.
+    pub(crate) fn resolve(&self, zone: Option<Tz>) -> Option<i64> {
+        let month = self.between(Unit::Month, 1, 12)?;
+        let day = self.between(Unit::Day, 1, 31)?;
+        let days = match (self.get(Unit::Year), self.between(Unit::DayOfYear, 1, 366)?) {
             (Some(year), Some(of_year)) => days_from_civil(year, 1, 1) + i64::from(of_year) - 1,
             (Some(year), None) => days_from_civil(year, month.unwrap_or(1), month.and(day).unwrap_or(1)),
-            (None, _) => days_of_iso_week(self.get(Unit::IsoYear)?, small(Unit::IsoWeek, 1, 53)??),
+            (None, _) => days_of_iso_week(self.get(Unit::IsoYear)?, self.between(Unit::IsoWeek, 1, 53)??),
         };
+
         let mut time = days * DAY;
         if day.is_some() || self.get(Unit::DayOfYear).is_some() {
             for (unit, most) in [(Unit::Hour, 23), (Unit::Minute, 59), (Unit::Second, 59)] {
-                let Some(value) = small(unit, 0, most)? else { break };
+                let Some(value) = self.between(unit, 0, most)? else { break };
                 time += i64::from(value) * unit.size();
             }
             time += self.get(Unit::Micros).or_else(|| self.get(Unit::Millis).map(|ms| ms * 1000)).unwrap_or(0);
         }
+
         let Some(zone) = zone else { return Some(time) };
         let local = DateTime::from_timestamp_micros(time)?.naive_utc();
         let offset = LocalOffset::resolve(&zone, &local).offset()?;
@@ -206,6 +223,7 @@ impl TimeFormat {
                 (format, Some(zone).filter(|zone| !matches!(zone, Tz::UTC | Tz::Etc__UTC)))
             }
         };
+
         let mut parts = Vec::new();
         let mut at = 0;
         while let Some(rest) = format.get(at..).filter(|rest| !rest.is_empty()) {
@@ -220,19 +238,21 @@ impl TimeFormat {
             compile_directive(directive, &mut parts).map_err(|problem| (at..at + 1 + length, problem))?;
             at += 1 + length;
         }
+
         let format = Self { parts, zone };
-        let has = |unit| format.units().any(|own| own == unit);
-        if has(Unit::IsoWeek) && !has(Unit::IsoYear) || has(Unit::IsoWeek) && has(Unit::Year) {
+        let units: Vec<Unit> = format.units().collect();
+        if units.contains(&Unit::IsoWeek) && (!units.contains(&Unit::IsoYear) || units.contains(&Unit::Year)) {
             return Err((0..text.len(), Problem::WeekWithoutIsoYear));
         }
         Ok(format)
     }
 
+    /// The zone of the printed times; `None` for UTC.
     pub(crate) fn zone(&self) -> Option<Tz> {
         self.zone
     }
 
-    /// The units it prints, in order.
+    /// The units that it prints, from left to right.
     pub(crate) fn units(&self) -> impl Iterator<Item = Unit> + '_ {
         self.parts.iter().filter_map(|part| if let Part::Unit(unit) = part { Some(*unit) } else { None })
     }
@@ -246,6 +266,7 @@ impl TimeFormat {
         })
     }
 
+    /// Whether chrono prints some of it, so that it cannot be read back.
     fn has_chrono(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Chrono(_)))
     }
@@ -297,6 +318,7 @@ impl TimeFormat {
         if self.has_chrono() { None } else { self.units().map(Unit::size).min() }
     }
 
+    /// The local time of an instant, in microseconds; `None` if it is out of range.
     fn local(&self, time_us: i64) -> Option<i64> {
         let Some(zone) = self.zone else { return Some(time_us) };
         let utc = DateTime::from_timestamp_micros(time_us)?.naive_utc();
@@ -321,13 +343,17 @@ impl TimeFormat {
         Ok(number)
     }
 
-    /// Prints a time.
+    /// Appends the printed time to `out`.
+    ///
+    /// # Errors
+    /// If the year has not four digits.
     pub(crate) fn write(&self, time_us: i64, calendar: &mut Calendar, out: &mut Vec<u8>) -> Result<(), RejectReason> {
         let local = self.local(time_us).ok_or(RejectReason::Year)?;
         let civil = calendar.at(local);
         if !(0..=9999).contains(&civil.year) {
             return Err(RejectReason::Year);
         }
+
         for part in &self.parts {
             match part {
                 Part::Literal(text) => out.extend_from_slice(text.as_bytes()),
@@ -383,17 +409,19 @@ impl TimeFormat {
     }
 }
 
+/// The number of bytes of the directive that `directive` starts with, without its `%`.
 fn directive_length(directive: &str) -> usize {
     let skip = directive.find(|c: char| !matches!(c, '.' | '-' | '_' | ':' | '#') && !c.is_ascii_digit());
     skip.map_or(directive.len(), |at| at + directive[at..].chars().next().map_or(0, char::len_utf8))
 }
 
-/// What chrono prints; `None` if it cannot.
+/// What chrono prints; `None` if it cannot print it.
 fn chrono_text(printed: &dyn fmt::Display) -> Option<String> {
     let mut text = String::new();
     write!(text, "{printed}").is_ok().then_some(text)
 }
 
+/// Appends a literal; neighbours become one.
 fn push_literal(parts: &mut Vec<Part>, text: &str) {
     match parts.last_mut() {
         Some(Part::Literal(last)) => last.push_str(text),
@@ -401,11 +429,13 @@ fn push_literal(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
+/// Appends the parts of a directive: units that are read back, or one that only chrono prints.
 fn compile_directive(directive: &str, parts: &mut Vec<Part>) -> Result<(), Problem> {
     if let Some(unit) = Unit::of(directive) {
         parts.push(Part::Unit(unit));
         return Ok(());
     }
+
     let expanded: &[&str] = match directive {
         "%" => {
             push_literal(parts, "%");
@@ -418,17 +448,19 @@ fn compile_directive(directive: &str, parts: &mut Vec<Part>) -> Result<(), Probl
         ".6f" => &[".", "6f"],
         _ => &[],
     };
+
     if expanded.is_empty() {
         let format = format!("%{directive}");
-        let known = StrftimeItems::new(&format).all(|item| !matches!(item, Item::Error));
+        let is_known = StrftimeItems::new(&format).all(|item| !matches!(item, Item::Error));
         // Some directives only parse.
-        let prints = || chrono_text(&DateTime::UNIX_EPOCH.format(&format)).is_some();
-        if !known || directive.ends_with(['Z', '+']) || !prints() {
+        let is_printed = is_known && chrono_text(&DateTime::UNIX_EPOCH.format(&format)).is_some();
+        if !is_printed || directive.ends_with(['Z', '+']) {
             return Err(Problem::UnknownDirective { directive: format!("%{directive}") });
         }
         parts.push(Part::Chrono(directive.to_owned()));
         return Ok(());
     }
+
     for piece in expanded {
         match Unit::of(piece) {
             Some(unit) => parts.push(Part::Unit(unit)),

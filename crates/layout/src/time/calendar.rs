@@ -2,13 +2,13 @@
 //!
 //! `civil_from_days` and `days_from_civil` are those of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
 
-/// Microseconds per second.
+/// The microseconds of a second, the unit of all times here.
 pub const SECOND: i64 = 1_000_000;
-/// Microseconds per minute.
+/// The microseconds of a minute.
 pub const MINUTE: i64 = 60 * SECOND;
-/// Microseconds per hour.
+/// The microseconds of an hour.
 pub const HOUR: i64 = 60 * MINUTE;
-/// Microseconds per day.
+/// The microseconds of a day of UTC, which has no leap seconds.
 pub const DAY: i64 = 24 * HOUR;
 
 /// 0000-01-01 in microseconds since the epoch: the earliest instant that a template can format.
@@ -59,15 +59,15 @@ pub(crate) fn days_of_iso_week(year: i64, week: u32) -> i64 {
     january_4 - (january_4 + 3).rem_euclid(7) + 7 * (i64::from(week) - 1)
 }
 
-/// The calendar fields of an instant.
+/// The calendar fields of an instant in UTC.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Civil {
-    /// Day since the epoch.
+    /// The day, counted from the epoch.
     pub(crate) days: i64,
     pub(crate) year: i64,
     pub(crate) month: u32,
     pub(crate) day: u32,
-    /// Microseconds since midnight.
+    /// The microseconds since midnight.
     pub(crate) micros: i64,
 }
 

@@ -8,7 +8,7 @@ use chrono::{NaiveDateTime, Offset, TimeZone};
 /// The UTC offset of a local time in a zone, in seconds east of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalOffset {
-    /// The local time is one instant.
+    /// The local time is that of one instant.
     Unique(i32),
     /// The clocks go back, so the local time occurs twice: the offset of the earlier instant, which is the one used.
     Ambiguous(i32),
@@ -17,7 +17,7 @@ pub enum LocalOffset {
 }
 
 impl LocalOffset {
-    /// Resolves `local` in `zone`.
+    /// Resolves the local time `local` in `zone`, by the policy above.
     pub fn resolve<Z: TimeZone>(zone: &Z, local: &NaiveDateTime) -> Self {
         use chrono::MappedLocalTime as Mapped;
         match zone.offset_from_local_datetime(local).map(|offset| offset.fix().local_minus_utc()) {

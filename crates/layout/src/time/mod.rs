@@ -18,8 +18,10 @@ pub const TIMESTAMP_RANGE: RangeInclusive<i64> = -62_135_596_800_000_000..=253_4
 
 /// Microseconds since the epoch, negative before it. (`chrono::Utc::now` panics for a clock before 1970.)
 pub fn micros_since_epoch(time: SystemTime) -> i64 {
-    let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-    time.duration_since(UNIX_EPOCH).map_or_else(|before| -micros(before.duration()), micros)
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX),
+    }
 }
 
 #[cfg(test)]

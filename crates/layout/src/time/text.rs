@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate};
 
 use crate::time::calendar::{Calendar, HOUR, MINUTE, SECOND};
 
-/// Appends `value` as `width` digits.
+/// Appends the last `width` digits of `value`, zero-padded.
 pub(crate) fn push_digits(value: u64, width: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + width, b'0');
@@ -18,7 +18,7 @@ pub(crate) fn push_digits(value: u64, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads ASCII digits, all of them.
+/// Reads a number of ASCII digits and nothing else.
 pub(crate) fn read_digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn write_rfc3339(time_us: i64, calendar: &mut Calendar, out: &mut Vec
     out.push(b'Z');
 }
 
-/// Appends a date as `2021-03-05`.
+/// Appends a date in ISO 8601, such as `2021-03-05`.
 pub(crate) fn write_date(year: i64, month: u32, day: u32, out: &mut Vec<u8>) {
     match u64::try_from(year) {
         Ok(year) if year <= 9999 => push_digits(year, 4, out),
@@ -63,7 +63,7 @@ pub(crate) fn write_date(year: i64, month: u32, day: u32, out: &mut Vec<u8>) {
     push_digits(day.into(), 2, out);
 }
 
-/// Reads what [`write_rfc3339`] writes.
+/// Reads a time in RFC 3339, as [`write_rfc3339`] writes it, in microseconds since the epoch.
 pub(crate) fn read_rfc3339(text: &str) -> Option<i64> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp_micros())
 }
