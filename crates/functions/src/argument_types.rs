@@ -17,7 +17,7 @@ pub(crate) fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
 }
 
-/// Whether values of `kind` are text.
+/// Whether values of `kind` are text, in any of Arrow's three representations.
 pub fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

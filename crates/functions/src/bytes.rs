@@ -10,7 +10,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 
 use crate::argument_types::coerce_to_one_bytes;
 
-/// A scalar function with one argument, bytes.
+/// A conversion of stored bytes into a number or text; its one argument is bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BytesFunction {
     /// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
@@ -77,7 +77,7 @@ impl ScalarUDFImpl for BytesUdf {
     }
 }
 
-/// Decodes each value, which must have eight bytes.
+/// Decodes each value, big-endian, which must have exactly eight bytes; `function` is for the message.
 fn decode_numbers<T: ArrowPrimitiveType>(
     function: &str,
     bytes: &BinaryArray,

@@ -36,7 +36,7 @@ pub struct ChainBuilder {
 /// An operator of a chain, whose left operand is what precedes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Link {
-    /// Casts of the left operand.
+    /// Casts of the left operand, in the order in which they are applied.
     casts: Vec<DataType>,
     operator: LinkOperator,
 }
@@ -53,7 +53,7 @@ impl ChainBuilder {
         Self { first, links: Vec::new(), operands: Vec::new(), kind }
     }
 
-    /// The type of the chain.
+    /// The type of the result of the last link; that of the first operand if there is no link.
     pub fn data_type(&self) -> &DataType {
         &self.kind
     }
@@ -175,25 +175,36 @@ impl Link {
     }
 }
 
-/// The result of DataFusion's operator.
+/// What DataFusion's operator `op` makes of two operands, for the cases that a link does not compute itself.
 fn evaluated(left: &ColumnarValue, op: Operator, right: &ColumnarValue, rows: usize) -> Result<ColumnarValue> {
-    let (mut fields, mut columns) = (Vec::new(), Vec::new());
-    let mut operand = |value: &ColumnarValue| -> Arc<dyn PhysicalExpr> {
-        match value {
-            ColumnarValue::Scalar(value) => Arc::new(Literal::new(value.clone())),
-            ColumnarValue::Array(values) => {
-                let column = Column::new("operand", columns.len());
-                fields.push(Field::new("operand", values.data_type().clone(), true));
-                columns.push(Arc::clone(values));
-                Arc::new(column)
-            }
-        }
-    };
-    let expr = PhysicalBinary::new(operand(left), op, operand(right));
-    let columns: Vec<ArrayRef> = columns;
+    let mut operands = Operands { fields: Vec::new(), columns: Vec::new() };
+    let expr = PhysicalBinary::new(operands.expr(left), op, operands.expr(right));
+
+    let Operands { fields, columns } = operands;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
     expr.evaluate(&batch)
+}
+
+/// The batch over which DataFusion evaluates an operator: a column for each operand that is an array.
+struct Operands {
+    fields: Vec<Field>,
+    columns: Vec<ArrayRef>,
+}
+
+impl Operands {
+    /// The expression of an operand, which becomes a column unless it is constant.
+    fn expr(&mut self, value: &ColumnarValue) -> Arc<dyn PhysicalExpr> {
+        match value {
+            ColumnarValue::Scalar(value) => Arc::new(Literal::new(value.clone())),
+            ColumnarValue::Array(values) => {
+                let column = Column::new("operand", self.columns.len());
+                self.fields.push(Field::new("operand", values.data_type().clone(), true));
+                self.columns.push(Arc::clone(values));
+                Arc::new(column)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

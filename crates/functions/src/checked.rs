@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
-/// The operation.
+/// An operation whose result may not fit its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Op {
     Add,
@@ -45,6 +45,7 @@ pub fn checked_arithmetic(expr: Expr, schema: &DFSchema) -> Expr {
         }
         _ => None,
     };
+
     match (op, expr) {
         (Some(op), Expr::BinaryExpr(BinaryExpr { left, right, .. })) => op.of(vec![*left, *right]),
         (Some(op), Expr::Negative(value)) => op.of(vec![*value]),
@@ -92,7 +93,7 @@ fn function(op: Op) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Checked { op, signature: Signature::variadic_any(Volatility::Immutable) }))
 }
 
-/// A checked operator.
+/// An arithmetic operator that fails where DataFusion's would wrap around.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Checked {
     op: Op,
@@ -139,12 +140,12 @@ impl ScalarUDFImpl for Checked {
 }
 
 impl Checked {
-    /// Its sign in SQL.
+    /// Its sign in SQL, for messages and the names of columns.
     pub(crate) fn sign(&self) -> &'static str {
         self.op.sign()
     }
 
-    /// Its call.
+    /// The expression that applies the operator to `args`.
     pub(crate) fn call(&self, args: Vec<Expr>) -> Expr {
         self.op.of(args)
     }
@@ -170,7 +171,7 @@ impl Checked {
     }
 }
 
-/// The other operand of an array.
+/// The operand beside an array: a constant on one side, or another array.
 #[derive(Clone, Copy)]
 enum Side<'a> {
     Array(&'a ArrayRef),

@@ -15,9 +15,9 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// A replacement for some casts.
+/// A replacement for some casts, where DataFusion's result differs from what SQL asks for.
 pub(crate) trait Conversion: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
-    /// Function name.
+    /// Name of the function that replaces the casts, as plans show it.
     const NAME: &str;
 
     /// Whether it replaces casts between these types.

@@ -51,9 +51,11 @@ pub use unpack::{TIMESTAMP, has_history, unpack};
 pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
+
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
+
     let functions: [Arc<ScalarUDF>; 15] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
@@ -71,6 +73,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         times::date_trunc::function(),
         times::to_char::function(),
     ];
+
     builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
     builder
 }

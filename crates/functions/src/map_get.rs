@@ -105,7 +105,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Index of the entry of a row.
+    /// Index, among the entries of all maps, of the entry of a row with the wanted key.
     pub(crate) fn find(&mut self, row: usize) -> Option<usize> {
         let key = self.key(row).filter(|_| self.map.is_valid(row))?;
         let offsets = self.map.value_offsets();

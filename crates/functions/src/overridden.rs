@@ -18,12 +18,12 @@ use datafusion::logical_expr::{
 /// Coerces argument types.
 pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
 
-/// The overrides of a function.
+/// What replaces parts of a function of DataFusion; the rest is left to it.
 pub(crate) trait Override: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
-    /// The coercion of arguments; `None` for DataFusion's.
+    /// The coercion of arguments; `None` to leave it to DataFusion's function.
     fn coerced(&self) -> Option<Coercion>;
 
-    /// The result; `None` for DataFusion's.
+    /// The result for these arguments; `None` to leave it to DataFusion's function.
     fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
 
     /// The arguments for which the function gives the value `of`; `None` for what DataFusion derives.
@@ -31,13 +31,13 @@ pub(crate) trait Override: Debug + PartialEq + Eq + Hash + Send + Sync + 'static
         Ok(None)
     }
 
-    /// Converts the arguments for DataFusion's function.
+    /// Converts the arguments into those that DataFusion's function takes.
     fn inner_args(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         Ok(args)
     }
 }
 
-/// Wraps DataFusion's function `inner`.
+/// DataFusion's function `inner`, under its own name, with some parts replaced.
 pub(crate) fn overridden(inner: Arc<ScalarUDF>, overrides: impl Override) -> Arc<ScalarUDF> {
     let signature = match overrides.coerced() {
         Some(_) => Signature::user_defined(Volatility::Immutable),

@@ -44,7 +44,7 @@ struct ParsedTime {
 
 enum Zone {
     None,
-    /// Seconds east of UTC.
+    /// Seconds that local time is ahead of UTC; negative west of Greenwich.
     Offset(i64),
     Named(Tz),
 }
@@ -78,8 +78,8 @@ fn number(digits: &str, most: usize) -> Option<i64> {
 
 /// Days since the epoch; `None` for an invalid date.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let part = |part: i64| u32::try_from(part).ok();
-    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, part(month)?, part(day)?)?;
+    let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
+    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
     Some(i64::from(date.to_epoch_days()))
 }
 
@@ -89,11 +89,13 @@ fn parse_clock(clock: &str) -> Option<i64> {
     let mut parts = clock.split(':');
     let (hours, minutes) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
     let seconds = parts.next().map_or(Some(0), |seconds| number(seconds, 2))?;
+
     let whole = hours == 24 && minutes == 0 && seconds == 0 && fraction.is_none();
     // Second 60 is a leap second.
     if parts.next().is_some() || hours > 23 && !whole || minutes > 59 || seconds > 60 {
         return None;
     }
+
     let micros = match fraction {
         None => 0,
         Some(digits) => {
@@ -105,6 +107,7 @@ fn parse_clock(clock: &str) -> Option<i64> {
                 .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
         }
     };
+
     Some(((hours * 60 + minutes) * 60 + seconds) * MICROS + micros)
 }
 
@@ -193,25 +196,25 @@ impl Conversion for TextToTime {
     }
 }
 
+/// Reads each text with `read`; one that `read` refuses is null with `or_null`, else an error that asks for a `wanted`.
 fn values<T>(
     texts: &StringArray,
     wanted: &str,
     or_null: bool,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<Option<T>>> {
-    let one = |text: Option<&str>| match text {
-        None => Ok(None),
-        Some(text) => match read(text) {
-            None if !or_null => {
-                exec_err!(
-                    "'{text}' is no {wanted}: write 2016-01-31, 2016-01-31 00:10 or 2016-01-31T00:10:59.123456, with Z or an \
-                     offset such as +02:00 behind it if it is not in UTC"
-                )
-            }
-            value => Ok(value),
-        },
-    };
-    texts.iter().map(one).collect()
+    let mut values = Vec::with_capacity(texts.len());
+    for text in texts {
+        let value = text.and_then(&read);
+        if let (Some(text), None, false) = (text, &value, or_null) {
+            return exec_err!(
+                "'{text}' is no {wanted}: write 2016-01-31, 2016-01-31 00:10 or 2016-01-31T00:10:59.123456, with Z or an \
+                 offset such as +02:00 behind it if it is not in UTC"
+            );
+        }
+        values.push(value);
+    }
+    Ok(values)
 }
 
 /// The day of a time; its clock is ignored.

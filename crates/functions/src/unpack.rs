@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// Name of the column that `UNPACK` adds.
+/// Name of the column that `UNPACK` adds: the time of the cells that a row shows.
 pub const TIMESTAMP: &str = "_timestamp";
 const NAME: &str = "unpack_history";
 const UNPACKED: &str = "__unpacked";
@@ -36,6 +36,7 @@ pub fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
     let expand = columns.iter().filter(|(_, history)| *history).map(|(column, _)| Expr::Column(column.clone()));
     let expand = function().call(expand.collect()).alias(UNPACKED);
     let others = columns.iter().filter(|(_, history)| !*history).map(|(column, _)| Expr::Column(column.clone()));
+
     let mut shown = Vec::with_capacity(columns.len() + 1);
     let mut place = 0;
     for (column, history) in &columns {
@@ -43,13 +44,13 @@ pub fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
             shown.push(Expr::Column(column.clone()));
             continue;
         }
-        let unpacked = |name: &str| get_field(Expr::Column(Column::from_name(UNPACKED)), name);
         if place == 0 {
             shown.push(unpacked(TIMESTAMP).alias(TIMESTAMP));
         }
         shown.push(unpacked(&part(place)).alias_qualified(column.relation.clone(), &column.name));
         place += 1;
     }
+
     LogicalPlanBuilder::from(input)
         .project(others.chain([expand]).collect::<Vec<_>>())?
         .unnest_column(Column::from_name(UNPACKED))?
@@ -57,7 +58,12 @@ pub fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
         .build()
 }
 
-/// Whether a plan has a history column.
+/// The part `name` of the list of structs, after it is unnested.
+fn unpacked(name: &str) -> Expr {
+    get_field(Expr::Column(Column::from_name(UNPACKED)), name)
+}
+
+/// Whether a plan has a history column, so that `UNPACK` has something to expand.
 pub fn has_history(plan: &LogicalPlan) -> bool {
     plan.schema().fields().iter().any(|field| history(field.data_type()).is_some())
 }
@@ -67,9 +73,9 @@ fn part(place: usize) -> String {
     format!("c{place}")
 }
 
-/// Kinds of history types.
+/// The types that the history of a column or of a family has.
 enum History<'a> {
-    /// `ARRAY<STRUCT<timestamp, value>>`: a value.
+    /// `ARRAY<STRUCT<timestamp, value>>`: the type of a value of a column.
     Cells(&'a FieldRef),
     /// `MAP<K, ARRAY<STRUCT<timestamp, value>>>`: a map of `K` to values.
     Family(&'a FieldRef, &'a FieldRef),
@@ -112,7 +118,7 @@ fn at_one_time(place: usize, kind: &DataType) -> Option<Field> {
     })
 }
 
-/// Struct fields of one timestamp.
+/// The fields of the struct of one timestamp: the time, and a value for each history column.
 fn element(kinds: &[DataType]) -> Option<Fields> {
     let time = Field::new(TIMESTAMP, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false);
     let parts = kinds.iter().enumerate().map(|(place, kind)| at_one_time(place, kind));
@@ -158,7 +164,7 @@ impl ScalarUDFImpl for Unpack {
 
 /// A history column, and its values taken so far.
 struct Input<'a> {
-    /// Present for a family.
+    /// The maps of a family; `None` for a single column.
     family: Option<&'a MapArray>,
     cells: &'a ListArray,
     times: &'a TimestampMicrosecondArray,
@@ -170,7 +176,7 @@ struct Input<'a> {
     ends: Vec<i32>,
 }
 
-/// One cell of the current row.
+/// A cell of the row that is expanded, before its cells are grouped by time.
 struct TimedCell {
     time: i64,
     input: usize,
@@ -207,7 +213,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The values at each timestamp.
+    /// The values at each timestamp, of the type of `field`.
     fn finish(self, field: &Field) -> Result<ArrayRef> {
         let values = take(self.values, &UInt32Array::from(self.taken), None)?;
         let (Some(family), DataType::Map(entries, sorted)) = (self.family, field.data_type()) else {
@@ -221,15 +227,18 @@ impl<'a> Input<'a> {
     }
 }
 
+/// The entries of the list at `at`.
 fn ends(offsets: &[i32], at: usize) -> std::ops::Range<usize> {
-    let end = |at: usize| offsets.get(at).map_or(0, |end| *end as usize);
-    end(at)..end(at + 1)
+    let [start, end] = [at, at + 1].map(|at| offsets.get(at).map_or(0, |end| *end as usize));
+    start..end
 }
 
+/// Expands the history columns of all rows: for each row the list of its timestamps, newest first, with their values.
 fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<ArrayRef> {
     let mut times: Vec<i64> = Vec::new();
     let mut row_ends = vec![0];
     let mut found: Vec<TimedCell> = Vec::new();
+
     for row in 0..rows {
         found.clear();
         for (at, input) in inputs.iter().enumerate() {
@@ -237,9 +246,9 @@ fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<Arr
         }
         // Stable sort: columns, and keys within them, keep their order.
         found.sort_by_key(|found| Reverse(found.time));
-        for alike in found.chunk_by(|a, b| a.time == b.time) {
-            times.extend(alike.first().map(|first| first.time));
-            for cell in alike {
+        for cells in found.chunk_by(|a, b| a.time == b.time) {
+            times.extend(cells.first().map(|first| first.time));
+            for cell in cells {
                 let Some(input) = inputs.get_mut(cell.input) else { continue };
                 if input.family.is_some() {
                     input.keys.push(cell.key);
@@ -248,6 +257,7 @@ fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<Arr
                     input.taken.push(Some(cell.value));
                 }
             }
+
             for input in &mut inputs {
                 match input.family {
                     Some(_) => input.ends.push(input.taken.len() as i32),
@@ -257,10 +267,12 @@ fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<Arr
         }
         row_ends.push(times.len() as i32);
     }
+
     let mut columns: Vec<ArrayRef> = vec![Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))];
     for (input, field) in inputs.into_iter().zip(fields.iter().skip(1)) {
         columns.push(input.finish(field)?);
     }
+
     let item = Arc::new(Field::new("item", DataType::Struct(fields.clone()), true));
     let structs = StructArray::try_new(fields, columns, None)?;
     Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::new(row_ends.into()), Arc::new(structs), None)?))

@@ -55,7 +55,9 @@ impl Conversion for NearestFloat {
             }
             _ => values,
         };
+
         let is_narrow = *to == DataType::Float32;
+
         Ok(match values.data_type() {
             DataType::Decimal128(_, scale) => {
                 let decimals = values.as_primitive::<Decimal128Type>();

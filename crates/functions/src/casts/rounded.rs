@@ -50,7 +50,7 @@ impl Conversion for Rounded {
     }
 }
 
-/// `value / unit`, rounded half away from zero.
+/// `value / unit`, where halves are rounded away from zero, as SQL rounds decimals.
 fn half_away(value: i128, unit: i128) -> i128 {
     let (whole, rest) = (value / unit, value % unit);
     // Doubling the remainder could overflow.

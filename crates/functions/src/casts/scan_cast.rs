@@ -45,8 +45,7 @@ impl ScanCast {
     /// # Errors
     /// If it has a column that `schema` lacks.
     pub fn date(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Option<Self>> {
-        let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(TimeUnit::Microsecond, zone) if zone.as_deref().is_none_or(is_utc));
-        Self::of(expr, schema, &DataType::Date32, is_time)
+        Self::of(expr, schema, &DataType::Date32, is_in_microseconds)
     }
 
     /// In place of `expr`, a float of a decimal; `None` if it is something else.
@@ -92,6 +91,10 @@ impl ScanCast {
     }
 }
 
+/// Whether these are instants in UTC or times without a zone, in microseconds.
+fn is_in_microseconds(kind: &DataType) -> bool {
+    matches!(kind, DataType::Timestamp(TimeUnit::Microsecond, zone) if zone.as_deref().is_none_or(is_utc))
+}
 impl Display for ScanCast {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, "CAST({} AS {})", self.input, self.to)
@@ -109,8 +112,9 @@ impl PhysicalExpr for ScanCast {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let values = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
-        let unlike = || DataFusionError::Internal(format!("{self} of {}", values.data_type()));
-        self.cast(&values).map(ColumnarValue::Array).ok_or_else(unlike)
+        let cast = self.cast(&values);
+        cast.map(ColumnarValue::Array)
+            .ok_or_else(|| DataFusionError::Internal(format!("{self} of {}", values.data_type())))
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {

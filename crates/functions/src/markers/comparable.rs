@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -24,13 +24,17 @@ pub fn comparable_type(kind: &DataType, other: &DataType) -> DataType {
         _ => None,
     };
     let Some(common) = common else { return kind.clone() };
-    let with_item = |field: &Field| Arc::new(field.clone().with_data_type(common.clone()));
     match kind {
-        DataType::List(field) => DataType::List(with_item(field)),
-        DataType::LargeList(field) => DataType::LargeList(with_item(field)),
-        DataType::FixedSizeList(field, length) => DataType::FixedSizeList(with_item(field), *length),
+        DataType::List(field) => DataType::List(with_type(field, common)),
+        DataType::LargeList(field) => DataType::LargeList(with_type(field, common)),
+        DataType::FixedSizeList(field, length) => DataType::FixedSizeList(with_type(field, common), *length),
         _ => common,
     }
+}
+
+/// The same field of another type.
+fn with_type(field: &Field, kind: DataType) -> FieldRef {
+    Arc::new(field.clone().with_data_type(kind))
 }
 
 /// The type of the items of a list; that of another value itself.

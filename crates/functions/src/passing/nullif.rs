@@ -13,7 +13,7 @@ use datafusion::scalar::ScalarValue;
 
 use crate::overridden::{Coercion, Override, overridden};
 
-/// Wraps DataFusion's function.
+/// DataFusion's `nullif`, for which -0.0 and 0.0 are one value.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(core::nullif(), NullIf)
 }

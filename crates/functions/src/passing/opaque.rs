@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 
 const NAME: &str = "opaque";
 
-/// The function.
+/// The function that hides its argument from the rules of the optimizer and returns it unchanged.
 pub fn opaque() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Opaque { signature: Signature::any(1, Volatility::Immutable) }))
 }

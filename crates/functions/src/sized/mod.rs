@@ -82,7 +82,7 @@ pub fn bound_sizes(mut builder: SessionStateBuilder, limit: usize, pool: &Arc<dy
     builder
 }
 
-/// The values that are held.
+/// The bytes of the values that sized functions made and that still exist.
 #[derive(Debug)]
 struct Held {
     bytes: AtomicUsize,
@@ -113,7 +113,7 @@ impl Held {
     }
 }
 
-/// Counts bytes until it is dropped.
+/// Bytes of one value; they stop counting when it is dropped.
 #[derive(Debug)]
 struct HeldBytes {
     of: Arc<Held>,
@@ -151,7 +151,7 @@ impl AsRef<[u8]> for HeldBuffer {
     }
 }
 
-/// A function with the size of its values.
+/// A function of which the size of the result is known from its arguments, and checked before it runs.
 struct SizedFunction {
     inner: Arc<ScalarUDF>,
     size: Size,
@@ -241,8 +241,7 @@ impl ScalarUDFImpl for SizedFunction {
 
 /// The same array, whose largest buffer counts as `held` until it is dropped.
 fn holding(data: ArrayData, held: HeldBytes) -> Result<ArrayData> {
-    let largest = |data: &ArrayData| data.buffers().iter().map(Buffer::len).max().unwrap_or_default();
-    let own = largest(&data);
+    let own = data.buffers().iter().map(Buffer::len).max().unwrap_or_default();
     let inner = data.child_data().iter().enumerate().max_by_key(|(_, child)| child.get_array_memory_size());
 
     if let Some((at, child)) = inner.filter(|(_, child)| child.get_array_memory_size() > own) {
@@ -250,9 +249,11 @@ fn holding(data: ArrayData, held: HeldBytes) -> Result<ArrayData> {
         children[at] = holding(child.clone(), held)?;
         return Ok(data.into_builder().child_data(children).build()?);
     }
+
     let Some(at) = data.buffers().iter().position(|buffer| buffer.len() == own).filter(|_| own > 0) else {
         return Ok(data);
     };
+
     let mut buffers = data.buffers().to_vec();
     let buffer = buffers[at].clone();
     buffers[at] = Buffer::from(Bytes::from_owner(HeldBuffer { buffer, _held: held }));
@@ -273,7 +274,7 @@ impl Arg {
         })
     }
 
-    /// Numbers by row, 0 for null.
+    /// The values as 64-bit integers by row, 0 for null.
     fn numbers(&self) -> Result<Numbers> {
         Ok(Numbers { values: cast(&self.values, &DataType::Int64)?, is_constant: self.is_constant })
     }
@@ -286,7 +287,7 @@ impl Arg {
         }
     }
 
-    /// Bytes of the value of a row.
+    /// Bytes that the value of a row takes in a result.
     fn bytes(&self, row: usize) -> Result<usize> {
         let row = if self.is_constant { 0 } else { row };
         Ok(self.values.slice(row, 1).to_data().get_slice_memory_size()?)
@@ -307,7 +308,7 @@ impl Numbers {
         }
     }
 
-    /// As a size: 0 if it is negative.
+    /// The number of a row as a size: 0 if it is negative.
     fn size(&self, row: usize) -> usize {
         usize::try_from(self.at(row)).unwrap_or_default()
     }
@@ -393,6 +394,7 @@ fn series(args: &[Arg], rows: usize) -> Result<usize> {
     if args.iter().any(|arg| *arg.values.data_type() == DataType::Null) {
         return Ok(0);
     }
+
     // Ticks of the values in a nanosecond, or in a step of integers.
     let tick = match stop.values.data_type() {
         DataType::Date32 => DAY_NANOS,
@@ -402,6 +404,7 @@ fn series(args: &[Arg], rows: usize) -> Result<usize> {
         DataType::Timestamp(TimeUnit::Microsecond, _) => 1_000,
         _ => 1,
     };
+
     let start = start.map(Arg::numbers).transpose()?;
     let (stop, steps) = (stop.numbers()?, step.map(steps).transpose()?);
     Ok(sum(rows, |row| {

@@ -17,7 +17,7 @@ use crate::times::micros::{Cut, cut};
 const MILLI: i64 = 1_000;
 const DAY: i64 = 86_400_000_000;
 
-/// Wraps DataFusion's function.
+/// DataFusion's `date_bin`, computed in microseconds, which end later than its nanoseconds.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(datetime::date_bin(), DateBin)
 }
@@ -46,7 +46,7 @@ impl Override for DateBin {
         }
     }
 
-    /// DataFusion takes origins in nanoseconds.
+    /// DataFusion takes origins in nanoseconds only: converts them.
     fn inner_args(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         if let [_, _, origin] = args.args.as_mut_slice()
             && let DataType::Timestamp(_, zone) = origin.data_type()
@@ -68,12 +68,14 @@ fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
             );
         }
     };
+
     let stride = match stride {
         DataType::Interval(IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => stride.clone(),
         DataType::Interval(_) | DataType::Null => DataType::Interval(IntervalUnit::MonthDayNano),
         text if is_text(text) => DataType::Interval(IntervalUnit::MonthDayNano),
         other => return plan_err!("date_bin takes an interval first, as in INTERVAL '15 minutes', not {other}"),
     };
+
     let times = match times {
         DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::Time32(_) | DataType::Time64(_) => times.clone(),
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
@@ -81,14 +83,27 @@ fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
         text if is_text(text) => DataType::Timestamp(TimeUnit::Microsecond, None),
         other => return plan_err!("date_bin takes times, not {other}"),
     };
+
     Ok([Some(stride), Some(times.clone()), origin.map(|_| times)].into_iter().flatten().collect())
 }
 
-/// Bins of equal width.
+/// Months since the start of the year 0.
+fn months(time: &DateTime<Utc>) -> i64 {
+    i64::from(time.year()) * 12 + i64::from(time.month0())
+}
+
+/// The start of the bin with this number, of bins of `stride` months; `None` beyond the calendar.
+fn start_of_months(origin: &DateTime<Utc>, stride: i64, bin: i64) -> Option<DateTime<Utc>> {
+    let months = bin.checked_mul(stride)?;
+    let by = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
+    if months < 0 { origin.checked_sub_months(by) } else { origin.checked_add_months(by) }
+}
+
+/// The grid of a `date_bin`: bins of equal width, one of which starts at the origin.
 enum Bins {
-    /// Width and origin in microseconds.
+    /// Width and origin, both in microseconds; the origin since the epoch.
     Even(i64, i64),
-    /// Width in months, and origin.
+    /// Width in months of the calendar, and origin.
     Months(i64, DateTime<Utc>),
 }
 
@@ -127,18 +142,12 @@ impl Cut for Bins {
             Self::Even(stride, origin) => time.checked_sub(time.checked_sub(*origin)?.rem_euclid(*stride)),
             Self::Months(stride, origin) => {
                 let at = DateTime::from_timestamp_micros(time)?;
-                let months = |time: &DateTime<Utc>| i64::from(time.year()) * 12 + i64::from(time.month0());
-                let since = months(&at) - months(origin);
-                let start = |bin: i64| {
-                    let months = bin.checked_mul(*stride)?;
-                    let by = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
-                    if months < 0 { origin.checked_sub_months(by) } else { origin.checked_add_months(by) }
-                };
-                let bin = since.div_euclid(*stride);
-                let found = start(bin)?;
+                let bin = (months(&at) - months(origin)).div_euclid(*stride);
+
                 // The origin may be later in its month than the time is in its own.
-                let found = if found > at { start(bin - 1)? } else { found };
-                Some(found.timestamp_micros())
+                let start = start_of_months(origin, *stride, bin)?;
+                let start = if start > at { start_of_months(origin, *stride, bin - 1)? } else { start };
+                Some(start.timestamp_micros())
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::overridden::{Coercion, Override, overridden};
 use crate::times::micros::by_unit;
 use crate::times::zones::is_utc;
 
-/// Wraps DataFusion's function.
+/// DataFusion's `date_part`, computed in integers for times in UTC.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(datetime::date_part(), DatePart)
 }
@@ -54,9 +54,8 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
     if zone.as_deref().is_some_and(|zone| !is_utc(zone)) {
         return None;
     }
+
     let times = times.as_primitive::<TimestampMicrosecondType>();
-    // The epoch was a Thursday.
-    let weekday = |day: i64| (day + 3).rem_euclid(7);
     let parts: Int32Array = match name {
         "hour" => by_unit::<_, HOUR>(times, |hour| hour.rem_euclid(24) as i32),
         "minute" => by_unit::<_, MINUTE>(times, |minute| minute.rem_euclid(60) as i32),
@@ -73,6 +72,12 @@ fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
         _ => return None,
     };
     Some(Arc::new(parts))
+}
+
+/// The day of the week of a day since the epoch, 0 for Monday. The epoch was a Thursday.
+#[inline]
+fn weekday(day: i64) -> i64 {
+    (day + 3).rem_euclid(7)
 }
 
 #[cfg(test)]

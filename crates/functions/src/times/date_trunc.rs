@@ -15,7 +15,7 @@ use crate::overridden::{Coercion, Override, overridden};
 use crate::times::micros::{Cut, cut};
 use crate::times::zones::is_utc;
 
-/// Wraps DataFusion's function.
+/// DataFusion's `date_trunc`, computed in microseconds, which end later than its nanoseconds.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(datetime::date_trunc(), DateTrunc)
 }
@@ -49,10 +49,10 @@ impl Override for DateTrunc {
     }
 }
 
-/// The unit to truncate to.
+/// The unit that times are truncated to.
 #[derive(Debug, Clone, Copy)]
 enum TruncUnit {
-    /// Multiples of these microseconds since the epoch.
+    /// Multiples of these microseconds since the epoch: of seconds, minutes, hours and days.
     Micros(i64),
     Week,
     /// Multiples of these months since the first of January.

@@ -32,9 +32,9 @@ fn around(time: i64, into: i64, length: i64) -> (i64, i64) {
     (time.saturating_sub(into), time.saturating_add(length - 1 - into))
 }
 
-/// A truncation of times.
+/// A truncation of times to the start of a unit, such as a bin of `date_bin` or a month.
 pub(crate) trait Cut {
-    /// For units of equal length: length and origin.
+    /// For units of equal length: length and origin, in microseconds. `None` for units of the calendar.
     fn even(&self) -> Option<(i64, i64)>;
 
     /// Start of the unit that contains `time`; `None` beyond the calendar.
@@ -60,6 +60,7 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
     };
     let is_local = clock.is_some();
     let even = to.even().filter(|_| !is_local);
+
     let mut one = |time: i64| {
         let start = match &mut clock {
             Some(clock) => clock.cut(time, |local| to.start(local)),
@@ -67,6 +68,7 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
         };
         start.ok_or_else(|| beyond_calendar(time))
     };
+
     Ok(Some(match times {
         ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, _)) => {
             let time = time.map(one).transpose()?;

@@ -9,14 +9,14 @@ thread_local! {
     static COUNTS: Cell<TimeCounts> = const { Cell::new(TimeCounts { repeated: 0, cut: 0, nan: 0 }) };
 }
 
-/// The result of `work`, with its counts.
+/// The result of `work`, with the repeated local times and cut digits that were met in it on this thread.
 pub fn counting_times<R>(work: impl FnOnce() -> R) -> (R, TimeCounts) {
     let before = COUNTS.replace(TimeCounts::default());
     let result = work();
     (result, COUNTS.replace(before))
 }
 
-/// Adds counts.
+/// Adds to the counts of the call of [`counting_times`] around it.
 pub(crate) fn count_times(met: TimeCounts) {
     let mut counts = COUNTS.get();
     counts += met;

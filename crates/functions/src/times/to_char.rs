@@ -11,7 +11,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 use crate::argument_types::is_text;
 use crate::overridden::{Coercion, Override, overridden};
 
-/// Wraps DataFusion's function.
+/// DataFusion's `to_char`, of times in their own unit instead of nanoseconds.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     overridden(datetime::to_char(), ToChar)
 }

@@ -23,17 +23,17 @@ use crate::times::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 
-/// Parses a zone: `Europe/Paris`, `UTC`, `+02:00`.
+/// Parses the name of a zone, such as `Europe/Paris` or `UTC`, or an offset, such as `+02:00`.
 pub(crate) fn zone(name: &str) -> Option<Tz> {
     name.trim().parse().ok()
 }
 
-/// Whether `zone` is a name of UTC.
+/// Whether `zone` is one of the common names of UTC, so that a time needs no conversion.
 pub fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "GMT")
 }
 
-/// The offsets of a zone, with a cache.
+/// The offsets of a zone from UTC, with the last one cached: neighbouring times mostly share it.
 pub(crate) struct Clock {
     zone: Tz,
     name: String,
@@ -133,6 +133,7 @@ impl ScalarUDFImpl for AtTimeZone {
         if !is_text(zone) {
             return plan_err!("AT TIME ZONE takes the name of a zone, such as 'Europe/Paris', not {zone}");
         }
+
         let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
         match time {
             DataType::Timestamp(_, zone) => Ok(vec![DataType::Utf8, micros(zone.clone())]),
@@ -165,6 +166,7 @@ impl ScalarUDFImpl for AtTimeZone {
         let times = times.to_array(if scalar { 1 } else { args.number_rows })?;
         let times = times.as_primitive::<TimestampMicrosecondType>();
         let is_instant = times.timezone().is_some();
+
         let done: PrimitiveArray<TimestampMicrosecondType> = match zones {
             ColumnarValue::Scalar(ScalarValue::Utf8(Some(name))) => {
                 let mut clock = Clock::new(known_zone(name)?, name);
@@ -175,14 +177,19 @@ impl ScalarUDFImpl for AtTimeZone {
             }
             ColumnarValue::Scalar(_) => PrimitiveArray::new_null(times.len()),
             ColumnarValue::Array(zones) => {
-                let pairs = zones.as_string::<i32>().iter().zip(times);
-                let one = |(zone, time): (Option<&str>, Option<i64>)| {
-                    let (Some(zone), Some(time)) = (zone, time) else { return Ok(None) };
-                    shown(&mut Clock::new(known_zone(zone)?, zone), time, is_instant).map(Some)
-                };
-                pairs.map(one).collect::<Result<_>>()?
+                let mut shown_times = Vec::with_capacity(times.len());
+                for (zone, time) in zones.as_string::<i32>().iter().zip(times) {
+                    shown_times.push(match (zone, time) {
+                        (Some(zone), Some(time)) => {
+                            Some(shown(&mut Clock::new(known_zone(zone)?, zone), time, is_instant)?)
+                        }
+                        _ => None,
+                    });
+                }
+                shown_times.into()
             }
         };
+
         let done = if is_instant { done } else { done.with_timezone("UTC") };
         if scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?));
@@ -217,7 +224,7 @@ pub fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
     converted::<LocalToInstant>(expr, schema)
 }
 
-/// Casts local times to instants of a zone.
+/// Casts local times, which have no zone, to instants of the zone that the type names.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LocalToInstant;
 
@@ -237,27 +244,27 @@ impl Conversion for LocalToInstant {
         let local = cast_with_options(times, &DataType::Timestamp(*unit, None), &options)?;
         let local = cast(&local, &DataType::Int64)?;
         let (clock, per_second) = (Clock::new(known_zone(name)?, name), ticks_per_second(*unit));
-        let one = |local: i64| {
+
+        let mut instants = Vec::with_capacity(local.len());
+        for local in local.as_primitive::<Int64Type>() {
+            let Some(local) = local else {
+                instants.push(None);
+                continue;
+            };
             let seconds = local.div_euclid(per_second);
             let instant = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
-            match instant {
-                None if !or_null => {
-                    let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
-                    Err(skipped.unwrap_or_else(|| beyond_calendar(seconds.saturating_mul(MICROS))))
-                }
-                instant => Ok(instant),
+            if instant.is_none() && !or_null {
+                let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
+                return Err(skipped.unwrap_or_else(|| beyond_calendar(seconds.saturating_mul(MICROS))));
             }
-        };
-        let instants = local.as_primitive::<Int64Type>().iter().map(|local| match local {
-            Some(local) => one(local),
-            None => Ok(None),
-        });
-        let instants: Int64Array = instants.collect::<Result<_>>()?;
-        Ok(cast(&instants, to)?)
+            instants.push(instant);
+        }
+
+        Ok(cast(&Int64Array::from(instants), to)?)
     }
 }
 
-/// Ticks of a second in this unit.
+/// Ticks of a second in this unit: 1 to 1,000,000,000.
 pub fn ticks_per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,

@@ -13,12 +13,12 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumula
 
 use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
-/// `avg`.
+/// DataFusion's `avg`, with averages of decimals that are exact until they are rounded once.
 pub(crate) fn average() -> AggregateUDF {
     AggregateUDF::from(OverriddenAggregate::<_, DecimalAverage>::new(Avg::new()))
 }
 
-/// Result type of an average.
+/// The overrides of `avg` for a result that is a decimal of 128 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct DecimalAverage {
     precision: u8,
@@ -26,7 +26,7 @@ struct DecimalAverage {
 }
 
 impl DecimalAverage {
-    /// `sum / count`; `scale` is that of `sum`.
+    /// `sum / count`, rounded half away from zero; `scale` is that of `sum`.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
         let finer = (self.scale - scale).max(0).cast_unsigned().into();
         let narrow = sum.to_i128().and_then(|sum| narrow_average(sum, finer, count));
@@ -57,6 +57,7 @@ impl DecimalAverage {
             }
             _ => return internal_err!("avg has another state"),
         };
+
         let average = match sum {
             Some(sum) if count > 0 => Some(self.average(sum, own, count)?),
             _ => None,
@@ -77,7 +78,7 @@ fn narrow_average(sum: i128, finer: u32, count: u64) -> Option<i128> {
     whole.checked_add(if up { sum.signum() } else { 0 })
 }
 
-/// As [`narrow_average`], in 256 bits.
+/// As [`narrow_average`], in 256 bits; `None` if even these are too few.
 fn wide_average(sum: i256, finer: u32, count: u64) -> Option<i128> {
     let sum = i256::from_i128(10).checked_pow(finer)?.checked_mul(sum)?;
     let count = i256::from_i128(count.into());
@@ -90,7 +91,7 @@ fn average_overflow() -> DataFusionError {
     exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST the argument to DOUBLE")
 }
 
-/// Widens decimals to 256 bits; with their scale.
+/// Widens decimals of any width to 256 bits; with their scale, which stays the same.
 fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     let scale = match decimals.data_type() {
         DataType::Decimal32(_, scale)
@@ -123,7 +124,7 @@ impl ResultOverride for DecimalAverage {
     }
 }
 
-/// Averages by group.
+/// Averages by group: the sums and counts of DataFusion's accumulator, divided as this module does.
 struct GroupAverages {
     inner: Box<dyn GroupsAccumulator>,
     rounds: DecimalAverage,

@@ -13,15 +13,15 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
 };
 
-/// The overrides for one result type.
+/// The overrides of an aggregate function for one type of its result.
 pub(crate) trait ResultOverride: Sized {
     /// Whether it has an accumulator of groups even where DataFusion has none.
     const HAS_GROUPS: bool = false;
 
-    /// For results of this type; `None` for DataFusion's.
+    /// The overrides for results of this type; `None` to leave the function to DataFusion.
     fn of(kind: &DataType) -> Option<Self>;
 
-    /// The state fields; `None` for DataFusion's.
+    /// The fields of its states; `None` for those of DataFusion's function.
     fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>>;
 
     /// Accumulator of all rows or of a window; replaces or wraps `inner`.
@@ -34,7 +34,7 @@ pub(crate) trait ResultOverride: Sized {
     fn groups(self, inner: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>>;
 }
 
-/// DataFusion's function `E` with the results `R`.
+/// DataFusion's function `E`, where the results that `R` is for are computed by `R`.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct OverriddenAggregate<E, R> {
     inner: E,
@@ -105,10 +105,9 @@ where
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        let inner = |args| self.inner.create_groups_accumulator(args);
         match R::of(args.return_type()) {
-            Some(results) => results.groups(|| inner(args)),
-            None => inner(args),
+            Some(results) => results.groups(|| self.inner.create_groups_accumulator(args)),
+            None => self.inner.create_groups_accumulator(args),
         }
     }
 
@@ -129,13 +128,13 @@ where
     }
 }
 
-/// A DataFusion accumulator with another final step.
+/// A DataFusion accumulator whose result is computed from its state by another function.
 struct Finished<F> {
     inner: Box<dyn Accumulator>,
     finish: F,
 }
 
-/// Wraps `inner`; `finish` evaluates its state.
+/// Wraps `inner`; `finish` makes the result from its state. DataFusion's own result is never asked for.
 pub(crate) fn finished<F>(inner: Box<dyn Accumulator>, finish: F) -> Box<dyn Accumulator>
 where
     F: Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,

@@ -6,9 +6,9 @@
 //! have exactly its mean and no variance. DataFusion adds weighted means, which rounds, and its correlations of groups add squares, which
 //! loses the digits of values that are far from 0, such as times.
 
-/// Fewer values are taken one by one.
+/// Shorter runs of values are added one by one: lanes would cost more than they save.
 const LEAST: usize = 32;
-/// Values added in parallel.
+/// Values added in parallel, so that the compiler uses vector instructions.
 const LANES: usize = 8;
 /// The mean of a batch may overflow above: such values are taken one by one.
 const MAX_MEAN: f64 = 1e100;
@@ -31,8 +31,11 @@ impl Statistic {
     /// what has a value that is not finite is NaN, in any order of the values.
     pub(crate) fn of(self, moments: &Moments) -> Option<f64> {
         let Moments { count, squares: [square, other_square], products, .. } = *moments;
-        let divisor = |sample: bool| if sample { count.saturating_sub(1) } else { count };
-        let divided = |sum: f64, sample: bool| (divisor(sample) > 0).then(|| sum / divisor(sample) as f64);
+        let divided = |sum: f64, sample: bool| {
+            let divisor = if sample { count.saturating_sub(1) } else { count };
+            (divisor > 0).then(|| sum / divisor as f64)
+        };
+
         match self {
             Self::Variance { sample } => divided(square, sample),
             Self::Deviation { sample } => divided(square, sample).map(f64::sqrt),
@@ -54,7 +57,7 @@ pub(crate) struct Moments {
     pub(crate) means: [f64; 2],
     /// Sums of the squares of the distances from the means.
     pub(crate) squares: [f64; 2],
-    /// Sum of the products of both distances.
+    /// Sum of the products of the distances of both arguments from their means.
     pub(crate) products: f64,
 }
 
@@ -82,7 +85,7 @@ impl Moments {
         }
     }
 
-    /// Adds a pair.
+    /// Adds a pair of values, by Welford's update; of one argument the second is 0.
     pub(crate) fn push(&mut self, pair: [f64; 2]) {
         self.count += 1;
         let before = self.distances(pair);
@@ -95,7 +98,7 @@ impl Moments {
         self.products += before[0] * second;
     }
 
-    /// Takes out a pair that was added.
+    /// Takes out a pair that was added before, as a sliding window does.
     pub(crate) fn take_out(&mut self, pair: [f64; 2]) {
         if self.count <= 1 {
             *self = Self::default();

@@ -27,7 +27,7 @@ const STATISTICS: [Statistic; 7] = [
     Statistic::Correlation,
 ];
 
-/// `stddev`, `stddev_pop`, `var`, `var_pop`, `covar_samp`, `covar_pop`, `corr`.
+/// `stddev`, `stddev_pop`, `var`, `var_pop`, `covar_samp`, `covar_pop` and `corr`, in the order of [`STATISTICS`].
 pub(crate) fn moments() -> [AggregateUDF; 7] {
     type Of<E, const STATISTIC: usize> = OverriddenAggregate<E, FloatMoments<STATISTIC>>;
     [
@@ -41,7 +41,7 @@ pub(crate) fn moments() -> [AggregateUDF; 7] {
     ]
 }
 
-/// One of [`STATISTICS`], of floats.
+/// The overrides for one of [`STATISTICS`] of floats.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FloatMoments<const STATISTIC: usize>;
 
@@ -69,7 +69,7 @@ impl<const STATISTIC: usize> ResultOverride for FloatMoments<STATISTIC> {
 /// The arguments of a function, without the rows in which one is null.
 struct Arguments {
     first: Float64Array,
-    /// Empty if there is one argument.
+    /// Values of the second argument; empty if there is one argument.
     second: Float64Array,
 }
 
@@ -79,6 +79,7 @@ impl Arguments {
             true => present(values)?,
             false => None,
         };
+
         let float = |values: &ArrayRef| -> Result<Float64Array> {
             let values = match &mask {
                 Some(mask) => filter(values, mask)?,
@@ -89,6 +90,7 @@ impl Arguments {
                 None => internal_err!("moments of {}", values.data_type()),
             }
         };
+
         match (values, statistic.has_two_arguments()) {
             ([first], false) => Ok(Self { first: float(first)?, second: Float64Array::new_null(0) }),
             ([first, second], true) => Ok(Self { first: float(first)?, second: float(second)? }),
@@ -96,13 +98,13 @@ impl Arguments {
         }
     }
 
+    /// The values of a row; the second is 0 if there is one argument.
     fn pair(&self, row: usize) -> [f64; 2] {
-        let value = |values: &Float64Array| values.values().get(row).copied().unwrap_or_default();
-        [value(&self.first), value(&self.second)]
+        [&self.first, &self.second].map(|values| values.values().get(row).copied().unwrap_or_default())
     }
 }
 
-/// The rows in which no argument is null.
+/// The rows in which no argument of the function is null; `None` without arguments.
 fn present(values: &[ArrayRef]) -> Result<Option<BooleanArray>> {
     let masks = values.iter().map(|values| is_not_null(values)).collect::<std::result::Result<Vec<_>, _>>()?;
     Ok(masks.into_iter().map(Ok).reduce(|all, one| and(&all?, &one?)).transpose()?)
@@ -118,6 +120,7 @@ fn columns(statistic: Statistic, groups: &[Moments]) -> Vec<ArrayRef> {
     let mean = |at: usize| float(&move |moments| moments.means[at]);
     let squares = |at: usize| float(&move |moments| moments.squares[at]);
     let products = || float(&|moments| moments.products);
+
     match statistic {
         Statistic::Variance { .. } | Statistic::Deviation { .. } => vec![count, mean(0), squares(0)],
         Statistic::Covariance { .. } => vec![count, mean(0), mean(1), products()],
@@ -131,6 +134,7 @@ fn for_each_state(statistic: Statistic, columns: &[ArrayRef], mut each: impl FnM
         columns.iter().skip(1).map(|column| Some(&column.as_primitive_opt::<Float64Type>()?.values()[..])).collect();
     let counts = columns.first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
     let (Some(counts), Some(floats)) = (counts, floats) else { return internal_err!("states of moments") };
+
     for (at, count) in counts.values().iter().enumerate() {
         let float = |column: usize| floats.get(column).and_then(|floats| floats.get(at)).copied().unwrap_or_default();
         let (means, squares, products) = match statistic {
@@ -143,7 +147,7 @@ fn for_each_state(statistic: Statistic, columns: &[ArrayRef], mut each: impl FnM
     Ok(())
 }
 
-/// Moments of all rows, or of a window.
+/// Moments of all rows, or of the rows of a window, which are also taken out again.
 #[derive(Debug)]
 struct AllMoments {
     statistic: Statistic,
@@ -185,7 +189,7 @@ impl Accumulator for AllMoments {
     }
 }
 
-/// Moments by group.
+/// Moments by group, indexed by the number of the group.
 struct GroupMoments {
     statistic: Statistic,
     groups: Vec<Moments>,
@@ -200,24 +204,31 @@ impl GroupsAccumulator for GroupMoments {
         total: usize,
     ) -> Result<()> {
         self.groups.resize(total, Moments::default());
+
         let mut mask = match values.iter().any(|values| values.null_count() > 0) {
             true => present(values)?,
             false => None,
         };
+
         if let Some(only) = only {
             mask = Some(match &mask {
                 Some(mask) => and(mask, only)?,
                 None => only.clone(),
             });
         }
+
         if let Some(mask) = mask {
-            let kept = |row: &usize| mask.is_valid(*row) && mask.value(*row);
-            let groups: Vec<usize> =
-                (0..groups.len()).filter(kept).filter_map(|row| groups.get(row).copied()).collect();
+            let mut kept = Vec::with_capacity(groups.len());
+            for (row, group) in groups.iter().enumerate() {
+                if mask.is_valid(row) && mask.value(row) {
+                    kept.push(*group);
+                }
+            }
             let values =
                 values.iter().map(|values| filter(values, &mask)).collect::<std::result::Result<Vec<_>, _>>()?;
-            return self.update_batch(&values, &groups, None, total);
+            return self.update_batch(&values, &kept, None, total);
         }
+
         let Arguments { first, second } = Arguments::new(self.statistic, values)?;
         // Neighbours often share a group: a day has all its readings.
         let mut start = 0;

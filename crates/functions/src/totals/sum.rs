@@ -15,15 +15,15 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumula
 
 use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
-/// Type of integer sums in progress.
+/// Type of integer sums in progress: a sum leaves 64 bits long before its last value brings it back.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
-/// `sum`.
+/// DataFusion's `sum`, added in 128 bits: only a result that does not fit its type is an error.
 pub(crate) fn sum() -> AggregateUDF {
     AggregateUDF::from(OverriddenAggregate::<_, ExactSum>::new(Sum::new()))
 }
 
-/// Result type of a sum.
+/// The overrides of `sum` for one result type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ExactSum {
     kind: DataType,
@@ -38,8 +38,10 @@ impl ResultOverride for ExactSum {
     }
 
     fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
-        let field = || Field::new(format_state_name(args.name, "sum"), state(&self.kind), true);
-        (!args.is_distinct).then(|| vec![Arc::new(field())])
+        (!args.is_distinct).then(|| {
+            let field = Field::new(format_state_name(args.name, "sum"), state(&self.kind), true);
+            vec![Arc::new(field)]
+        })
     }
 
     fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
@@ -60,7 +62,7 @@ fn state(kind: &DataType) -> DataType {
     if kind.is_integer() { WIDE } else { kind.clone() }
 }
 
-/// The sum of distinct values, which DataFusion collects.
+/// The sum of distinct values, which DataFusion collects in a list for each state.
 fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
     let (mut sum, mut count) = (0, 0);
     for state in state {
@@ -73,12 +75,13 @@ fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
 /// Adds the non-null values of `array` to `sum`; returns their count.
 fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
     let count = array.len() - array.null_count();
+
     let more = match array.data_type() {
         DataType::Int64 => {
             let values = array.as_primitive::<Int64Type>();
             // Biased by 2^63, so that none is negative.
-            let moved = |value: i64| value.cast_unsigned() ^ (1 << 63);
-            sum_of(values.values(), values.nulls(), moved) - ((count as i128) << 63)
+            let biased = sum_of(values.values(), values.nulls(), |value| value.cast_unsigned() ^ (1 << 63));
+            biased - ((count as i128) << 63)
         }
         DataType::UInt64 => {
             let values = array.as_primitive::<UInt64Type>();
@@ -90,6 +93,7 @@ fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
         }
         other => return internal_err!("sum of {other}"),
     };
+
     *sum = sum.checked_add(more).ok_or_else(sum_overflow)?;
     Ok(count)
 }
@@ -122,6 +126,7 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
 /// The sum of decimals; `None` if it does not fit.
 fn decimal_sum(values: &[i128], nulls: Option<&NullBuffer>) -> Option<i128> {
     let mut sum = 0_i128;
+
     for (at, part) in values.chunks(HALVES).enumerate() {
         let mut quarters = Quarters::default();
         match nulls.map(|nulls| nulls.inner().slice(at * HALVES, part.len())) {
@@ -133,13 +138,14 @@ fn decimal_sum(values: &[i128], nulls: Option<&NullBuffer>) -> Option<i128> {
                         u64::MAX => quarters.add(values.iter().copied()),
                         0 => {}
                         _ => {
-                            let mask = |at: usize| i128::from((bits >> at) & 1).wrapping_neg();
-                            quarters.add(values.iter().enumerate().map(|(at, value)| value & mask(at)));
+                            let values = values.iter().enumerate();
+                            quarters.add(values.map(|(at, value)| value & i128::from((bits >> at) & 1).wrapping_neg()));
                         }
                     }
                 }
             }
         }
+
         sum = sum.checked_add(quarters.total()?)?;
     }
     Some(sum)
@@ -167,7 +173,7 @@ impl Quarters {
         self.sums = [a, b, c, d];
     }
 
-    /// The sum; `None` if it does not fit.
+    /// The sum of the quarters, each at its place; `None` if it does not fit.
     fn total(&self) -> Option<i128> {
         let [a, b, c, d] = self.sums.map(i128::from);
         let low = (b << 32) + a;
@@ -181,7 +187,7 @@ pub fn sum_overflow() -> DataFusionError {
     exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }
 
-/// Checks that `sum` fits `kind`.
+/// Returns `sum` if it fits the type `kind`, else an error.
 fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
     let fits = match kind {
         DataType::Int64 => i64::try_from(sum).is_ok(),
@@ -208,7 +214,7 @@ fn value(sum: Option<i128>, kind: &DataType) -> Result<ScalarValue> {
     })
 }
 
-/// Accumulator of all rows, or of a window.
+/// Accumulator of the sum of all rows, or of the rows of a window.
 #[derive(Debug)]
 struct RowSum {
     sum: i128,
@@ -252,7 +258,7 @@ impl Accumulator for RowSum {
     }
 }
 
-/// ExactSum by group.
+/// Sums by group in 128 bits, indexed by the number of the group.
 struct GroupSums {
     sums: Vec<i128>,
     /// Groups with a value; `None` while all have one.
@@ -291,6 +297,7 @@ impl GroupSums {
                 (*sum, over) = (more, over | passed);
             }
         };
+
         let pairs = || groups.iter().copied().zip(values.values().iter().copied());
         match &mut self.seen {
             None => pairs().for_each(|(group, value)| one(group, value)),
@@ -319,6 +326,7 @@ impl GroupSums {
                 }
             }
         }
+
         if over { Err(sum_overflow()) } else { Ok(()) }
     }
 
@@ -335,6 +343,7 @@ impl GroupSums {
             NullBuffer::new(seen.slice(0, sums.len()))
         });
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+
         // Groups without a value have sum 0, which fits.
         let fit = match kind {
             DataType::Int64 => sums.iter().all(|sum| i64::try_from(*sum).is_ok()),
@@ -344,6 +353,7 @@ impl GroupSums {
         if !fit {
             sums.iter().try_for_each(|sum| fitting(*sum, kind).map(|_| ()))?;
         }
+
         Ok(match kind {
             DataType::Int64 => {
                 let sums: Vec<i64> = sums.iter().map(|sum| *sum as i64).collect();
