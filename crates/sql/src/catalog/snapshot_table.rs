@@ -31,7 +31,7 @@ use crate::scan::file_groups::{are_in_key_order, file_groups, is_small_scan, spl
 use crate::scan::spec::{FixedBatchSize, ScanOutput, TableScan};
 use crate::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::shared_scan::SharedScanPeriod;
-use crate::source::sst_source::SstSource;
+use crate::source::sst_source::{RangeCounts, SstSource};
 use crate::view_options::CellsShown;
 
 /// Scan ranges whose SSTs may be opened while planning.
@@ -43,13 +43,13 @@ pub(crate) struct SnapshotTable {
     snapshot: Snapshot,
     schema: SchemaRef,
     output: ScanOutput,
-    /// Event times shown, microseconds, half-open.
+    /// The event times that the table shows, in microseconds, half-open.
     time: Range<i64>,
     shared_scan: Option<SharedScanPeriod>,
     push_down: bool,
 }
 
-/// What a query reads of the table.
+/// What a query reads of the table, after the bounds of its filters.
 struct Selection {
     keys: Vec<KeyRange>,
     time: Range<i64>,
@@ -84,7 +84,7 @@ impl SnapshotTable {
         self.schema.field(0).name()
     }
 
-    /// Name of the event-time column.
+    /// Name of the event-time column, if the source has one.
     fn time_field(&self) -> Option<&str> {
         let source = self.snapshot.layout().source();
         source.fields.get(source.time).map(|field| field.name.as_str())
@@ -101,6 +101,7 @@ impl SnapshotTable {
         if coarse { read_back.start..i64::MAX } else { read_back }
     }
 
+    /// The key ranges, event times and scan ranges that can hold what passes `filters`.
     fn select(&self, filters: &[Expr]) -> Selection {
         if !matches!(self.output, ScanOutput::Records { .. }) {
             let keys = keys_of(filters, self.key_column(), self.push_down);
@@ -108,18 +109,20 @@ impl SnapshotTable {
             let ranges = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
             return Selection { keys, time: ALL_TIMES, ranges };
         }
+
         let mut all = Bounds::new();
         if self.push_down {
-            filters
-                .iter()
-                .filter_map(|filter| bounds(filter, &self.schema))
-                .for_each(|more| intersect_bounds(&mut all, more));
+            for bounds in filters.iter().filter_map(|filter| bounds(filter, &self.schema)) {
+                intersect_bounds(&mut all, bounds);
+            }
         }
+
         let keys = if all.values().any(is_empty) {
             Vec::new()
         } else {
             self.snapshot.layout().key_ranges(&field_bounds(&all))
         };
+
         let times = self.event_times(&all);
         let time = times.start.max(self.time.start)..times.end.min(self.time.end);
         let ranges = if time.is_empty() { Vec::new() } else { self.snapshot.scan_ranges(&keys, &time) };
@@ -131,6 +134,7 @@ impl SnapshotTable {
         if self.time == ALL_TIMES {
             return Ok(None);
         }
+
         let layout = self.snapshot.layout();
         let window = layout.spec().window;
         let aligned = |time: i64| time == i64::MIN || time == i64::MAX || window_of(window, time) == time;
@@ -138,6 +142,7 @@ impl SnapshotTable {
         if window != Window::None && whole_windows && layout.rows_lie_in_one_window() {
             return Ok(None);
         }
+
         let time = self.time_field().and_then(|name| self.schema.index_of(name).ok());
         match time {
             Some(time) => Ok(Some((time, self.time.clone()))),
@@ -175,15 +180,18 @@ impl TableProvider for SnapshotTable {
     /// Inexact for filters that narrow what is read: for records those that bound single columns, for cells and rows
     /// those on the row key. Others are unsupported.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let narrows = |filter: &Expr| match self.output {
-            ScanOutput::Records { .. } => bounds(filter, &self.schema).is_some(),
-            ScanOutput::Cells | ScanOutput::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
-        };
-        let support = |filter: &&Expr| match self.push_down && narrows(filter) {
-            true => TableProviderFilterPushDown::Inexact,
-            false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(support).collect())
+        let mut verdicts = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let narrows = match self.output {
+                ScanOutput::Records { .. } => bounds(filter, &self.schema).is_some(),
+                ScanOutput::Cells | ScanOutput::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
+            };
+            verdicts.push(match self.push_down && narrows {
+                true => TableProviderFilterPushDown::Inexact,
+                false => TableProviderFilterPushDown::Unsupported,
+            });
+        }
+        Ok(verdicts)
     }
 
     async fn scan(
@@ -198,24 +206,29 @@ impl TableProvider for SnapshotTable {
             ScanOutput::Records { .. } => ScanOutput::Records { within: self.within().map_err(external)? },
             output => output.clone(),
         };
+
         if ranges.len() <= FEW_RANGES {
             self.snapshot.announce(&ranges);
         }
+
         let partitions = if is_small_scan(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
         let ranges = split(&self.snapshot, ranges, partitions).map_err(external)?;
         let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
-        let counts = (ranges.len(), ssts.len());
+        let counts = RangeCounts { slices: ranges.len(), ssts: ssts.len() };
         let statistics = statistics(&self.snapshot, &ranges, &self.schema);
+
         // Where windows share keys, only single scan ranges are sorted.
         let ordering = self.ordering();
         let is_sorted = ranges.len() <= partitions || are_in_key_order(&self.snapshot, &ranges);
         let orderings = ordering.clone().filter(|_| is_sorted);
         let groups = file_groups(&self.snapshot, ranges, partitions, is_sorted);
+
         let (snapshot, push_down) = (self.snapshot.clone(), self.push_down);
         let even = state.config().get_extension::<FixedBatchSize>().is_some();
         let scan = TableScan { snapshot, output, keys, time, even, push_down };
         let source = SstSource::new(scan, Arc::clone(&self.schema), ordering, counts);
         let source = Arc::new(source.with_shared_scan(self.shared_scan.clone()));
+
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
             .with_file_groups(groups)
             .with_statistics(statistics)

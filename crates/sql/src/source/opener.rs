@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::DataFusionError;
+use datafusion::common::internal_err;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
@@ -22,10 +22,10 @@ use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::shared_scan::SharedScanPeriod;
 use crate::source::read::ScanRangeReader;
 
-/// Batches decoded ahead of the query.
+/// Batches that are decoded ahead of the query.
 const AHEAD: usize = 2;
 
-/// Opens the scan ranges of one partition.
+/// Opens the scan ranges of one partition of a scan.
 pub(crate) struct ScanRangeOpener {
     task: ScanTask,
     shared_scan: Option<SharedScanPeriod>,
@@ -35,6 +35,7 @@ pub(crate) struct ScanRangeOpener {
 }
 
 impl ScanRangeOpener {
+    /// Prepares what the ranges of a partition have in common: the pruner of stripes and the filter of records.
     pub(crate) fn new(
         task: ScanTask,
         shared_scan: Option<SharedScanPeriod>,
@@ -49,8 +50,10 @@ impl ScanRangeOpener {
             ScanOutput::Records { .. } => FilterPruner::new(filter, layout, &task.stored),
             _ => None,
         });
+
         let of_records = matches!(task.scan.output, ScanOutput::Records { .. });
         let record_filter = ColumnFilter::new(&task.filters, layout, &task.stored).filter(|_| of_records);
+
         Self {
             pruner: pruner.map(|pruner| Arc::new(pruner) as Arc<dyn StripePruner>),
             record_filter: record_filter.map(|filter| Arc::new(filter) as Arc<dyn RecordFilter>),
@@ -63,12 +66,16 @@ impl ScanRangeOpener {
 
 impl FileOpener for ScanRangeOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let missing = || DataFusionError::Internal(format!("{} has no scan ranges", file.object_meta.location));
-        let ScanRanges(ranges) = file.extension::<ScanRanges>().ok_or_else(missing)?.clone();
-        let name = file.object_meta.location.to_string();
+        let location = &file.object_meta.location;
+        let Some(ScanRanges(ranges)) = file.extension::<ScanRanges>().cloned() else {
+            return internal_err!("{location} has no scan ranges");
+        };
+
+        let name = location.to_string();
         let counts = Arc::new(ScanCounts::default());
         let of_all = self.task.aggregate.as_ref().filter(|_| self.task.filters.is_empty());
         let totals = of_all.and_then(|all| StripeTotals::new(&self.task.scan, &self.task.stored, all)).map(Arc::new);
+
         let options = ScanOptions {
             counts: Some(Arc::clone(&counts)),
             unordered: self.task.unordered,
@@ -84,6 +91,7 @@ impl FileOpener for ScanRangeOpener {
             options,
             totals,
         };
+
         let metrics = self.metrics.clone();
         let scan = &self.task.scan;
         // Not for shared scans, which may wait for other periods.
@@ -100,6 +108,7 @@ impl FileOpener for ScanRangeOpener {
                 Ok(RecordBatchStreamAdapter::new(schema, stream::iter(batches)).boxed())
             }));
         }
+
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.task.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {

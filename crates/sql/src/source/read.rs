@@ -31,7 +31,7 @@ use crate::shared_scan::SharedScanPeriod;
 pub(crate) struct ScanRangeReader {
     pub(crate) task: ScanTask,
     pub(crate) shared_scan: Option<SharedScanPeriod>,
-    /// Name of that file, for messages.
+    /// Name of that file, as messages show it.
     pub(crate) name: String,
     pub(crate) ranges: Vec<ScanRange>,
     pub(crate) options: ScanOptions,
@@ -53,8 +53,11 @@ impl ScanRangeReader {
 
     /// The blocks of all ranges, one range after the other.
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
-        let scan = |range| self.blocks_of(range, projection);
-        Ok(self.ranges.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
+        let mut scans = Vec::with_capacity(self.ranges.len());
+        for range in &self.ranges {
+            scans.push(self.blocks_of(range, projection)?);
+        }
+        Ok(scans.into_iter().flatten())
     }
 
     fn blocks_of(
@@ -76,6 +79,7 @@ impl ScanRangeReader {
         let ScanTask { scan, columns, batch_size, .. } = &self.task;
         let mut coalescer = Coalescer::new(*batch_size, scan.even);
         let shared = self.shared_scan.as_ref();
+
         if let Some(batches) =
             shared.and_then(|period| period.records(&self.task, &self.name, &self.ranges, &self.options))
         {
@@ -86,6 +90,7 @@ impl ScanRangeReader {
             }
             return coalescer.flush(send).map(|_| ());
         }
+
         let reader = self.reader(&ReadRequest { fields: columns, ..ReadRequest::default() })?;
         let output = reader.record_fields().places(columns)?;
         for range in &self.ranges {
@@ -99,6 +104,7 @@ impl ScanRangeReader {
                 }
             }
         }
+
         coalescer.flush(send).map(|_| ())
     }
 
@@ -136,6 +142,7 @@ impl ScanRangeReader {
             true => SumReader::new(scan, &self.name, stored, filters, aggregate)?,
             false => None,
         };
+
         if let Some(sums) = sums {
             let (rows, records) = sums.fields();
             let running = RunningAggregate::new(aggregate, rows, records)?;
@@ -146,6 +153,7 @@ impl ScanRangeReader {
                 send,
             );
         }
+
         let time: Vec<usize> = aggregate.time.into_iter().collect();
         let reader = self.reader(&aggregate.wanted(&time))?;
         if self.totals.is_none()
@@ -153,12 +161,17 @@ impl ScanRangeReader {
         {
             return self.aggregate_newest(newest, &reader, aggregate, send);
         }
+
         let running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
-        let add = |running: &mut RunningAggregate<'_>, block| match reader.read(block)? {
-            Some(found) => running.add(found),
-            None => Ok(()),
-        };
-        self.aggregate_blocks(running, &reader.projection(), add, send)
+        self.aggregate_blocks(
+            running,
+            &reader.projection(),
+            |running, block| match reader.read(block)? {
+                Some(found) => running.add(found),
+                None => Ok(()),
+            },
+            send,
+        )
     }
 
     /// Aggregates the newest records of each group. The ranges are ordered from newest to oldest: the first is read
@@ -172,6 +185,7 @@ impl ScanRangeReader {
     ) -> Result<()> {
         let mut running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
         let (keys_only, projection) = (newest.projection(), reader.projection());
+
         for (at, range) in self.ranges.iter().enumerate() {
             let mut key_ranges = Vec::new();
             if at == 0 {
@@ -183,6 +197,7 @@ impl ScanRangeReader {
                 // Several files may have the same rows.
                 key_ranges = KeyRange::disjoint(key_ranges);
             }
+
             for keys in key_ranges {
                 for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &projection)? {
                     let Some(found) = reader.read(block?)? else { continue };
@@ -194,6 +209,7 @@ impl ScanRangeReader {
                 }
             }
         }
+
         self.send_states(&mut running, send).map(|_| ())
     }
 

@@ -1,4 +1,93 @@
-//! File source of scan ranges: projection, filter pushdown and display.
+//! The scan operator: [`SstSource`], a DataFusion file source over the scan ranges of a snapshot.
+//!
+//! A table is one `DataSourceExec` over an [`SstSource`], as a Parquet table is one over a `ParquetSource`. The difference is
+//! what a "file" is. SSTs overlap: one may hide or delete a cell of another, so that none can be read alone. A "file" of this
+//! source is therefore one or several scan ranges: a key range in a window of event time, with the SSTs that have cells there.
+//! Its name, such as `tables/SENSOR/2018-01-05/0`, is shown in plans and messages; no such path exists.
+//!
+//! # From filters to work
+//!
+//! Each step sees less data than the one before it, and costs more for a byte of it:
+//!
+//! 1. Key ranges. Bounds on single columns become bounds on the fields of the row key, and these become ranges of row keys. A
+//!    filter that can hold for no value leaves no ranges.
+//! 2. Windows. Bounds on the event time rule out the windows outside them. Both steps see nothing but the manifest.
+//! 3. SSTs. A range of one row key asks the key filter of each SST, which rules out those without the key.
+//! 4. Stripes. The least and greatest values of each column of a stripe, which the index of an SST has, rule out stripes
+//!    ([`FilterPruner`](crate::pushdown::pruning::FilterPruner)).
+//! 5. Records. The filters on one column see that column before the others are decoded; pages of the others without a record
+//!    that passes are skipped ([`ColumnFilter`](crate::scan::late_filter::ColumnFilter)). Not where SSTs are merged, which
+//!    may hide the record that passes.
+//! 6. All filters run over the records that are left ([`RecordReader`](crate::scan::records::RecordReader)). Those that depend
+//!    on the row alone run once a row.
+//!
+//! Steps 1 and 2 are the plan's (`SnapshotTable::scan`); the others are the execution's. Steps 1 to 5 only ever keep too
+//! much.
+//!
+//! # What is pushed down
+//!
+//! Logical filters, to the table provider: `Inexact` for what steps 1 and 2 use, which are bounds on single columns of
+//! records, and key ranges of cells and rows. `Unsupported` for all others. DataFusion keeps a `FilterExec` for both, and
+//! then offers its filters to the source.
+//!
+//! Physical filters, to [`SstSource::try_pushdown_filters`]:
+//!
+//! | output  | filters                                    | answer | effect                        |
+//! |---------|--------------------------------------------|--------|-------------------------------|
+//! | records | columns, constants and immutable functions | `Yes`  | steps 4 to 6; no filter above |
+//! | records | dynamic, such as the threshold of a top-k  | `No`   | rules out scan ranges         |
+//! | cells   | on family, qualifier and timestamp         | `Yes`  | only such cells are output    |
+//! | rows    | any                                        | `No`   | none                          |
+//!
+//! A dynamic filter is asked before each scan range, because it tightens while others are read. It rules out by event time
+//! alone. With a limit in the scan it is dropped: the limit counts records before a filter above the scan.
+//!
+//! An aggregation: the optimizer rule `AggregateInScan` puts the partial stage into the source ([`SstSource::aggregating`]),
+//! whose output then is the states of groups. The cheapest reader that suffices is taken:
+//!
+//! 1. stats of stripes, which need no read of a stripe ([`StripeTotals`](crate::grouping::stripe_stats::StripeTotals));
+//! 2. row sums, which stand beside the values in an SST ([`SumReader`](crate::scan::sums::SumReader));
+//! 3. the newest record of each group, windows from newest to oldest ([`Newest`](crate::grouping::newest::Newest));
+//! 4. all records, whose expressions of the row alone are evaluated once a row.
+//!
+//! Projections: the columns that the expressions use are decoded; the expressions run over the batches of the source.
+//!
+//! A session without pushdown does none of this. Tests compare its answers with those of others.
+//!
+//! # Order
+//!
+//! The records of one scan range have the order of the layout ([`SstSource::range_order`]). Where windows share keys the
+//! concatenation of ranges has not, and the scan declares no order. A consumer that needs none takes [`SstSource::unordered`]:
+//! a range is then read SST by SST, without a merge but for the rows that two SSTs hold.
+//!
+//! # Partitions
+//!
+//! Scan ranges are divided at the boundaries of stripes until each of `target_partitions` has work, with at least 1 MiB each. A
+//! file group is a run of consecutive ranges. A few stripes are one partition, read inline; larger ones are read on a blocking
+//! thread, at most two batches ahead of the query. DataFusion divides files at byte offsets; these cannot be.
+//!
+//! # Example
+//!
+//! The table `SENSOR` has rows of one meter and day, in daily windows:
+//!
+//! ```sql
+//! EXPLAIN ANALYZE SELECT ts, kwh FROM SENSOR WHERE meter = 42 AND ts >= '2018-01-05' AND kwh > 0.5;
+//! ```
+//!
+//! The plan is the scan alone, because it takes all three filters (broken into lines here):
+//!
+//! ```text
+//! DataSourceExec: file_groups={1 group: [[tables/SENSOR/2018-01-05/0]]}, projection=[ts, kwh],
+//!   file_type=sst, table=records.SENSOR, version=1, slices=12, ssts=12,
+//!   keys=[0000000042#20180105..0000000042#99991232], time=[2018-01-05T00:00:00Z..),
+//!   filter=meter@0 = 42 AND ts@1 >= 1515110400000000 AND kwh@2 > 0.5,
+//!   metrics=[output_rows=288, bytes=21.37 K, bytes_read=15.63 K, pages_read=12,
+//!     ssts=12, ssts_pruned=0, stripes=12, stripes_pruned=0, ...]
+//! ```
+//!
+//! Twelve of the 15 windows are left, a scan range (`slices`) and an SST each. Ranges of some keys are one "file" for each
+//! partition, and these twelve are one partition. `keys=all` and `time=all` say that steps 1 and 2 did nothing. An
+//! aggregation in the scan ends the line with `by=` and `aggregates=`; a scan in any order says `order=any`.
 
 use std::fmt::{self, Formatter};
 use std::ops::Range;
@@ -34,11 +123,20 @@ use crate::source::opener::ScanRangeOpener;
 /// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;
 
+/// The size of a scan, for EXPLAIN.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RangeCounts {
+    /// Scan ranges, after they were divided for the partitions.
+    pub(crate) slices: usize,
+    /// Distinct SSTs of these ranges.
+    pub(crate) ssts: usize,
+}
+
 /// File source whose "files" are scan ranges.
 #[derive(Clone)]
 pub(crate) struct SstSource {
     scan: Arc<TableScan>,
-    /// Schema of the table.
+    /// Schema of all columns of the table, before projection.
     stored: SchemaRef,
     /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
@@ -56,18 +154,13 @@ pub(crate) struct SstSource {
     table_schema: TableSchema,
     projection: SplitProjection,
     batch_size: usize,
-    /// Counts of scan ranges and SSTs, for EXPLAIN.
-    counts: (usize, usize),
+    counts: RangeCounts,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl SstSource {
-    pub(crate) fn new(
-        scan: TableScan,
-        schema: SchemaRef,
-        order: Option<LexOrdering>,
-        (slices, ssts): (usize, usize),
-    ) -> Self {
+    /// The source of all columns of a table with `schema`, without filters; `order` is that of one scan range.
+    pub(crate) fn new(scan: TableScan, schema: SchemaRef, order: Option<LexOrdering>, counts: RangeCounts) -> Self {
         let table_schema = TableSchema::from(&schema);
         Self {
             scan: Arc::new(scan),
@@ -81,7 +174,7 @@ impl SstSource {
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             batch_size: 8192,
-            counts: (slices, ssts),
+            counts,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
@@ -96,7 +189,7 @@ impl SstSource {
         self.shared_scan.is_some()
     }
 
-    /// The scan.
+    /// What the source reads, the same for all of its partitions.
     pub(crate) fn scan(&self) -> &TableScan {
         &self.scan
     }
@@ -106,16 +199,19 @@ impl SstSource {
         self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
 
-    /// The same source of records, in any order; `None` if it outputs something else, or its output is published: files stay the
-    /// same when SSTs are compacted.
+    /// The same source of records, in any order; `None` if it outputs something else, or its output is published: files
+    /// stay the same when SSTs are compacted.
     pub(crate) fn unordered(&self) -> Option<Self> {
-        let scan = &self.scan;
-        let is_of_records = matches!(scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
-        let is_free = is_of_records && !scan.even && self.shared_scan.is_none() && !self.unordered;
-        is_free.then(|| Self { order: None, unordered: true, ..self.clone() })
+        let outputs_records = matches!(self.scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
+        let is_published = self.scan.even || self.shared_scan.is_some();
+        if !outputs_records || is_published || self.unordered {
+            return None;
+        }
+
+        Some(Self { order: None, unordered: true, ..self.clone() })
     }
 
-    /// Schema of the table.
+    /// Schema of all columns of the table, before projection.
     pub(crate) fn records_schema(&self) -> &SchemaRef {
         &self.stored
     }
@@ -135,6 +231,7 @@ impl SstSource {
     pub(crate) fn task(&self) -> Result<ScanTask> {
         let columns = self.projection.file_indices.clone();
         let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
+
         Ok(ScanTask {
             scan: Arc::clone(&self.scan),
             stored: Arc::clone(&self.stored),
@@ -178,6 +275,7 @@ impl FileSource for SstSource {
             // The limit counts records before the filter of a node above it.
             task.dynamic_filters.clear();
         }
+
         let opener = ScanRangeOpener::new(task, self.shared_scan.clone(), &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
@@ -214,16 +312,18 @@ impl FileSource for SstSource {
             ScanOutput::Cells => "cells",
             ScanOutput::Rows(_) => "rows",
         };
-        let (slices, ssts) = self.counts;
+        let RangeCounts { slices, ssts } = self.counts;
         let (open, between, close) = match t {
             DisplayFormatType::TreeRender => ("", "\n", "\n"),
             _ => (", ", ", ", ""),
         };
+
         write!(f, "{open}table={schema}.{}{between}", snapshot.table().name())?;
         write!(f, "version={}{between}slices={slices}{between}ssts={ssts}{between}keys=", snapshot.version().number)?;
         show_keys(keys, f)?;
         write!(f, "{between}time=")?;
         show_times(time, f)?;
+
         if let ScanOutput::Records { within: Some((_, within)) } = output {
             write!(f, "{between}within=")?;
             show_times(within, f)?;
@@ -232,6 +332,7 @@ impl FileSource for SstSource {
             write!(f, "{between}cells={shown}{between}timestamps=")?;
             show_times(&shown.time, f)?;
         }
+
         if self.unordered {
             write!(f, "{between}order=any")?;
         }
@@ -241,6 +342,7 @@ impl FileSource for SstSource {
         if let Some(aggregate) = &self.aggregate {
             write!(f, "{between}{aggregate}")?;
         }
+
         f.write_str(close)
     }
 
@@ -260,15 +362,16 @@ impl FileSource for SstSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let is_usable = |filter: &Arc<dyn PhysicalExpr>| match self.scan.output {
-            ScanOutput::Records { .. } => is_of_columns(filter),
-            ScanOutput::Cells => is_of_names_and_times(filter),
-            ScanOutput::Rows(_) => false,
-        };
         let mut source = self.clone();
         let mut verdicts = Vec::with_capacity(filters.len());
+
         for filter in filters {
-            let usable = self.may_aggregate() && is_usable(&filter);
+            let usable = self.may_aggregate()
+                && match self.scan.output {
+                    ScanOutput::Records { .. } => is_of_columns(&filter),
+                    ScanOutput::Cells => is_of_names_and_times(&filter),
+                    ScanOutput::Rows(_) => false,
+                };
             if usable && !is_dynamic(&filter) {
                 source.filters.push(filter);
                 verdicts.push(PushedDown::Yes);
@@ -279,6 +382,7 @@ impl FileSource for SstSource {
             }
             verdicts.push(PushedDown::No);
         }
+
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
         Ok(propagation.with_updated_node(Arc::new(source)))
     }
@@ -297,6 +401,7 @@ impl FileSource for SstSource {
         if projected == TreeNodeRecursion::Stop || self.aggregate.is_some() {
             return Ok(projected);
         }
+
         for filter in self.filters.iter().chain(&self.dynamic_filters) {
             if f(filter)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
@@ -306,16 +411,19 @@ impl FileSource for SstSource {
     }
 }
 
+/// Whether a filter changes while the query runs.
 fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
     filter.is::<DynamicFilterPhysicalExpr>() || filter.children().into_iter().any(is_dynamic)
 }
 
+/// Writes key ranges as EXPLAIN shows them.
 fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
     match keys {
         [] => return f.write_str("none"),
         [all] if *all == KeyRange::all() => return f.write_str("all"),
         _ => {}
     }
+
     f.write_str("[")?;
     for (at, range) in keys.iter().take(SHOWN).enumerate() {
         let comma = if at == 0 { "" } else { ", " };
@@ -324,25 +432,32 @@ fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
             write!(f, "{}", end.escape_ascii())?;
         }
     }
+
     if keys.len() > SHOWN {
         write!(f, ", and {} more", keys.len() - SHOWN)?;
     }
     f.write_str("]")
 }
 
+/// Writes a half-open range of times, in microseconds, as EXPLAIN shows it.
 fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
     if *time == ALL_TIMES {
         return f.write_str("all");
     }
-    let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
+
+    f.write_str("[")?;
+    show_time(time.start, f)?;
+    f.write_str("..")?;
+    show_time(time.end, f)?;
+    f.write_str(")")
+}
+
+/// Writes a bound of a range of times, in microseconds; nothing for an open one.
+fn show_time(time: i64, f: &mut Formatter<'_>) -> fmt::Result {
+    match timestamp_us_to_datetime(time) {
         Some(instant) if time != i64::MIN && time != i64::MAX => {
             write!(f, "{}", instant.format("%Y-%m-%dT%H:%M:%S%.fZ"))
         }
         _ => Ok(()),
-    };
-    f.write_str("[")?;
-    show(time.start, f)?;
-    f.write_str("..")?;
-    show(time.end, f)?;
-    f.write_str(")")
+    }
 }
