@@ -30,58 +30,58 @@ pub enum SqlError {
          let a key or a timestamp hold the time, or select whole windows"
     )]
     NoTime {
-        /// Table id.
+        /// Id of the table, as the store knows it.
         table: String,
     },
     /// A scan range that cannot be decoded.
     #[error("{table}, {slice}: {source}")]
     Decode {
-        /// Table id.
+        /// Id of the table, as the store knows it.
         table: String,
         /// Name of the scan range.
         slice: String,
-        /// The cause.
+        /// Why the cells of the range are no records of the layout.
         source: DecodeError,
     },
     /// An unknown option of a view.
     #[error("unknown option {option}; the options are {known}")]
     UnknownOption {
-        /// As written.
+        /// The option as the query writes it.
         option: String,
-        /// All options.
+        /// Names of all options, separated by commas.
         known: String,
     },
     /// An option whose value has the wrong type, or is out of range.
     #[error("{option} takes {wanted}, not {found}")]
     WrongOption {
-        /// The option.
+        /// Name of the option, in lower case.
         option: &'static str,
-        /// What it takes.
+        /// The values that the option takes, in words.
         wanted: &'static str,
-        /// The value.
+        /// The value that the query gives to it.
         found: String,
     },
     /// An option whose value is not a constant.
     #[error("{option} takes a constant, not {found}; to compare with columns or parameters, filter the cells by WHERE")]
     NotConstant {
-        /// The option.
+        /// Name of the option, in lower case.
         option: &'static str,
-        /// The expression.
+        /// The expression that the query writes for it.
         found: String,
     },
-    /// A repeated option.
+    /// An option that a view names twice.
     #[error("{option} is given twice; write it once")]
     RepeatedOption {
-        /// The option.
+        /// Name of the option, in lower case.
         option: &'static str,
     },
     /// An option about versions in a view without history.
     #[error("{option} applies to versions, so it also needs with_history => true")]
     NeedsHistory {
-        /// The option.
+        /// Name of the option, in lower case.
         option: &'static str,
     },
-    /// `as_of` together with history.
+    /// `as_of`, which shows one version of a cell, together with history.
     #[error("as_of shows the newest cells at one time; with history write before_or_equal")]
     AsOfWithHistory,
     /// `UNPACK` of columns without timestamps.
@@ -93,15 +93,15 @@ pub enum SqlError {
     /// Two options for the same bound.
     #[error("{one} and {other} cannot both be given; write one of them")]
     BothOptions {
-        /// One of them.
+        /// Name of one of the options.
         one: &'static str,
-        /// The other.
+        /// Name of the other option, which sets the same bound.
         other: &'static str,
     },
     /// A view of an unknown table.
     #[error("there is no table {table}; there {}", known_tables(known))]
     UnknownTable {
-        /// As written.
+        /// The table as the query writes it.
         table: String,
         /// The tables of the store.
         known: Vec<String>,
@@ -109,31 +109,31 @@ pub enum SqlError {
     /// A view whose first argument is not a table name.
     #[error("{view} takes the name of a table first, as in {view}(SENSOR, with_history => true), not {found}")]
     NoTableName {
-        /// The view.
+        /// Name of the view, such as `rows`.
         view: &'static str,
-        /// As written.
+        /// The first argument as the query writes it.
         found: String,
     },
     /// A view argument without a name.
     #[error("options are written by name, as in with_history => true, not {found}")]
     UnnamedOption {
-        /// As written.
+        /// The argument as the query writes it.
         found: String,
     },
     /// Options for a schema that takes none.
     #[error("{schema} takes no options; write rows.{table}(..)")]
     NoOptions {
-        /// The schema.
+        /// The schema that the query names.
         schema: String,
-        /// The table.
+        /// The table that the query names.
         table: String,
     },
     /// An external table in an unknown format.
     #[error("STORED AS {found} is not supported; write one of {known}")]
     ExternalFormat {
-        /// As written.
+        /// The format as the statement writes it.
         found: String,
-        /// The supported formats.
+        /// The formats that are supported, separated by commas.
         known: String,
     },
     /// An external table with the name of another table.
@@ -141,13 +141,13 @@ pub enum SqlError {
         "there is a table {name} already: give the external table another name, or write CREATE OR REPLACE if it is one"
     )]
     ExternalTaken {
-        /// The name.
+        /// The name that is taken already.
         name: String,
     },
     /// An external table in a schema.
     #[error("external tables have no schema: write the name alone, not {name}")]
     ExternalName {
-        /// As written.
+        /// The name as the statement writes it.
         name: String,
     },
     /// A file of a query that is not on this machine.
@@ -159,7 +159,7 @@ pub enum SqlError {
     /// An external table over a missing location.
     #[error("there is no file or directory {location}; paths are relative to the working directory")]
     ExternalMissing {
-        /// As written.
+        /// The location as the statement writes it.
         location: String,
     },
     /// A file whose name tells no form.
@@ -167,17 +167,17 @@ pub enum SqlError {
         "the name of {path} tells no form: it ends in .csv, .json, .parquet or .arrow, or a function reads it: read_csv('{path}'), read_json or read_parquet"
     )]
     UnknownForm {
-        /// As written.
+        /// The path as the query writes it.
         path: String,
     },
     /// An argument that a function of files does not take.
     #[error("{function} takes paths in quotes, one or a list{options}, not {found}")]
     FileArgument {
-        /// The function.
+        /// Name of the function, such as `read_csv`.
         function: String,
-        /// As written.
+        /// The argument as the query writes it.
         found: String,
-        /// Its options, in words.
+        /// The options that the function takes, in words.
         options: &'static str,
     },
     /// A published file is missing.
@@ -185,13 +185,13 @@ pub enum SqlError {
         "{path} is missing: its part may be published again just now, so repeat the query; if it stays missing, run its job"
     )]
     PublishedGone {
-        /// Path inside the store.
+        /// Path of the file inside the store.
         path: String,
     },
     /// A published file that was replaced while a query read it.
     #[error("{path} was published again while the query read it, so repeat the query")]
     PublishedReplaced {
-        /// The path.
+        /// Path of the file inside the store.
         path: String,
     },
     /// A published file was changed after publication.
@@ -200,7 +200,7 @@ pub enum SqlError {
          which publishes it again; `tidetable verify --exports` checks all files"
     )]
     PublishedDamaged {
-        /// Path inside the store.
+        /// Path of the file inside the store.
         path: String,
     },
     /// A published file was replaced and its list was not written.
@@ -209,9 +209,9 @@ pub enum SqlError {
          disk, or it was exchanged since. Run its job, which publishes and lists it again"
     )]
     PublishedNewer {
-        /// Path inside the store.
+        /// Path of the file inside the store.
         path: String,
-        /// The export.
+        /// Name of the export whose list names the file.
         list: String,
     },
     /// A query of an export calls a function that is not deterministic.
@@ -220,7 +220,7 @@ pub enum SqlError {
          $now is the time of the run, and $day, $from and $to are those of the part"
     )]
     UnsteadyExport {
-        /// The function.
+        /// Name of the function that was called.
         function: String,
     },
     /// A query exceeds its memory limit and cannot spill.
@@ -237,7 +237,7 @@ pub enum SqlError {
     TooDeep {
         /// What there is too much of.
         what: &'static str,
-        /// How much may be.
+        /// The most that a statement may have of it.
         limit: usize,
         /// Line and column where that is exceeded, from 1, if they are known.
         at: Option<(u64, u64)>,
@@ -323,6 +323,7 @@ impl SqlError {
             Self::Invalid(error) | Self::Query(error) => error.find_root(),
             _ => return None,
         };
+
         match error {
             DataFusionError::SchemaError(error, _) => match error.as_ref() {
                 SchemaError::FieldNotFound { field, valid_fields } => {
@@ -483,7 +484,7 @@ fn without_setting(said: String) -> String {
     }
 }
 
-/// Result with an [`SqlError`].
+/// A result whose error is an [`SqlError`] unless another type is given.
 pub type Result<T, E = SqlError> = std::result::Result<T, E>;
 
 impl From<DataFusionError> for SqlError {

@@ -38,21 +38,21 @@ pub enum QueryError {
     /// A column of a type that tables do not store.
     #[error("its column {name} is {found}, which no table stores; CAST it to a number, text, a time or a bool")]
     Type {
-        /// The column.
+        /// Name of the column of the result.
         name: String,
-        /// Its type.
+        /// Type of the column, as DataFusion plans it.
         found: DataType,
     },
     /// Two columns have the same name.
     #[error("two of its columns are called {name}; give one another name with AS")]
     Twice {
-        /// The name.
+        /// The name that two columns of the result have.
         name: String,
     },
     /// It calls a function that is not deterministic.
     #[error("it calls {function}(), whose result differs in each run; a derived table must depend on its inputs only")]
     Unsteady {
-        /// The function.
+        /// Name of the function that is not deterministic.
         function: String,
     },
     /// It reads something other than records of a table.
@@ -68,20 +68,20 @@ pub enum QueryError {
 pub struct QueryShape {
     /// Columns in the order of the query.
     pub columns: Vec<Field>,
-    /// Tables, ascending.
+    /// Names of the tables that the query reads, ascending.
     pub reads: Vec<String>,
 }
 
 /// Output columns and inputs of a planned query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedQuery {
-    /// Its columns in order.
+    /// The columns of the result, in order.
     pub schema: SchemaRef,
     /// What it reads, as schema and name, ascending.
     pub reads: Vec<(String, String)>,
 }
 
-/// A declared table that a query may read.
+/// A declared table that a query may read; it need not exist in the store.
 #[derive(Debug, Clone)]
 pub struct Declared {
     name: String,
@@ -90,7 +90,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// The table `name` with this layout.
+    /// A table called `name`, with the columns that this layout gives to its views.
     pub fn new(name: &str, layout: &Layout) -> Self {
         Self { name: name.to_owned(), records: layout.records_schema(), families: families(layout) }
     }
@@ -139,6 +139,7 @@ pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape,
     if let Some(function) = volatile_function_in(frame.logical_plan()).map_err(SqlError::from)? {
         return Err(QueryError::Unsteady { function });
     }
+
     let references = table_references(&context, query, &names(tables))?;
     if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != RECORDS) {
         return Err(QueryError::Reads { found: format!("{schema}.{table}") });
@@ -146,6 +147,7 @@ pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape,
     if references.is_empty() {
         return Err(QueryError::Reads { found: "no table".to_owned() });
     }
+
     let mut columns: Vec<Field> = Vec::new();
     for found in frame.schema().fields() {
         let Some(kind) = field_type(found.data_type()) else {
@@ -156,6 +158,7 @@ pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape,
         }
         columns.push(Field { name: found.name().clone(), kind });
     }
+
     Ok(QueryShape { columns, reads: references.into_iter().map(|(_, table)| table).collect() })
 }
 
@@ -182,6 +185,7 @@ fn arrow(error: arrow::error::ArrowError) -> SqlError {
     datafusion::error::DataFusionError::from(error).into()
 }
 
+/// A DataFusion session over empty tables with the columns of the declared ones.
 fn context(tables: &[Declared]) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
@@ -190,6 +194,7 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
     let builder = SessionStateBuilder::new().with_config(config);
     let views = DeclaredViews(tables.to_vec());
     let context = SessionContext::new_with_state(with_sql_features(builder, Arc::new(views)).build());
+
     let catalog = MemoryCatalogProvider::new();
     for schema in [RECORDS, CELLS, ROWS] {
         let declared = MemorySchemaProvider::new();
@@ -203,6 +208,7 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
         }
         catalog.register_schema(schema, Arc::new(declared))?;
     }
+
     context.register_catalog(CATALOG, Arc::new(catalog));
     Ok(context)
 }

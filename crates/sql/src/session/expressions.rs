@@ -40,7 +40,7 @@ pub enum ExpressionError {
     /// Its type is not a column type.
     #[error("it gives {found}, which no column can hold; CAST it to a number, text, a time or a bool")]
     Type {
-        /// Its type.
+        /// Type of the expression, as DataFusion plans it.
         found: DataType,
     },
     /// It calls a function that is not deterministic.
@@ -49,23 +49,23 @@ pub enum ExpressionError {
          write a constant, or a column of the source"
     )]
     Unsteady {
-        /// The function.
+        /// Name of the function that is not deterministic.
         function: String,
     },
     /// A filter that is not boolean.
     #[error("it gives {found}, and a filter must be true or false")]
     NoFilter {
-        /// Its type.
+        /// Type of the expression, as DataFusion plans it.
         found: DataType,
     },
 }
 
-/// A compiled expression and its column type.
+/// A compiled expression, with the type of the column that it fills.
 #[derive(Debug, Clone)]
 struct Expression {
     name: Option<String>,
     expr: Arc<dyn PhysicalExpr>,
-    /// The type its values are cast to.
+    /// The type that its values are cast to.
     wanted: DataType,
 }
 
@@ -100,13 +100,13 @@ impl Derive {
         if errors.is_empty() { Ok(Self { fields, expressions: compiled }) } else { Err(errors) }
     }
 
-    /// The source's columns with the derived ones.
+    /// The columns of the source, followed by the derived ones; a derived one replaces that of its name.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 }
 
-/// The source rows that a table accepts.
+/// The condition on which a table accepts a row of its source.
 #[derive(Debug, Clone)]
 pub struct Filter {
     expression: Expression,
@@ -123,17 +123,17 @@ impl Filter {
     }
 }
 
-/// Prepares source rows: derives columns, then filters.
+/// Prepares rows of a source for a table: derives columns, then filters.
 #[derive(Debug, Clone, Default)]
 pub struct Preparation {
-    /// Derived columns.
+    /// The columns that the table derives, if it does.
     pub derive: Option<Derive>,
-    /// Accepted rows.
+    /// The condition on which a row is accepted, if there is one.
     pub filter: Option<Filter>,
 }
 
 impl Preparation {
-    /// Whether it changes nothing.
+    /// Whether it leaves all rows as they are.
     pub fn is_empty(&self) -> bool {
         self.derive.is_none() && self.filter.is_none()
     }
@@ -181,7 +181,7 @@ impl ExpressionPlanner {
         &self.schema
     }
 
-    /// The expression with its types coerced, and simplified.
+    /// The expression `sql` over the columns, with its types coerced, simplified.
     pub(crate) fn logical(&self, sql: &str) -> Result<Expr, ExpressionError> {
         let columns = DFSchema::try_from(Arc::clone(&self.schema)).map_err(wrong)?;
         let expr = expression(&self.context.state(), sql, &columns).map_err(wrong)?;
@@ -199,7 +199,7 @@ impl ExpressionPlanner {
         self.context.create_physical_expr(expr, &columns).map_err(wrong)
     }
 
-    /// The filter of a planned expression.
+    /// The filter that a planned expression is; it must be boolean.
     pub(crate) fn filter(&self, expr: Expr) -> Result<Filter, ExpressionError> {
         let expr = self.physical(expr)?;
         let found = expr.data_type(&self.schema).map_err(wrong)?;
@@ -224,7 +224,7 @@ fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, Field
     }
 }
 
-/// The column type for an Arrow type.
+/// The type of a column that can hold values of this Arrow type.
 pub fn field_type(found: &DataType) -> Option<FieldType> {
     Some(match found {
         kind if kind.is_unsigned_integer() => FieldType::UInt64,
@@ -282,7 +282,7 @@ impl Expression {
     }
 }
 
-/// Failed rows and time counts of an evaluation.
+/// The rows for which an evaluation failed, and counts of the times that it met.
 #[derive(Default)]
 struct EvaluationOutcome {
     failed: Vec<UnpreparedRow>,
@@ -300,6 +300,7 @@ fn derive_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, Arro
     let mut outcome = EvaluationOutcome::default();
     let mut fields: Vec<ArrowField> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
     let mut columns = batch.columns().to_vec();
+
     for expression in &derive.expressions {
         let values = expression.evaluate_rows(batch, &mut outcome)?;
         let name = expression.name.as_deref().unwrap_or_default();
@@ -312,6 +313,7 @@ fn derive_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, Arro
             }
         }
     }
+
     let EvaluationOutcome { mut failed, times } = outcome;
     failed.sort_by_key(|row| row.row);
     failed.dedup_by_key(|row| row.row);
@@ -319,6 +321,7 @@ fn derive_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, Arro
     if failed.is_empty() {
         return Ok(Prepared { times, ..Prepared::whole(batch) });
     }
+
     let fails: Vec<usize> = failed.iter().map(|row| row.row).collect();
     let rows: Vec<u32> =
         (0..batch.num_rows()).filter(|row| fails.binary_search(row).is_err()).map(|row| row as u32).collect();
