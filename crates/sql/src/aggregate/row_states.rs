@@ -23,7 +23,7 @@ const LANES: usize = 8;
 /// A function whose states by row are made here; DataFusion merges them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowState {
-    /// `count(*)`: number of records.
+    /// `count(*)`: the number of records, whatever their values are.
     Records,
     /// `count(x)`: number of records with a value.
     Values,
@@ -55,13 +55,16 @@ impl RowStates {
         if kept.true_count() == kept.len() {
             return Ok(self);
         }
-        let of_function = |states: &Vec<ArrayRef>| states.iter().map(|array| filter(array, kept)).collect();
-        let states = self.states.iter().map(of_function).collect::<std::result::Result<_, _>>()?;
+        let mut states = Vec::with_capacity(self.states.len());
+        for arrays in &self.states {
+            states.push(arrays.iter().map(|array| filter(array, kept)).collect::<std::result::Result<_, _>>()?);
+        }
+
         Ok(Self { rows: filter_record_batch(&self.rows, kept)?, states })
     }
 }
 
-/// Cannot occur: types were checked at planning.
+/// The error of a state whose type differs from the plan's; it cannot occur, because types are checked at planning.
 pub(crate) fn type_mismatch() -> DataFusionError {
     DataFusionError::Internal("a state by row has another type".to_owned())
 }
@@ -107,7 +110,7 @@ impl RowState {
         !matches!(self, Self::Bound { .. })
     }
 
-    /// Whether it needs its argument's values.
+    /// Whether it needs the values of its argument, and not only how many records there are.
     pub(crate) fn looks_at_values(&self) -> bool {
         *self != Self::Records
     }
@@ -117,13 +120,11 @@ impl RowState {
     /// # Errors
     /// If the argument has another type, or a sum overflows.
     pub(crate) fn states(&self, ends: &[u32], argument: Option<&RowArgument<'_>>) -> Result<Vec<ArrayRef>> {
-        let numbers = |counts: Vec<usize>| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64)))
-        };
         let argument = || argument.ok_or_else(type_mismatch);
+
         Ok(match self {
-            Self::Records => vec![numbers(record_counts(ends).collect())],
-            Self::Values => vec![numbers(argument()?.counts())],
+            Self::Records => vec![count_array(record_counts(ends))],
+            Self::Values => vec![count_array(argument()?.counts())],
             Self::Sum(kind) => vec![argument()?.sums(kind)?],
             Self::Average(kind) => {
                 // Without a value both are null, as in DataFusion.
@@ -136,7 +137,7 @@ impl RowState {
 }
 
 impl RowArgument<'_> {
-    /// Count of non-null values by row.
+    /// Count of the values that are not null, for each row.
     fn counts(&self) -> Vec<usize> {
         match self {
             Self::Sums(_, ends) => record_counts(ends).collect(),
@@ -149,7 +150,7 @@ impl RowArgument<'_> {
         }
     }
 
-    /// Sum by row.
+    /// Sum of the values of each row, of type `kind`; null for a row without values.
     fn sums(&self, kind: &DataType) -> Result<ArrayRef> {
         let sums: ArrayRef = match (self, kind) {
             (Self::Sums(sums, ends), _) => {
@@ -167,6 +168,7 @@ impl RowArgument<'_> {
             },
             _ => return Err(type_mismatch()),
         };
+
         if let (DataType::Decimal128(precision, scale), Some(decimals)) =
             (kind, sums.as_primitive_opt::<Decimal128Type>())
         {
@@ -181,7 +183,7 @@ impl RowArgument<'_> {
 }
 
 impl RowArgument<'_> {
-    /// The least or greatest value by row.
+    /// The least or the greatest value of each row; null for a row without values.
     fn bounds(&self, kind: &DataType, greatest: bool) -> Result<ArrayRef> {
         let Self::Values(values, ends) = self else { return Err(type_mismatch()) };
         if values.data_type() != kind {
@@ -205,7 +207,7 @@ fn bounds<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], greatest: bool
     }
 }
 
-/// The value that is `better` than all others.
+/// The value of `values` that `better` prefers to all others; the default of `N` without values.
 fn best<N: Copy + Default>(values: &[N], better: impl Fn(N, N) -> N) -> N {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let lanes = chunks.iter().copied().reduce(|mut lanes, chunk| {
@@ -215,7 +217,7 @@ fn best<N: Copy + Default>(values: &[N], better: impl Fn(N, N) -> N) -> N {
     lanes.iter().flatten().chain(rest).copied().reduce(better).unwrap_or_default()
 }
 
-/// One value of the non-null values of each row.
+/// What `fold` makes of the values of each row that are not null; null for a row without them.
 fn fold<T: ArrowPrimitiveType>(
     values: &ArrayRef,
     ends: &[u32],
@@ -224,7 +226,7 @@ fn fold<T: ArrowPrimitiveType>(
     let array = values.as_primitive_opt::<T>()?;
     let all = array.values();
     let mut present = Vec::new();
-    let sum = |row: Range<usize>| {
+    let folded = |row: Range<usize>| {
         if array.null_count() == 0 {
             return (!row.is_empty()).then(|| fold(all.get(row).unwrap_or_default()));
         }
@@ -232,18 +234,21 @@ fn fold<T: ArrowPrimitiveType>(
         present.extend(row.filter(|at| array.is_valid(*at)).filter_map(|at| all.get(at).copied()));
         (!present.is_empty()).then(|| fold(&present))
     };
-    let sums: PrimitiveArray<T> = rows(ends).map(sum).collect();
+
+    let sums: PrimitiveArray<T> = rows(ends).map(folded).collect();
     Some(Arc::new(sums.with_data_type(array.data_type().clone())))
 }
 
-/// Adds in 128 bits, checked.
+/// Adds the values of each row in 128 bits; a sum that does not fit is an error.
 fn add_wide<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], scale: i8) -> Result<ArrayRef>
 where
     T::Native: Into<i128>,
 {
     let array = values.as_primitive_opt::<T>().ok_or_else(type_mismatch)?;
     let all = array.values();
-    let sum = |row: Range<usize>| {
+
+    let mut sums = Vec::with_capacity(ends.len());
+    for row in rows(ends) {
         let (mut sum, mut count) = (0_i128, 0_usize);
         let start = row.start;
         for (at, value) in all.get(row).unwrap_or_default().iter().enumerate() {
@@ -252,9 +257,10 @@ where
                 count += 1;
             }
         }
-        Ok((count > 0).then_some(sum))
-    };
-    let sums: Decimal128Array = rows(ends).map(sum).collect::<Result<_>>()?;
+        sums.push((count > 0).then_some(sum));
+    }
+
+    let sums = Decimal128Array::from(sums);
     Ok(Arc::new(sums.with_data_type(match array.data_type() {
         decimal @ DataType::Decimal128(..) => decimal.clone(),
         _ => DataType::Decimal128(38, scale),
@@ -270,7 +276,12 @@ fn add_floats(values: &[f64]) -> f64 {
     lanes.iter().chain(rest).sum()
 }
 
-/// The range of records of each row.
+/// Counts as the state of a function that counts.
+fn count_array(counts: impl IntoIterator<Item = usize>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(counts.into_iter().map(|count| count as i64)))
+}
+
+/// The range of records of each row; `ends` has the end of each.
 fn rows(ends: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     ends.iter().zip(starts).map(|(end, start)| start as usize..(*end).max(start) as usize)

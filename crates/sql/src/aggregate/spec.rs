@@ -14,10 +14,10 @@ type Expr = Arc<dyn PhysicalExpr>;
 /// A partial aggregation. All expressions are over the table's columns.
 #[derive(Debug)]
 pub(crate) struct ScanAggregate {
-    /// Group expressions in output order.
+    /// Group expressions in the order of the output, each with what it depends on.
     pub(crate) groups: Vec<(Expr, GroupOf)>,
     pub(crate) aggregates: Vec<Aggregate>,
-    /// The event time.
+    /// The field of the event time, if records have one.
     pub(crate) time: Option<usize>,
     /// Whether only the newest record of each row decides the result.
     pub(crate) newest_only: bool,
@@ -25,22 +25,22 @@ pub(crate) struct ScanAggregate {
     pub(crate) schema: SchemaRef,
 }
 
-/// What a group expression depends on.
+/// What a group expression depends on, and so how often it is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupOf {
-    /// The row key.
+    /// Fields of the row key: once a row.
     Row,
-    /// The event time.
+    /// The event time: once a time, which many rows share.
     Time,
 }
 
-/// An aggregate function.
+/// An aggregate function of the query, with the expressions that it takes.
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     pub(crate) function: Arc<AggregateFunctionExpr>,
-    /// Its arguments and its ordering expressions.
+    /// The arguments of the function, and behind them its ordering expressions.
     pub(crate) arguments: Vec<Expr>,
-    /// The `FILTER` clause.
+    /// The `FILTER` clause: only records for which it holds are aggregated.
     pub(crate) filter: Option<Expr>,
 }
 

@@ -30,13 +30,14 @@ const MAX_GROUPS: usize = 1 << 16;
 impl ScanAggregate {
     /// What must be read of records. `time`: the event-time column, if there is one.
     pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> ReadRequest<'a> {
-        let of = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
+        let by_kind = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
         let aggregates =
             self.aggregates.iter().flat_map(|aggregate| aggregate.arguments.iter().chain(&aggregate.filter));
-        let by_time = self.newest_only || of(GroupOf::Time).next().is_some();
+        let by_time = self.newest_only || by_kind(GroupOf::Time).next().is_some();
+
         ReadRequest {
-            of_rows: of(GroupOf::Row).collect(),
-            of_records: aggregates.chain(of(GroupOf::Time)).collect(),
+            of_rows: by_kind(GroupOf::Row).collect(),
+            of_records: aggregates.chain(by_kind(GroupOf::Time)).collect(),
             fields: if by_time { time } else { &[] },
             by_row: !self.groups.is_empty() || self.newest_only,
             // The times of a row are a class, and one of them is its newest.
@@ -45,7 +46,7 @@ impl ScanAggregate {
     }
 }
 
-/// An aggregation in progress.
+/// An aggregation in progress: the states of the groups that were met since the last batch was sent.
 pub(crate) struct RunningAggregate<'a> {
     plan: &'a ScanAggregate,
     /// Group expressions, bound to batches of rows or of records.
@@ -60,13 +61,14 @@ pub(crate) struct RunningAggregate<'a> {
 }
 
 enum Accumulators {
-    /// One state for all records.
+    /// One state for all records; `any` tells whether there was one since the last batch.
     All { accumulators: Vec<Box<dyn Accumulator>>, any: bool },
-    /// A state for each group.
+    /// A state for each group, under the number that `values` gives to it.
     Groups { values: Box<dyn GroupValues>, accumulators: Vec<Box<dyn GroupsAccumulator>> },
 }
 
 impl<'a> RunningAggregate<'a> {
+    /// An aggregation as `plan` says, over batches with these fields of rows and of records.
     pub(crate) fn new(plan: &'a ScanAggregate, rows: &Fields, records: &Fields) -> Result<Self> {
         let functions = plan.aggregates.iter().map(|aggregate| &aggregate.function);
         let totals = if plan.groups.is_empty() {
@@ -78,33 +80,38 @@ impl<'a> RunningAggregate<'a> {
             let accumulators = functions.map(|function| function.create_groups_accumulator()).collect::<Result<_>>()?;
             Accumulators::Groups { values, accumulators }
         };
-        let group = |(expr, of): &(Expr, GroupOf)| -> Result<(Expr, GroupOf)> {
+
+        let mut groups: Vec<(Expr, GroupOf)> = Vec::with_capacity(plan.groups.len());
+        for (expr, of) in &plan.groups {
             let fields = if *of == GroupOf::Row { rows } else { records };
-            Ok((fields.bind(expr)?, *of))
-        };
-        let argument = |aggregate: &Aggregate| -> Result<(Vec<Expr>, Option<Expr>)> {
-            let arguments = records.bind_arguments(&aggregate.arguments)?;
-            Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
-        };
+            groups.push((fields.bind(expr)?, *of));
+        }
+
+        let mut arguments = Vec::with_capacity(plan.aggregates.len());
+        for aggregate in &plan.aggregates {
+            let filter = aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?;
+            arguments.push((records.bind_arguments(&aggregate.arguments)?, filter));
+        }
+
         let time = plan.time.and_then(|time| records.place(time));
-        let groups: Vec<(Expr, GroupOf)> = plan.groups.iter().map(group).collect::<Result<_>>()?;
         let of_time = groups.iter().filter(|(_, of)| *of == GroupOf::Time).map(|(expr, _)| Arc::clone(expr)).collect();
         Ok(Self {
             plan,
             states: plan.aggregates.iter().map(Aggregate::row_state).collect(),
             groups,
-            arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
+            arguments,
             time,
             totals,
             timeline: Timeline::new(records.schema(), time, of_time)?,
         })
     }
 
-    /// Adds the records of a block.
+    /// Adds the records of a block: to the groups of runs of records where these are long, else one by one.
     pub(crate) fn add(&mut self, mut records: Records) -> Result<()> {
         if self.plan.newest_only {
             self.keep_newest(&mut records)?;
         }
+
         let batch = &records.records;
         if let Accumulators::All { accumulators, any } = &mut self.totals {
             *any = true;
@@ -119,6 +126,7 @@ impl<'a> RunningAggregate<'a> {
             }
             return Ok(());
         }
+
         let Accumulators::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
         let batch = &records.records;
         let runs = Runs::of(&records, &self.groups, self.timeline.as_mut(), values.as_mut())?;
@@ -140,7 +148,7 @@ impl<'a> RunningAggregate<'a> {
         Ok(())
     }
 
-    /// Adds the states of rows.
+    /// Adds the states of rows, which were computed without their records.
     pub(crate) fn add_rows(&mut self, found: &RowStates) -> Result<()> {
         match &mut self.totals {
             Accumulators::All { accumulators, any } => {
@@ -159,7 +167,7 @@ impl<'a> RunningAggregate<'a> {
         }
     }
 
-    /// Whether there are enough groups to emit.
+    /// Whether there are so many groups that they are sent before the next block.
     pub(crate) fn is_full(&self) -> bool {
         matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MAX_GROUPS)
     }
@@ -169,6 +177,7 @@ impl<'a> RunningAggregate<'a> {
         if let Some(timeline) = &mut self.timeline {
             timeline.forget();
         }
+
         let schema = Arc::clone(&self.plan.schema);
         match &mut self.totals {
             Accumulators::All { any: false, .. } => Ok(None),
@@ -206,6 +215,7 @@ impl<'a> RunningAggregate<'a> {
         if times.null_count() > 0 {
             return Ok(());
         }
+
         let times = times.values();
         let mut start = 0;
         let mut newest = Vec::with_capacity(records.ends.len());
@@ -219,6 +229,7 @@ impl<'a> RunningAggregate<'a> {
             start = last;
             *end = newest.len() as u32;
         }
+
         records.records = take_record_batch(&records.records, &UInt32Array::from(newest))?;
         Ok(())
     }
@@ -249,7 +260,7 @@ impl<'b> Evaluated<'b> {
     }
 }
 
-/// Evaluates expressions over a batch.
+/// The columns of the results of `exprs` over a batch, in their order.
 pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
 }

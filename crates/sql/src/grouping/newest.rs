@@ -23,10 +23,10 @@ use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// The newest time seen in each group.
+/// The newest time seen in each group, by which the rows of older windows are passed over.
 pub(crate) struct Newest {
     scan: Arc<TableScan>,
-    /// Name of the scan range, for messages.
+    /// Name of the scan range, as messages show it.
     name: String,
     /// Index of the event time among the table's columns.
     time: usize,
@@ -34,10 +34,10 @@ pub(crate) struct Newest {
     later: i64,
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Group expressions over the table's columns.
+    /// Group expressions over the columns of the table.
     group_exprs: Vec<Expr>,
     groups: Box<dyn GroupValues>,
-    /// Greatest time of each group.
+    /// Greatest event time of each group, in microseconds.
     seen: Vec<i64>,
 }
 
@@ -52,14 +52,19 @@ impl Newest {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.output, ScanOutput::Records { within: None });
-        let by_keys = filters.iter().all(|filter| is_of_row(layout, filter));
-        let Some(time) = aggregate.time.filter(|_| whole && by_keys && aggregate.newest_only) else { return Ok(None) };
+        let shows_all_times = matches!(scan.output, ScanOutput::Records { within: None });
+        let filters_rows = filters.iter().all(|filter| is_of_row(layout, filter));
+        if !shows_all_times || !filters_rows || !aggregate.newest_only {
+            return Ok(None);
+        }
+
+        let Some(time) = aggregate.time else { return Ok(None) };
         let later = layout.row_time_step(time).map_or(0, |step| step - 1);
         let group_exprs: Vec<Expr> = aggregate.groups.iter().map(|(expr, _)| Arc::clone(expr)).collect();
         if group_exprs.is_empty() {
             return Ok(None);
         }
+
         let fields: Vec<_> = aggregate.schema.fields().iter().take(group_exprs.len()).cloned().collect();
         let rows = Fields::of(table, filters.iter().chain(&group_exprs), &[time])?;
         Ok(Some(Self {
@@ -75,7 +80,7 @@ impl Newest {
         }))
     }
 
-    /// Reads keys only.
+    /// A projection without columns: it reads the row keys only.
     pub(crate) fn projection(&self) -> Projection {
         self.scan.snapshot.layout().projection(&[])
     }
@@ -123,7 +128,7 @@ impl Newest {
     }
 }
 
-/// The event times in column `at` of `batch`.
+/// The event times in column `at` of `batch`, in microseconds.
 fn times(batch: &RecordBatch, at: Option<usize>) -> Result<&[i64]> {
     let column = at.and_then(|at| batch.columns().get(at));
     let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());

@@ -23,7 +23,7 @@ const SHORTEST_RUN: usize = 4;
 pub(crate) struct Runs {
     /// For each run, the end of its records; no run is empty.
     pub(crate) ends: Vec<u32>,
-    /// For each run, the number of its group.
+    /// The number of the group that each run belongs to.
     pub(crate) groups: Vec<usize>,
     /// Whether no run crosses a row, so that blocks of other sizes have the same runs.
     pub(crate) within_rows: bool,
@@ -37,7 +37,7 @@ impl Runs {
         records >= self.ends.len() * least
     }
 
-    /// The group number of each record.
+    /// The number of the group that each record belongs to.
     pub(crate) fn by_record(&self) -> Vec<usize> {
         let records = self.ends.last().map_or(0, |end| *end as usize);
         if records == self.groups.len() {
@@ -70,7 +70,7 @@ impl Runs {
         Self::of_values(records, groups, values)
     }
 
-    /// A run a row.
+    /// Runs where each row is one: no group depends on the time.
     fn of_rows(records: &Records, groups: &[(Expr, GroupOf)], values: &mut dyn GroupValues) -> Result<Self> {
         let filled =
             record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
@@ -86,7 +86,7 @@ impl Runs {
         Ok(runs)
     }
 
-    /// Runs of one class of times each.
+    /// Runs of consecutive records whose times are of one class.
     fn of_times(times: TimeRuns, timeline: &mut Timeline, values: &mut dyn GroupValues) -> Result<Self> {
         let groups = timeline.groups(&times, values)?;
         Ok(Self { ends: times.ends, groups, within_rows: true })
@@ -105,29 +105,37 @@ impl Runs {
         let of_rows = groups.iter().filter(|(_, of)| *of == GroupOf::Row);
         let of_rows: Vec<ArrayRef> =
             of_rows.map(|(expr, _)| expr.evaluate(rows)?.into_array(rows.num_rows())).collect::<Result<_>>()?;
+
         // The groups of this block: a row, and a class of times.
         let (mut firsts, mut classes) = (Vec::new(), Vec::new());
         // Of each class the neighbours that met it last, and its group there.
         let mut met = vec![(usize::MAX, 0); timeline.classes()];
         let mut numbers = Vec::with_capacity(times.classes.len());
-        for (alike, neighbours) in partition(&of_rows)?.ranges().iter().enumerate() {
+        for (run, neighbours) in partition(&of_rows)?.ranges().iter().enumerate() {
             for class in times.of_rows(neighbours) {
                 let Some(met) = met.get_mut(*class as usize) else { continue };
-                if met.0 != alike {
-                    *met = (alike, classes.len());
+                if met.0 != run {
+                    *met = (run, classes.len());
                     firsts.push(neighbours.start as u32);
                     classes.push(*class);
                 }
                 numbers.push(met.1);
             }
         }
+
         let (firsts, classes) = (UInt32Array::from(firsts), UInt32Array::from(classes));
         let (mut by_row, mut by_time) = (of_rows.iter(), 0..);
-        let column = |(_, of): &(Expr, GroupOf)| match of {
-            GroupOf::Row => by_row.next().map(|values| take(values, &firsts, None)),
-            GroupOf::Time => by_time.next().and_then(|nth| timeline.values(nth)).map(|of| take(of, &classes, None)),
-        };
-        let columns = groups.iter().filter_map(column).collect::<Result<Vec<_>, _>>()?;
+        let mut columns = Vec::with_capacity(groups.len());
+        for (_, of) in groups {
+            let (values, at) = match of {
+                GroupOf::Row => (by_row.next(), &firsts),
+                GroupOf::Time => (by_time.next().and_then(|nth| timeline.values(nth)), &classes),
+            };
+            if let Some(values) = values {
+                columns.push(take(values, at, None)?);
+            }
+        }
+
         let mut of_block = Vec::new();
         values.intern(&columns, &mut of_block)?;
         let groups = numbers.iter().filter_map(|number| of_block.get(*number).copied()).collect();
@@ -139,26 +147,30 @@ impl Runs {
     fn of_values(records: &Records, groups: &[(Expr, GroupOf)], values: &mut dyn GroupValues) -> Result<Self> {
         let Records { rows, records, ends, .. } = records;
         let mut runs = Self::default();
+
         let counts = record_counts(ends).enumerate();
         let one_each = is_one_each(ends);
         let row_of = (!one_each).then(|| {
             UInt32Array::from_iter_values(counts.flat_map(|(row, count)| std::iter::repeat_n(row as u32, count)))
         });
-        let column = |(expr, of): &(Expr, GroupOf)| -> Result<ArrayRef> {
+
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(groups.len());
+        for (expr, of) in groups {
             let batch: &RecordBatch = if *of == GroupOf::Row { rows } else { records };
             let column = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-            match &row_of {
-                Some(row_of) if *of == GroupOf::Row => Ok(take(&column, row_of, None)?),
-                _ => Ok(column),
-            }
-        };
-        let columns: Vec<ArrayRef> = groups.iter().map(column).collect::<Result<_>>()?;
+            columns.push(match &row_of {
+                Some(row_of) if *of == GroupOf::Row => take(&column, row_of, None)?,
+                _ => column,
+            });
+        }
+
         let ranges = partition(&columns)?.ranges();
         if ranges.len() * SHORTEST_RUN > records.num_rows() {
             runs.ends.extend(1..=records.num_rows() as u32);
             values.intern(&columns, &mut runs.groups)?;
             return Ok(runs);
         }
+
         let heads = UInt32Array::from_iter_values(ranges.iter().map(|run| run.start as u32));
         let heads = columns.iter().map(|column| take(column, &heads, None)).collect::<Result<Vec<_>, _>>()?;
         runs.ends.extend(ranges.iter().map(|run| run.end as u32));

@@ -19,11 +19,11 @@ use crate::scan::spec::{ScanOutput, TableScan};
 /// An aggregate that stripe stats answer, for a table whose records come from one column group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StripeAggregate {
-    /// `count(*)`: number of records.
+    /// `count(*)`: the number of records, whatever their values are.
     Records,
     /// `count(x)`: records with a value in this column of the group.
     Values(usize),
-    /// `min` or `max`.
+    /// `min` or `max`, of a type that a stripe has bounds of.
     Bound { of: BoundOf, kind: DataType, greatest: bool },
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct StripeTotals {
     found: Mutex<Option<Vec<StripeValue>>>,
 }
 
-/// Result of an aggregate.
+/// The result of an aggregate over the stripes so far.
 #[derive(Debug, Clone, PartialEq)]
 enum StripeValue {
     Count(u64),

@@ -21,29 +21,29 @@ type Expr = Arc<dyn PhysicalExpr>;
 const MAX_TIMES: usize = 1 << 16;
 /// If more than one in so many records of a block has a new time, the block is grouped record by record.
 const NEW_SHARE: usize = 8;
-/// New times that a block may always add.
+/// New times that a block may always add, however many are known.
 const NEW_ALWAYS: usize = 256;
 /// Blocks with too many new times after which no more are looked at.
 const MAX_REFUSED: usize = 4;
 
 /// The distinct times of a table, as far as they were met. Times with equal values of all expressions are a class.
 pub(crate) struct Timeline {
-    /// Schema of the records.
+    /// Schema of the records that the expressions are over.
     schema: SchemaRef,
-    /// Index of the event time in the schema.
+    /// Index of the column of the event time in that schema.
     time: usize,
-    /// Expressions over the event time.
+    /// Group expressions over the event time alone.
     exprs: Vec<Expr>,
-    /// Ascending.
+    /// The times met so far, ascending, in microseconds.
     times: Vec<i64>,
-    /// Class of each time.
+    /// Class of each time: times of one class have the same values of all expressions.
     classes: Vec<u32>,
     /// For each time, the end of the consecutive times of its class.
     class_ends: Vec<usize>,
     interned: Box<dyn GroupValues>,
-    /// By expression: the value of each class.
+    /// For each expression, the value of each class.
     values: Vec<ArrayRef>,
-    /// Group number of each class, if known.
+    /// Number of the group of each class, if it is known.
     groups: Vec<Option<usize>>,
     refused: usize,
 }
@@ -51,19 +51,24 @@ pub(crate) struct Timeline {
 /// Consecutive records of a row whose times are of one class.
 #[derive(Debug, Default)]
 pub(crate) struct TimeRuns {
-    /// End of the records of each run.
+    /// The end of each run, as an index of records.
     pub(crate) ends: Vec<u32>,
-    /// Class of each run.
+    /// The class that the times of each run have.
     pub(crate) classes: Vec<u32>,
-    /// End of the runs of each row.
+    /// The end of the runs of each row, as an index of runs.
     row_ends: Vec<usize>,
 }
 
 impl TimeRuns {
-    /// The classes of the runs of consecutive rows.
+    /// The classes of the runs of consecutive rows, in the order of the runs.
     pub(crate) fn of_rows(&self, rows: &Range<usize>) -> &[u32] {
-        let end = |rows: usize| rows.checked_sub(1).and_then(|row| self.row_ends.get(row)).copied().unwrap_or(0);
-        self.classes.get(end(rows.start)..end(rows.end)).unwrap_or_default()
+        self.classes.get(self.runs_before(rows.start)..self.runs_before(rows.end)).unwrap_or_default()
+    }
+
+    /// The number of runs in the first `rows` rows.
+    #[inline]
+    fn runs_before(&self, rows: usize) -> usize {
+        rows.checked_sub(1).and_then(|row| self.row_ends.get(row)).copied().unwrap_or(0)
     }
 
     /// Appends records of a row up to `end`, to the last run if that is of the row and the class.
@@ -92,9 +97,13 @@ impl Timeline {
     /// them.
     pub(crate) fn new(schema: &SchemaRef, time: Option<usize>, exprs: Vec<Expr>) -> Result<Option<Self>> {
         let Some(time) = time.filter(|_| !exprs.is_empty()) else { return Ok(None) };
-        let field = |expr: &Expr| Ok(Field::new(expr.to_string(), expr.data_type(schema)?, true));
-        let fields = exprs.iter().map(field).collect::<Result<Vec<_>>>()?;
+
+        let mut fields = Vec::with_capacity(exprs.len());
+        for expr in &exprs {
+            fields.push(Field::new(expr.to_string(), expr.data_type(schema)?, true));
+        }
         let values = fields.iter().map(|field| new_null_array(field.data_type(), 0)).collect();
+
         Ok(Some(Self {
             schema: Arc::clone(schema),
             time,
@@ -109,17 +118,17 @@ impl Timeline {
         }))
     }
 
-    /// Clears the group numbers, after groups were emitted.
+    /// Forgets the numbers of the groups, after the groups were sent.
     pub(crate) fn forget(&mut self) {
         self.groups.fill(None);
     }
 
-    /// Number of classes.
+    /// Number of classes that were met so far.
     pub(crate) fn classes(&self) -> usize {
         self.groups.len()
     }
 
-    /// For expression `nth`, the value of each class.
+    /// The value of each class of the expression with the number `nth`.
     pub(crate) fn values(&self, nth: usize) -> Option<&ArrayRef> {
         self.values.get(nth)
     }
@@ -152,6 +161,7 @@ impl Timeline {
             missing.sort_unstable();
             missing.dedup();
         }
+
         if !missing.is_empty() {
             let at = UInt32Array::from(missing.clone());
             let columns = self.values.iter().map(|values| take(values, &at, None)).collect::<Result<Vec<_>, _>>()?;
@@ -163,9 +173,10 @@ impl Timeline {
                 }
             }
         }
+
         // Each class has a number now.
-        let number = |class: &u32| self.groups.get(*class as usize).copied().flatten().unwrap_or(usize::MAX);
-        Ok(runs.classes.iter().map(number).collect())
+        let known = runs.classes.iter().map(|class| self.groups.get(*class as usize).copied().flatten());
+        Ok(known.map(|number| number.unwrap_or(usize::MAX)).collect())
     }
 
     /// The runs of `times`; the index of the first unknown time if there is one.
@@ -227,7 +238,7 @@ impl Timeline {
         guess.or_else(|| self.times.binary_search(&time).ok())
     }
 
-    /// The unknown ones of `times`, ascending.
+    /// Those of `times` that were not met before, ascending.
     fn unknown(&self, times: &[i64]) -> Vec<i64> {
         let mut fresh: Vec<i64> =
             times.iter().copied().filter(|time| self.times.binary_search(time).is_err()).collect();
@@ -236,19 +247,22 @@ impl Timeline {
         fresh
     }
 
-    /// Adds times of type `kind`.
+    /// Adds the times `fresh`, of type `kind`, which were not met before: evaluates the expressions over them.
     fn learn(&mut self, fresh: Vec<i64>, kind: &DataType) -> Result<()> {
         let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(fresh.clone()).with_data_type(kind.clone()));
+        let fields = self.schema.fields();
+
         // No expression uses another column.
-        let other = |field: &Arc<Field>| new_null_array(field.data_type(), fresh.len());
-        let fields = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-        let mut columns: Vec<ArrayRef> = self.schema.fields().iter().map(other).collect();
+        let mut columns: Vec<ArrayRef> =
+            fields.iter().map(|field| new_null_array(field.data_type(), fresh.len())).collect();
         if let Some(column) = columns.get_mut(self.time) {
             *column = times;
         }
+        let fields = fields.iter().map(|field| field.as_ref().clone().with_nullable(true));
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
         let evaluated: Vec<ArrayRef> =
             self.exprs.iter().map(|expr| expr.evaluate(&batch)?.into_array(fresh.len())).collect::<Result<_>>()?;
+
         let mut classes = Vec::with_capacity(fresh.len());
         self.interned.intern(&evaluated, &mut classes)?;
         // Classes are numbered as they are met.
@@ -259,19 +273,22 @@ impl Timeline {
                 self.groups.push(None);
             }
         }
+
         let firsts = UInt32Array::from(firsts);
         for (known, values) in self.values.iter_mut().zip(&evaluated) {
             *known = concat(&[known.as_ref(), take(values, &firsts, None)?.as_ref()])?;
         }
+
         let classes = classes.into_iter().map(|class| class as u32);
         let mut all: Vec<(i64, u32)> = self.times.drain(..).zip(self.classes.drain(..)).collect();
         all.extend(fresh.into_iter().zip(classes));
         // Two ascending runs, which this sort merges.
         all.sort();
         (self.times, self.classes) = all.into_iter().unzip();
-        let ends = self.classes.chunk_by(|one, next| one == next).scan(0, |end, alike| {
-            *end += alike.len();
-            Some(std::iter::repeat_n(*end, alike.len()))
+
+        let ends = self.classes.chunk_by(|one, next| one == next).scan(0, |end, run| {
+            *end += run.len();
+            Some(std::iter::repeat_n(*end, run.len()))
         });
         self.class_ends = ends.flatten().collect();
         Ok(())

@@ -44,7 +44,7 @@ enum Kind {
 
 /// The rows of a batch, and those before it that are of the first row's partition.
 pub(crate) struct Partitions<'a> {
-    /// Rows of the batch of one partition each.
+    /// For each partition that has rows in the batch, the range of these rows.
     pub(crate) runs: &'a [Range<usize>],
     /// Rows before the batch of the partition of the first run.
     pub(crate) before: usize,
@@ -86,6 +86,7 @@ impl RowFunction {
                 (Kind::Lag, vec![Arc::clone(value)], reach)
             }
         };
+
         let fits = reach < MAX_ROWS && (reach > 0 || matches!(kind, Kind::Aggregate(_)));
         fits.then_some(Self { kind, arguments, reach, before: Vec::new() })
     }
@@ -95,28 +96,32 @@ impl RowFunction {
         let values = evaluate(&self.arguments, batch)?;
         let kept = self.before.first().map_or(0, Array::len);
         let before = kept.min(partitions.before);
-        let tail = |array: &ArrayRef, rows: usize| array.slice(array.len() - rows, rows);
+
         let all: Vec<ArrayRef> = match before {
             0 => values,
             _ => {
-                let pairs = self.before.iter().zip(&values);
-                pairs
-                    .map(|(one, other)| concat(&[tail(one, before).as_ref(), other.as_ref()]))
-                    .collect::<Result<_, _>>()?
+                let mut joined = Vec::with_capacity(values.len());
+                for (earlier, values) in self.before.iter().zip(&values) {
+                    joined.push(concat(&[last_rows(earlier, before).as_ref(), values.as_ref()])?);
+                }
+                joined
             }
         };
         let rows = before + batch.num_rows();
-        self.before = all.iter().map(|array| tail(array, self.reach.min(rows))).collect();
-        let run = |(at, run): (usize, &Range<usize>)| match at {
-            0 => 0..before + run.end,
-            _ => before + run.start..before + run.end,
-        };
-        let runs: Vec<Range<usize>> = partitions.runs.iter().enumerate().map(run).collect();
+        self.before = all.iter().map(|array| last_rows(array, self.reach.min(rows))).collect();
+
+        // The rows before the batch are of the partition of its first run.
+        let mut runs: Vec<Range<usize>> = Vec::with_capacity(partitions.runs.len());
+        for run in partitions.runs {
+            let start = if runs.is_empty() { 0 } else { before + run.start };
+            runs.push(start..before + run.end);
+        }
+
         let found = match &self.kind {
             Kind::Lag => lag(all.first(), self.reach, &runs)?,
             Kind::Aggregate(aggregate) => moving(aggregate, &all, self.reach + 1, &runs)?,
         };
-        Ok(tail(&found, batch.num_rows()))
+        Ok(last_rows(&found, batch.num_rows()))
     }
 }
 
@@ -162,6 +167,11 @@ fn lag(values: Option<&ArrayRef>, by: usize, runs: &[Range<usize>]) -> Result<Ar
     Ok(nullif(&shifted, &BooleanArray::new(first.finish(), None))?)
 }
 
+/// The last `rows` rows of an array that has at least as many.
+fn last_rows(array: &ArrayRef, rows: usize) -> ArrayRef {
+    array.slice(array.len() - rows, rows)
+}
+
 /// For each row the aggregate of the last `rows` rows of its run up to it.
 fn moving(
     aggregate: &AggregateFunctionExpr,
@@ -170,6 +180,7 @@ fn moving(
     runs: &[Range<usize>],
 ) -> Result<ArrayRef> {
     let all: Vec<usize> = (0..runs.last().map_or(0, |run| run.end)).collect();
+
     // Adds the states of the rows `by` before each. An accumulator must see all rows first: from a call without nulls it
     // concludes that all groups have values.
     let add = |total: &mut Box<dyn GroupsAccumulator>, states: &[ArrayRef], by: usize| -> Result<()> {
@@ -182,11 +193,13 @@ fn moving(
         }
         Ok(())
     };
+
     let mut single = aggregate.create_groups_accumulator()?;
     single.update_batch(values, &all, None, all.len())?;
     let mut states = single.state(EmitTo::All)?;
     let mut total = aggregate.create_groups_accumulator()?;
     let (mut size, mut done) = (1, 0);
+
     loop {
         if rows & size > 0 {
             add(&mut total, &states, done)?;

@@ -13,15 +13,15 @@ use datafusion::physical_plan::PhysicalExpr;
 use crate::grouping::exec::evaluate;
 use crate::row_windows::function::{Partitions, RowFunction};
 
-/// Window functions with one list of partition expressions.
+/// The window functions of a plan that have one list of partition expressions.
 pub(crate) struct RowWindows {
-    /// Schema of the input, followed by the functions.
+    /// Schema of the output: that of the input, followed by the functions.
     schema: SchemaRef,
     partition_by: Vec<Arc<dyn PhysicalExpr>>,
     functions: Vec<RowFunction>,
     /// Partition of the last row; empty before the first batch.
     last: Vec<ArrayRef>,
-    /// Rows of that partition.
+    /// Rows of that partition that were added so far.
     rows: usize,
 }
 
@@ -33,7 +33,7 @@ impl RowWindows {
         Some(Self { schema: Arc::clone(schema), partition_by, functions, last: Vec::new(), rows: 0 })
     }
 
-    /// The batch with the values of the functions.
+    /// The batch with a column behind it for each function.
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_rows() == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -60,8 +60,11 @@ impl RowWindows {
         if keys.is_empty() {
             return Ok(true);
         }
-        let pair = |(last, key): (&ArrayRef, &ArrayRef)| concat(&[last.as_ref(), key.slice(0, 1).as_ref()]);
-        let pairs = self.last.iter().zip(keys).map(pair).collect::<Result<Vec<_>, _>>()?;
+
+        let mut pairs = Vec::with_capacity(keys.len());
+        for (last, key) in self.last.iter().zip(keys) {
+            pairs.push(concat(&[last.as_ref(), key.slice(0, 1).as_ref()])?);
+        }
         Ok(!pairs.is_empty() && partition(&pairs)?.len() == 1)
     }
 }
