@@ -35,7 +35,7 @@ pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
     })
 }
 
-/// Whether `expr` depends on the column `time` alone.
+/// Whether `expr` depends on nothing but the column `time`.
 pub(crate) fn is_of_column(expr: &Expr, time: usize) -> bool {
     consists_of(expr, &|expr| expr.downcast_ref::<Column>().map(|column| column.index() == time))
 }
@@ -59,17 +59,22 @@ fn consists_of(expr: &Expr, is_known: &dyn Fn(&Expr) -> Option<bool>) -> bool {
 
 /// A time column and the step, in microseconds, to which `expr` truncates it: a date, `date_trunc` or `date_part`.
 fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
-    let cast = expr.downcast_ref::<CastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
-    let try_cast = || expr.downcast_ref::<TryCastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
-    if let Some((kind, inner)) = cast.or_else(try_cast) {
+    let cast = match (expr.downcast_ref::<CastExpr>(), expr.downcast_ref::<TryCastExpr>()) {
+        (Some(cast), _) => Some((cast.cast_type(), cast.expr())),
+        (_, Some(cast)) => Some((cast.cast_type(), cast.expr())),
+        _ => None,
+    };
+    if let Some((kind, inner)) = cast {
         return if *kind == DataType::Date32 { Some((time_column(inner)?, DAY)) } else { None };
     }
+
     let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let [unit, time] = function.args() else { return None };
     let unit = match unit.downcast_ref::<Literal>()?.value() {
         ScalarValue::Utf8(Some(unit)) | ScalarValue::Utf8View(Some(unit)) | ScalarValue::LargeUtf8(Some(unit)) => unit,
         _ => return None,
     };
+
     let step = match (function.fun().name(), unit.to_ascii_lowercase().as_str()) {
         ("date_trunc" | "date_part", "year" | "quarter" | "month" | "week" | "day") => DAY,
         ("date_part", "doy" | "dow" | "isodow" | "isoyear") => DAY,
@@ -85,13 +90,17 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
 /// within each step that the instant does not split.
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
-    let instant = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::TimestampMicrosecond(Some(instant), zone) if zone.as_deref().is_none_or(is_utc) => Some(*instant),
-        _ => None,
-    };
     match compare.op() {
-        Operator::GtEq | Operator::Lt => Some((time_column(compare.left())?, instant(compare.right())?)),
-        Operator::LtEq | Operator::Gt => Some((time_column(compare.right())?, instant(compare.left())?)),
+        Operator::GtEq | Operator::Lt => Some((time_column(compare.left())?, utc_instant(compare.right())?)),
+        Operator::LtEq | Operator::Gt => Some((time_column(compare.right())?, utc_instant(compare.left())?)),
+        _ => None,
+    }
+}
+
+/// The instant, in microseconds since the epoch, that a constant in UTC is.
+fn utc_instant(expr: &Expr) -> Option<i64> {
+    match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::TimestampMicrosecond(Some(instant), zone) if zone.as_deref().is_none_or(is_utc) => Some(*instant),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::pushdown::value_sets::{Bounds, intersect_bounds, scalar, union_bounds
 use tidetable_functions::is_utc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// Integers below this are exact as floats.
+/// Integers below this are exact as 64-bit floats: 2^53.
 const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// The values of columns of `schema` that can pass `filter`. `None` if no bound follows, because it combines columns,
@@ -54,11 +54,11 @@ pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
     }
 }
 
-/// A column as a filter uses it.
+/// A column as a filter compares it.
 #[derive(Debug, Clone, Copy)]
 struct ColumnUse<'a> {
     name: &'a str,
-    /// Its own type.
+    /// The type that the column has in the table.
     kind: &'a DataType,
     /// The type it is cast to before the comparison.
     via: Option<&'a DataType>,
@@ -77,7 +77,7 @@ fn column<'a>(expr: &'a Expr, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     }
 }
 
-/// A column under at most one cast.
+/// A column under at most one cast, which is to the type `via`.
 fn cast_column<'a>(expr: &'a Expr, via: &'a DataType, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     let column = column(expr, schema)?;
     if column.via.is_some() {
@@ -103,7 +103,7 @@ fn compare(column: ColumnUse<'_>, op: Operator, value: &ScalarValue) -> Option<B
     Some(Bounds::from([(column.name.to_owned(), set)]))
 }
 
-/// The values that pass `column op value`.
+/// The values of a column that pass `column op value`.
 fn range(op: Operator, value: Scalar) -> Option<ValueSet> {
     let (low, high) = match op {
         Operator::Eq => return Some(ValueSet::In(vec![value])),

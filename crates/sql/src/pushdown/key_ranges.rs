@@ -55,7 +55,7 @@ pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
     }
 }
 
-/// Intersection of two lists.
+/// The keys that are in both lists of ranges.
 fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
     let pairs = a.iter().flat_map(|left| b.iter().map(move |right| (left, right)));
     let common = pairs.map(|(left, right)| KeyRange {
@@ -88,21 +88,23 @@ fn disjoint(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     out
 }
 
+/// Whether `expr` is the column `name`, or a cast of it to text.
 fn is_key(expr: &Expr, name: &str) -> bool {
-    let texts = |kind: &DataType| {
-        matches!(
-            kind,
-            DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::BinaryView | DataType::LargeBinary
-        )
-    };
     match expr {
         Expr::Column(column) => column.name == name,
-        // Text sorts by its bytes, so a cast to text preserves order.
-        Expr::Cast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
-        Expr::TryCast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
+        Expr::Cast(cast) => sorts_by_bytes(cast.field.data_type()) && is_key(&cast.expr, name),
+        Expr::TryCast(cast) => sorts_by_bytes(cast.field.data_type()) && is_key(&cast.expr, name),
         Expr::Alias(alias) => is_key(&alias.expr, name),
         _ => false,
     }
+}
+
+/// Whether values of `kind` sort by their bytes, as text does: a cast to it preserves the order of keys.
+fn sorts_by_bytes(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::BinaryView | DataType::LargeBinary
+    )
 }
 
 fn literal(expr: &Expr) -> Option<&[u8]> {
@@ -121,13 +123,13 @@ fn literal(expr: &Expr) -> Option<&[u8]> {
     }
 }
 
+/// The keys that pass `key_column op key`; `None` for operators that compare otherwise.
 fn compare(op: Operator, key: &[u8]) -> Option<Vec<KeyRange>> {
-    let after = || after(key);
     let range = match op {
         Operator::Eq => one_key(key),
         Operator::Lt => KeyRange { start: Vec::new(), end: Some(key.to_vec()) },
-        Operator::LtEq => KeyRange { start: Vec::new(), end: Some(after()) },
-        Operator::Gt => KeyRange { start: after(), end: None },
+        Operator::LtEq => KeyRange { start: Vec::new(), end: Some(after(key)) },
+        Operator::Gt => KeyRange { start: after(key), end: None },
         Operator::GtEq => KeyRange { start: key.to_vec(), end: None },
         _ => return None,
     };
@@ -138,7 +140,7 @@ fn one_key(key: &[u8]) -> KeyRange {
     KeyRange { start: key.to_vec(), end: Some(after(key)) }
 }
 
-/// The least key greater than `key`.
+/// The least key greater than `key`: `key` and a zero byte.
 fn after(key: &[u8]) -> Vec<u8> {
     let mut next = key.to_vec();
     next.push(0);

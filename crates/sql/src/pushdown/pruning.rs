@@ -126,7 +126,7 @@ fn end((least, greatest): (Scalar, Scalar), wants_greatest: bool) -> Scalar {
 struct ValueBounds<'a, F> {
     containers: usize,
     ends: F,
-    /// A column without nulls.
+    /// Name of a column that is known to have no nulls in these containers.
     without_nulls: Option<&'a str>,
 }
 

@@ -12,7 +12,7 @@ use tidetable_store::read::ValueRange;
 
 type Expr = std::sync::Arc<dyn PhysicalExpr>;
 
-/// Digits of the integers of 64 bits.
+/// The most digits of an integer of 64 bits.
 const DIGITS: i16 = 20;
 
 /// The column of `schema` that `filter` compares with constants, and its values that pass, exactly: no other value passes, and
@@ -35,7 +35,7 @@ pub(crate) fn value_range(filter: &Expr, schema: &Schema) -> Option<(usize, Valu
     Some((operand.column, operand.compared(op, value)?))
 }
 
-/// A column as a comparison has it.
+/// A column as a comparison with a constant has it, without its casts.
 struct Operand<'a> {
     column: usize,
     kind: &'a DataType,
@@ -61,7 +61,7 @@ fn operand<'a>(expr: &'a Expr, schema: &'a Schema) -> Option<Operand<'a>> {
     keeps.then_some(Operand { column, kind, via })
 }
 
-/// Digits before and after the point.
+/// Digits before and behind the point of the values of a decimal or integer type.
 fn digits(kind: &DataType) -> Option<(i16, i16)> {
     match kind {
         DataType::UInt64 | DataType::Int64 => Some((DIGITS, 0)),
@@ -71,7 +71,7 @@ fn digits(kind: &DataType) -> Option<(i16, i16)> {
 }
 
 impl Operand<'_> {
-    /// All values but null.
+    /// The range of all values but null.
     fn all(&self) -> ValueRange {
         match self.kind {
             DataType::Float64 => ValueRange::floats(Bound::Unbounded, Bound::Unbounded),
@@ -79,7 +79,7 @@ impl Operand<'_> {
         }
     }
 
-    /// The values for which `op value` holds.
+    /// The values for which `column op value` holds.
     fn compared(&self, op: Operator, value: &ScalarValue) -> Option<ValueRange> {
         if let (DataType::Float64, ScalarValue::Float64(Some(value))) = (self.kind, value) {
             let (low, high) = match op {

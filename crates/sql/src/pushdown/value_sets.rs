@@ -7,7 +7,7 @@ use std::ops::{Bound, Range};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 
-/// Values that may pass, by filtered column.
+/// For each filtered column, by name, the values of it that may pass.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
 /// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
@@ -39,7 +39,7 @@ fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     })
 }
 
-/// Whether a set is certainly empty.
+/// Whether a set has certainly no value.
 pub(crate) fn is_empty(set: &ValueSet) -> bool {
     match set {
         ValueSet::In(values) => values.is_empty(),
@@ -54,8 +54,10 @@ pub(crate) fn is_empty(set: &ValueSet) -> bool {
     }
 }
 
+/// Whether a set may have the value; also true where it cannot be compared with the bounds.
 fn contains(set: &ValueSet, value: &Scalar) -> bool {
     let order = |other: &Scalar| compare(value, other);
+
     match set {
         ValueSet::In(values) => values.iter().any(|other| order(other) == Some(Ordering::Equal)),
         ValueSet::Range { low, high } => {
@@ -91,7 +93,7 @@ fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scala
     }
 }
 
-/// Intersection of two sets.
+/// The values that are in both sets.
 fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     match (a, b) {
         (ValueSet::In(values), other) | (other, ValueSet::In(values)) => {
@@ -104,7 +106,7 @@ fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     }
 }
 
-/// Narrows `bounds` by those of one more filter.
+/// Narrows `bounds` by those of one more filter, which must hold too.
 pub(crate) fn intersect_bounds(bounds: &mut Bounds, more: Bounds) {
     for (column, set) in more {
         let narrowed = match bounds.remove(&column) {
@@ -128,34 +130,39 @@ pub(crate) fn union_bounds(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// The bounds in the layout's form.
+/// The bounds in the form that a layout makes key ranges of.
 pub(crate) fn field_bounds(bounds: &Bounds) -> Vec<FieldBound> {
     bounds.iter().map(|(field, set)| FieldBound { field: field.clone(), set: set.clone() }).collect()
 }
 
-/// The span of a set of times, microseconds, half-open.
+/// The span of a set of times, in microseconds, half-open.
 pub(crate) fn time_range(set: &ValueSet) -> Range<i64> {
-    let time = |value: &Scalar| if let Scalar::Timestamp(time) = value { Some(*time) } else { None };
     match set {
         ValueSet::In(values) => {
-            let times = || values.iter().filter_map(time);
-            let start = times().min().unwrap_or(i64::MAX);
-            start..times().max().map_or(i64::MIN, |last| last.saturating_add(1))
+            let times: Vec<i64> = values.iter().filter_map(instant).collect();
+            let start = times.iter().min().copied().unwrap_or(i64::MAX);
+            let last = times.iter().max();
+            start..last.map_or(i64::MIN, |last| last.saturating_add(1))
         }
         ValueSet::Range { low, high } => {
             let start = match low {
-                Bound::Included(low) => time(low),
-                Bound::Excluded(low) => time(low).map(|low| low.saturating_add(1)),
+                Bound::Included(low) => instant(low),
+                Bound::Excluded(low) => instant(low).map(|low| low.saturating_add(1)),
                 Bound::Unbounded => None,
             };
             let end = match high {
-                Bound::Included(high) => time(high).map(|high| high.saturating_add(1)),
-                Bound::Excluded(high) => time(high),
+                Bound::Included(high) => instant(high).map(|high| high.saturating_add(1)),
+                Bound::Excluded(high) => instant(high),
                 Bound::Unbounded => None,
             };
             start.unwrap_or(i64::MIN)..end.unwrap_or(i64::MAX)
         }
     }
+}
+
+/// The time, in microseconds, that a value is; `None` for values of other types.
+fn instant(value: &Scalar) -> Option<i64> {
+    if let Scalar::Timestamp(time) = value { Some(*time) } else { None }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) fn is_of_names_and_times(filter: &Expr) -> bool {
     is_of_columns(filter) && collect_columns(filter).iter().all(|column| known.contains(&column.index()))
 }
 
-/// The filters of a scan of cells.
+/// The filters of a scan of cells, by how often they are evaluated.
 pub(crate) struct CellFilters {
     /// Filters that use the family, or family and qualifier: evaluated once a column, or once a name of the dictionary.
     of_names: ColumnFilters,
@@ -36,7 +36,7 @@ pub(crate) struct CellFilters {
     of_times: ColumnFilters,
 }
 
-/// Filters over some columns of `cells.T`.
+/// Filters over some columns of `cells.T`, and the columns that they use.
 struct ColumnFilters {
     fields: Fields,
     filters: Vec<Expr>,
@@ -80,7 +80,7 @@ impl ColumnFilters {
 }
 
 impl CellFilters {
-    /// Filters over `cells.T`, whose schema is `table`.
+    /// Takes all filters of a scan over `cells.T`, whose schema is `table`.
     pub(crate) fn new(table: &Schema, filters: &[Expr]) -> Result<Self> {
         let uses_time = |filter: &&Expr| collect_columns(filter).iter().any(|column| column.index() == CELL_TIMESTAMP);
         Ok(Self {
@@ -96,8 +96,8 @@ impl CellFilters {
         let by_name = match dynamic {
             Some(names) => self.passing_names(family, names)?,
             None => {
-                let name = || BinaryArray::from_iter_values([qualifier]);
-                let verdict = self.of_names.evaluate(family, 1, name, no_times)?;
+                let verdict =
+                    self.of_names.evaluate(family, 1, || BinaryArray::from_iter_values([qualifier]), no_times)?;
                 verdict.map_or(Passes::All, |verdict| if verdict.value(0) { Passes::All } else { Passes::None })
             }
         };

@@ -5,15 +5,15 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::error::Result;
 
-/// Coalesces batches.
+/// Joins small batches of a scan and splits large ones, so that a query gets batches of about one size.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
     waiting: Vec<RecordBatch>,
-    /// Rows in `waiting`.
+    /// Rows of the batches in `waiting`.
     rows: usize,
-    /// Least rows of the next batch.
+    /// The fewest rows that are sent as a batch, unless the records end.
     least: usize,
-    /// Greatest rows of a batch.
+    /// The most rows of a batch that is sent.
     most: usize,
 }
 

@@ -1,6 +1,6 @@
 //! File groups of a scan: splits scan ranges and assigns them to partitions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow::datatypes::Schema;
 use datafusion::common::Statistics;
@@ -12,20 +12,20 @@ use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{FieldBound, ValueSet};
 use tidetable_layout::time::window_name;
 use tidetable_layout::{KeyRange, Layout};
-use tidetable_store::version::{Sst, WindowState};
+use tidetable_store::version::Sst;
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
 use crate::error::external;
 use crate::pushdown::value_sets::scalar;
 
-/// Least bytes of a split.
+/// A part of a split scan range has at least so many bytes.
 const MIN_PIECE: u64 = 1 << 20;
 
 /// Stripes that are read faster than another thread starts.
 const FEW_STRIPES: usize = 16;
 /// Greatest bytes of those stripes, because their whole result is held at once.
 const FEW_BYTES: u64 = 2 << 20;
-/// Greatest cells of those stripes.
+/// Greatest number of cells of those stripes.
 const FEW_CELLS: u64 = 1 << 20;
 /// Greatest cells of a one-row stripe that is read whole.
 const FEW_OF_WHOLE: u64 = 4096;
@@ -67,36 +67,39 @@ pub(crate) fn split_range(snapshot: &Snapshot, range: &ScanRange, pieces: usize)
         let reader = snapshot.reader(sst)?;
         starts.extend(reader.stripes().iter().map(|stripe| stripe.first_key.to_vec()));
     }
-    let inside = |key: &Vec<u8>| *key > range.keys.start && range.keys.end.as_ref().is_none_or(|end| key < end);
-    starts.retain(inside);
+
+    starts.retain(|key| *key > range.keys.start && range.keys.end.as_ref().is_none_or(|end| key < end));
     starts.sort_unstable();
     starts.dedup();
     let mut cuts: Vec<Vec<u8>> =
         (1..pieces).filter_map(|piece| starts.get(piece * starts.len() / pieces).cloned()).collect();
     cuts.dedup();
+
     let bytes = range.bytes / (cuts.len() as u64 + 1);
-    let starts = std::iter::once(range.keys.start.clone()).chain(cuts.iter().cloned());
-    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(range.keys.end.clone()));
-    let part = |(start, end)| ScanRange {
-        keys: KeyRange { start, end },
-        ssts: range.ssts.clone(),
-        time: range.time.clone(),
-        bytes,
-    };
-    Ok(starts.zip(ends).map(part).collect())
+    let mut parts = Vec::with_capacity(cuts.len() + 1);
+    let mut start = range.keys.start.clone();
+    for end in cuts.into_iter().map(Some).chain([range.keys.end.clone()]) {
+        let next = end.clone().unwrap_or_default();
+        let keys = KeyRange { start: std::mem::replace(&mut start, next), end };
+        parts.push(ScanRange { keys, ssts: range.ssts.clone(), time: range.time.clone(), bytes });
+    }
+    Ok(parts)
 }
 
 /// Whether all keys of each scan range come before those of the next, by the key ranges of SSTs in the manifest.
 pub(crate) fn are_in_key_order(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
     let ssts: HashMap<&str, &Sst> = snapshot.version().ssts().map(|sst| (sst.id.as_str(), sst)).collect();
-    let of_range = |range: &ScanRange| -> Option<(Vec<u8>, Vec<u8>)> {
-        let own = || range.ssts.iter().map(|id| ssts.get(id.as_str()).copied());
-        let first = own().map(|sst| Some(&sst?.first_key)).min()??;
-        let last = own().map(|sst| Some(&sst?.last_key)).try_fold(None, |last, key| Some(last.max(Some(key?))))??;
-        Some((first.clone().max(range.keys.start.clone()), last.clone()))
-    };
-    let bounds: Option<Vec<(Vec<u8>, Vec<u8>)>> = ranges.iter().map(of_range).collect();
-    let Some(bounds) = bounds else { return false };
+
+    let mut bounds: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let of_range: Option<Vec<&Sst>> = range.ssts.iter().map(|id| ssts.get(id.as_str()).copied()).collect();
+        let Some(of_range) = of_range else { return false };
+        let first = of_range.iter().map(|sst| &sst.first_key).min();
+        let last = of_range.iter().map(|sst| &sst.last_key).max();
+        let (Some(first), Some(last)) = (first, last) else { return false };
+        bounds.push((first.clone().max(range.keys.start.clone()), last.clone()));
+    }
+
     ranges.iter().zip(bounds.windows(2)).all(|(range, pair)| {
         let [(_, last), (next, _)] = pair else { return false };
         last < next || range.keys.end.as_ref().is_some_and(|end| end <= next)
@@ -113,12 +116,13 @@ pub(crate) fn file_groups(
     partitions: usize,
     is_sorted: bool,
 ) -> Vec<FileGroup> {
-    let file = |range: ScanRange, number| {
-        PartitionedFile::new(location(snapshot, &range, number), range.bytes).with_extension(ScanRanges(vec![range]))
-    };
     let some_keys = ranges.iter().all(|range| range.keys != KeyRange::all());
-    let groups = contiguous(ranges, partitions, file).into_iter();
-    groups.map(|files| FileGroup::new(if some_keys || is_sorted { as_one_file(files) } else { files })).collect()
+    let groups = contiguous(ranges, partitions, |range: ScanRange, number| {
+        PartitionedFile::new(location(snapshot, &range, number), range.bytes).with_extension(ScanRanges(vec![range]))
+    });
+
+    let are_joined = some_keys || is_sorted;
+    groups.into_iter().map(|files| FileGroup::new(if are_joined { as_one_file(files) } else { files })).collect()
 }
 
 /// Whether these ranges, parts of few stripes, are cheaper to read inline than in another task. False if a file cannot
@@ -152,21 +156,21 @@ fn as_one_file(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
 
 /// The same groups with a file for each scan range, which idle partitions may take over.
 pub(crate) fn a_file_each(groups: &[FileGroup]) -> Vec<FileGroup> {
-    let split = |group: &FileGroup| {
-        group
-            .iter()
-            .flat_map(|file| {
-                ranges_of(file).into_iter().map(|range| {
-                    let name = file.object_meta.location.to_string();
-                    PartitionedFile::new(name, range.bytes).with_extension(ScanRanges(vec![range]))
-                })
-            })
-            .collect()
-    };
-    groups.iter().map(|group| FileGroup::new(split(group))).collect()
+    let mut split = Vec::with_capacity(groups.len());
+    for group in groups {
+        let mut files = Vec::new();
+        for file in group.iter() {
+            for range in ranges_of(file) {
+                let name = file.object_meta.location.to_string();
+                files.push(PartitionedFile::new(name, range.bytes).with_extension(ScanRanges(vec![range])));
+            }
+        }
+        split.push(FileGroup::new(files));
+    }
+    split
 }
 
-/// The scan ranges of a "file".
+/// The scan ranges that a "file" stands for, in the order in which they are read.
 fn ranges_of(file: &PartitionedFile) -> Vec<ScanRange> {
     file.extension::<ScanRanges>().map(|ranges| ranges.0.clone()).unwrap_or_default()
 }
@@ -179,14 +183,18 @@ fn ranges_of(file: &PartitionedFile) -> Vec<ScanRange> {
 pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<Option<Vec<FileGroup>>, StoreError> {
     let mut ranges: Vec<ScanRange> = groups.iter().flat_map(FileGroup::iter).flat_map(ranges_of).collect();
     ranges.reverse();
-    let alike = ranges.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
-    let Some(largest) = ranges.iter().max_by_key(|range| range.bytes).filter(|_| alike && ranges.len() > 1) else {
+    let have_same_keys = ranges.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
+    if !have_same_keys || ranges.len() < 2 {
+        return Ok(None);
+    }
+    let Some(largest) = ranges.iter().max_by_key(|range| range.bytes) else {
         return Ok(None);
     };
     let mut out = Vec::with_capacity(groups.len());
+
     for (number, part) in split_range(snapshot, largest, groups.len())?.into_iter().enumerate() {
-        let of_part = |range: &ScanRange| ScanRange { keys: part.keys.clone(), ..range.clone() };
-        let parts: Vec<ScanRange> = ranges.iter().map(of_part).collect();
+        let parts: Vec<ScanRange> =
+            ranges.iter().map(|range| ScanRange { keys: part.keys.clone(), ..range.clone() }).collect();
         let bytes = parts.iter().map(|range| range.bytes).sum::<u64>() / groups.len().max(1) as u64;
         let name = format!("tables/{}/newest/{number}", snapshot.table().name());
         out.push(FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(ScanRanges(parts))]));
@@ -209,6 +217,7 @@ pub(crate) fn by_entity(
     let Some(first) = ranges.first().filter(|first| ranges.iter().all(|range| range.keys == first.keys)) else {
         return Ok(None);
     };
+
     let whole = ScanRange {
         keys: first.keys.clone(),
         ssts: ranges.iter().flat_map(|range| range.ssts.iter().cloned()).collect(),
@@ -217,11 +226,13 @@ pub(crate) fn by_entity(
             .fold(first.time.clone(), |all, one| all.start.min(one.time.start)..all.end.max(one.time.end)),
         bytes: ranges.iter().map(|range| range.bytes).sum(),
     };
+
     let mut cuts: Vec<(Vec<u8>, ScalarValue)> = Vec::new();
     for part in split_range(snapshot, &whole, partitions).map_err(external)?.iter().skip(1) {
         let cut = start_of_entity(snapshot.layout(), &part.keys.start, field)?;
         cuts.extend(cut.filter(|(key, _)| *key > whole.keys.start && cuts.last().is_none_or(|(last, _)| last < key)));
     }
+
     let bytes = whole.bytes / (cuts.len() as u64 + 1);
     let starts = std::iter::once(&whole.keys.start).chain(cuts.iter().map(|(key, _)| key));
     let ends = cuts.iter().map(|(key, _)| Some(key.clone())).chain(std::iter::once(whole.keys.end.clone()));
@@ -275,13 +286,13 @@ fn contiguous<T>(
     groups
 }
 
-/// A display name; nothing is opened by it.
+/// The name that plans and messages show for a scan range: its table, its window, and its number.
 fn location(snapshot: &Snapshot, range: &ScanRange, number: usize) -> String {
-    let held = |window: &&WindowState| {
-        window.ssts.iter().filter(|sst| range.ssts.contains(&sst.id)).count() == range.ssts.len()
-    };
-    let whole = snapshot.version().windows.iter().find(held);
-    let window = match whole {
+    let mut windows = snapshot.version().windows.iter();
+    let window = windows
+        .find(|window| window.ssts.iter().filter(|sst| range.ssts.contains(&sst.id)).count() == range.ssts.len());
+
+    let window = match window {
         Some(window) => window_name(snapshot.layout().spec().window, window.start),
         None => "all".to_owned(),
     };
@@ -291,12 +302,16 @@ fn location(snapshot: &Snapshot, range: &ScanRange, number: usize) -> String {
 /// Estimated statistics of a scan, inexact because they are derived from cell counts.
 pub(crate) fn statistics(snapshot: &Snapshot, ranges: &[ScanRange], schema: &Schema) -> Statistics {
     let mut statistics = Statistics::new_unknown(schema);
-    let named = |id: &str| ranges.iter().any(|range| range.ssts.iter().any(|other| other == id));
-    let cells: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.cells).sum();
-    let held: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.bytes).sum();
+    let ssts: HashSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
+    let (mut cells, mut stored) = (0_u64, 0_u64);
+    for sst in snapshot.version().ssts().filter(|sst| ssts.contains(&sst.id)) {
+        cells += sst.cells;
+        stored += sst.bytes;
+    }
+
     let read: u64 = ranges.iter().map(|range| range.bytes).sum();
-    if cells > 0 && held > 0 {
-        let share = u128::from(cells) * u128::from(read.min(held)) / u128::from(held);
+    if cells > 0 && stored > 0 {
+        let share = u128::from(cells) * u128::from(read.min(stored)) / u128::from(stored);
         statistics.num_rows = Precision::Inexact(usize::try_from(share).unwrap_or(usize::MAX).max(1));
         statistics.total_byte_size = Precision::Inexact(usize::try_from(read).unwrap_or(usize::MAX));
     }

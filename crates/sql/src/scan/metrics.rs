@@ -5,7 +5,7 @@ use tidetable_store::read::ScanCounts;
 
 const NAMES: [&str; 7] = ["ssts", "ssts_pruned", "stripes", "stripes_pruned", "pages_read", "bytes", "bytes_read"];
 
-/// A counter for each of [`NAMES`].
+/// The counters of a scan that EXPLAIN ANALYZE shows, one for each of [`NAMES`].
 #[derive(Clone)]
 pub(crate) struct ScanMetrics([Count; NAMES.len()]);
 

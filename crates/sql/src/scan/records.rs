@@ -9,8 +9,8 @@ use arrow::array::{
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
-use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, internal_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
@@ -27,19 +27,19 @@ use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads records from blocks.
+/// Reads from blocks the records that pass the filters of a query.
 pub(crate) struct RecordReader {
     scan: Arc<TableScan>,
-    /// Name of the scan range, for messages.
+    /// Name of the scan range, as messages show it.
     name: String,
-    /// Fields read by row.
+    /// Fields that are read once a row.
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Fields read by record.
+    /// Fields that are read of each record.
     records: Fields,
     /// Filters of one column each that pass a range of its values.
     ranges: Vec<(usize, ValueRange)>,
-    /// Others.
+    /// The other filters, which are evaluated as expressions.
     record_filter: Vec<Expr>,
     /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
@@ -50,13 +50,13 @@ pub(crate) struct RecordReader {
 /// A projection of a table's fields, and its schema.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    /// Indexes of the table's fields, ascending.
+    /// Indexes of these fields in the table, ascending.
     at: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl Fields {
-    /// The columns used by `exprs`, and `more`.
+    /// The columns of `schema` that `exprs` use, and those in `more`.
     pub(crate) fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
         let mut at: Vec<usize> = exprs.flat_map(collect_columns).map(|column| column.index()).collect();
         at.extend(more);
@@ -68,34 +68,44 @@ impl Fields {
 
     /// Rewrites an expression over the table to one over a batch of these fields.
     pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
-        let date = |expr| replaced(ScanCast::date(&expr, &self.schema), expr);
-        reassign_expr_columns(Arc::clone(expr), &self.schema)?.transform_up(date).data()
+        let bound = reassign_expr_columns(Arc::clone(expr), &self.schema)?;
+        bound.transform_up(|expr| replaced(ScanCast::date(&expr, &self.schema), expr)).data()
     }
 
     /// As [`Self::bind_all`], for arguments of functions: casts of decimals to floats are replaced, too. Filters keep them: their
     /// ranges are found through the cast.
     pub(crate) fn bind_arguments(&self, exprs: &[Expr]) -> Result<Vec<Expr>> {
-        let float = |expr| replaced(ScanCast::float(&expr, &self.schema), expr);
-        self.bind_all(exprs)?.into_iter().map(|expr| expr.transform_up(float).data()).collect()
+        let mut bound = self.bind_all(exprs)?;
+        for bound in &mut bound {
+            let expr = Arc::clone(bound);
+            *bound = expr.transform_up(|expr| replaced(ScanCast::float(&expr, &self.schema), expr)).data()?;
+        }
+        Ok(bound)
     }
 
-    /// Rewrites several expressions; see [`Self::bind`].
+    /// Rewrites several expressions, each as [`Self::bind`] does.
     pub(crate) fn bind_all<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Vec<Expr>> {
         exprs.into_iter().map(|expr| self.bind(expr)).collect()
     }
 
-    /// Index of a table field among these.
+    /// The index among these of a field of the table, if it is one of them.
     pub(crate) fn place(&self, field: usize) -> Option<usize> {
         self.at.binary_search(&field).ok()
     }
 
     /// Indexes of table fields among these, which must hold them.
     pub(crate) fn places(&self, fields: &[usize]) -> Result<Vec<usize>> {
-        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
-        fields.iter().map(|field| self.place(*field).ok_or_else(unlike)).collect()
+        let mut places = Vec::with_capacity(fields.len());
+        for field in fields {
+            let Some(place) = self.place(*field) else {
+                return internal_err!("a column of records is not read");
+            };
+            places.push(place);
+        }
+        Ok(places)
     }
 
-    /// Indexes of the table's fields.
+    /// Indexes of these fields in the table, ascending.
     pub(crate) fn at(&self) -> &[usize] {
         &self.at
     }
@@ -106,7 +116,7 @@ impl Fields {
         Ok((RecordBatch::try_new_with_options(Arc::clone(&self.schema), values.columns, &options)?, values.ends))
     }
 
-    /// Schema of these fields.
+    /// Schema of a batch of these fields, in the order of the table.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -119,16 +129,16 @@ fn replaced(cast: Result<Option<ScanCast>>, expr: Expr) -> Result<Transformed<Ex
     })
 }
 
-/// What a query reads beside its filters.
+/// What a query reads beside the columns of its filters.
 #[derive(Debug, Default)]
 pub(crate) struct ReadRequest<'a> {
-    /// Expressions evaluated by row.
+    /// Expressions that are evaluated once a row.
     pub(crate) of_rows: Vec<&'a Expr>,
-    /// Expressions evaluated by record.
+    /// Expressions that are evaluated for each record.
     pub(crate) of_records: Vec<&'a Expr>,
-    /// Record fields to output.
+    /// Fields of the table that are output.
     pub(crate) fields: &'a [usize],
-    /// Whether row ends are needed.
+    /// Whether the ends of rows are needed.
     pub(crate) by_row: bool,
     pub(crate) rows: WantedRows,
 }
@@ -136,12 +146,12 @@ pub(crate) struct ReadRequest<'a> {
 /// How close the rows of records are to those that are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WantedRows {
-    /// Neighbours with equal row fields may be joined.
+    /// Neighbours with equal fields of the row may be joined into one.
     #[default]
     Joined,
     /// Each is by itself; those without records may be missing.
     Apart,
-    /// Each is there, because they are counted.
+    /// Each row is there as it is stored, because rows are counted.
     Every,
 }
 
@@ -151,7 +161,7 @@ pub(crate) struct Records {
     pub(crate) rows: RecordBatch,
     /// Whether neighbouring rows that agree in these fields are one.
     pub(crate) joined: bool,
-    /// End of each row's records.
+    /// For each row the end of its records.
     pub(crate) ends: Vec<u32>,
     pub(crate) records: RecordBatch,
 }
@@ -173,16 +183,19 @@ impl RecordReader {
             ScanOutput::Records { within } => within.clone(),
             _ => None,
         };
+
         let mut more = wanted.fields.to_vec();
         more.extend(within.as_ref().map(|(time, _)| *time));
         let rows = Fields::of(table, of_rows.iter().chain(&wanted.of_rows).copied(), &[])?;
         let records = Fields::of(table, of_records.iter().chain(&wanted.of_records).copied(), &more)?;
         let within = within.and_then(|(time, range)| Some((records.place(time)?, range)));
+
         let bound = records.bind_all(of_records)?;
         let (ranges, others): (Vec<_>, Vec<_>) = bound
             .into_iter()
             .map(|filter| (value_range(&filter, &records.schema), filter))
             .partition(|(range, _)| range.is_some());
+
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
@@ -197,17 +210,17 @@ impl RecordReader {
         })
     }
 
-    /// The projection of blocks.
+    /// What a scan must read of blocks: the columns of the record fields.
     pub(crate) fn projection(&self) -> Projection {
         self.layout().projection(&self.records.at)
     }
 
-    /// Fields of row batches.
+    /// The fields of batches of rows, which expressions of rows are bound to.
     pub(crate) fn row_fields(&self) -> &Fields {
         &self.rows
     }
 
-    /// Fields of record batches.
+    /// The fields of batches of records, which expressions of records are bound to.
     pub(crate) fn record_fields(&self) -> &Fields {
         &self.records
     }
@@ -224,6 +237,7 @@ impl RecordReader {
     pub(crate) fn read(&self, block: Block) -> Result<Option<Records>> {
         let (mut ends, mut mask, mut joined) = (Vec::new(), None, false);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
+
         if self.by_row {
             let found = match self.wanted_rows {
                 WantedRows::Joined => self.layout().decode_joined_rows(&block, &self.rows.at),
@@ -241,6 +255,7 @@ impl RecordReader {
                 }
             }
         }
+
         let mut records = self.layout().decode(block, &self.records.at).map_err(|error| self.undecoded(error))?;
         let inside = self.within.as_ref().map(|(at, range)| within(&records, *at, range)).transpose()?.flatten();
         for more in [inside, self.in_ranges(&records)?, passing(&self.record_filter, &records)?].into_iter().flatten() {
@@ -249,6 +264,7 @@ impl RecordReader {
                 None => more,
             });
         }
+
         if let Some(mask) = mask.filter(|mask| mask.true_count() < mask.len()) {
             if mask.true_count() == 0 {
                 return Ok(None);
@@ -261,6 +277,7 @@ impl RecordReader {
                 ends = ends_of(&mask, &ends);
             }
         }
+
         Ok((records.num_rows() > 0).then_some(Records { rows, joined, ends, records }))
     }
 }
@@ -268,10 +285,10 @@ impl RecordReader {
 impl RecordReader {
     /// The records whose values are in the ranges of filters; `None` without such filters.
     fn in_ranges(&self, records: &RecordBatch) -> Result<Option<BooleanArray>> {
-        let unlike = || DataFusionError::Internal("a range of values is of another type".to_owned());
         let mut mask: Option<BooleanBuffer> = None;
         for (at, range) in &self.ranges {
-            let more = records.columns().get(*at).and_then(|values| range.mask(values)).ok_or_else(unlike)?;
+            let more = records.columns().get(*at).and_then(|values| range.mask(values));
+            let Some(more) = more else { return internal_err!("a range of values is of another type") };
             mask = Some(mask.map_or(more.clone(), |mask| &mask & &more));
         }
         Ok(mask.map(|mask| BooleanArray::new(mask, None)))
@@ -316,11 +333,13 @@ pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<Bo
 /// The rows of `batch` that pass `filter`; null where it is null.
 pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
     let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
-    let unlike = || DataFusionError::Internal(format!("the filter {filter} is not boolean"));
-    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
+    match verdict.as_boolean_opt() {
+        Some(verdict) => Ok(verdict.clone()),
+        None => internal_err!("the filter {filter} is not boolean"),
+    }
 }
 
-/// Repeats each row's result for its records.
+/// Repeats the result of each row for all of its records.
 fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
     if is_one_each(ends) {
         return rows.clone();
@@ -330,16 +349,17 @@ fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
     BooleanArray::new(mask.finish(), None)
 }
 
-/// The row ends after filtering by `mask`.
+/// The ends of rows after their records were filtered by `mask`; rows without records stay.
 fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
     let (mut start, mut kept) = (0, 0);
-    let end = |end: &u32| {
+    let mut kept_ends = Vec::with_capacity(ends.len());
+    for end in ends {
         let records = (*end as usize).saturating_sub(start);
         kept += mask.values().slice(start, records).count_set_bits() as u32;
         start = *end as usize;
-        kept
-    };
-    ends.iter().map(end).collect()
+        kept_ends.push(kept);
+    }
+    kept_ends
 }
 
 /// The records whose time, column `at`, is in `range`; `None` if all are.
@@ -351,9 +371,8 @@ fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<B
     Ok(Some(times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect()))
 }
 
-/// The event times in column `at` of a batch of records.
+/// The event times in column `at` of a batch of records, in microseconds.
 pub(crate) fn event_times(batch: &RecordBatch, at: usize) -> Result<&TimestampMicrosecondArray> {
-    let unlike = || DataFusionError::Internal("the event time is not a timestamp".to_owned());
-    let column = batch.columns().get(at).ok_or_else(unlike)?;
-    column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)
+    let times = batch.columns().get(at).and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
+    times.ok_or_else(|| DataFusionError::Internal("the event time is not a timestamp".to_owned()))
 }

@@ -31,19 +31,18 @@ pub(crate) fn row_scan(snapshot: Snapshot, view: &RowView, columns: &[usize]) ->
     }
 }
 
-/// The families among `columns`; column 0 is the key.
+/// The families among the columns of a view; column 0 is the key, the others are families in order.
 fn families(view: &RowView, columns: &[usize]) -> Vec<String> {
-    let family = |column: &usize| Some(view.families.get(column.checked_sub(1)?)?.clone());
-    columns.iter().filter_map(family).collect()
+    columns.iter().filter_map(|column| view.families.get(column.checked_sub(1)?).cloned()).collect()
 }
 
 /// Builder of a family's maps; with history the values are lists.
 struct FamilyColumn {
     name: String,
-    /// Entry offsets by row.
+    /// For each row the first of its entries.
     starts: Vec<i32>,
     qualifiers: BinaryBuilder,
-    /// Cell offsets by entry; with history only.
+    /// For each entry the first of its cells; with history only.
     lists: Vec<i32>,
     times: Vec<i64>,
     values: BinaryBuilder,
@@ -72,10 +71,11 @@ impl FamilyColumn {
         }
     }
 
-    /// Takes the maps built so far.
+    /// Takes the maps that were built so far, of the type `kind`.
     fn take(&mut self, with_history: bool, kind: &DataType) -> Result<ArrayRef, ArrowError> {
         self.begin_row();
         let starts = OffsetBuffer::new(std::mem::take(&mut self.starts).into());
+
         let values: BinaryArray = self.values.finish();
         let values: ArrayRef = if with_history {
             self.lists.push(self.times.len() as i32);
@@ -86,22 +86,24 @@ impl FamilyColumn {
         } else {
             Arc::new(values)
         };
+
         let DataType::Map(entries, sorted) = kind else {
             return Err(ArrowError::SchemaError(format!("family {} is not a map", self.name)));
         };
         let DataType::Struct(fields) = entries.data_type() else {
             return Err(ArrowError::SchemaError(format!("family {} has no entries", self.name)));
         };
+
         let pairs = StructArray::try_new(fields.clone(), vec![Arc::new(self.qualifiers.finish()), values], None)?;
         Ok(Arc::new(MapArray::try_new(Arc::clone(entries), starts, pairs, None, *sorted)?))
     }
 }
 
-/// Sends rows as batches.
+/// Builds batches of rows, a map for each family, and sends them.
 pub(crate) struct RowBatches<'a> {
     rows: usize,
     bytes: usize,
-    /// Row keys, if they are projected.
+    /// Row keys, if the query reads them.
     keys: Option<BinaryBuilder>,
     families: Vec<FamilyColumn>,
     /// Index in `families` of each column of the current block.
@@ -146,7 +148,7 @@ impl<'a> RowBatches<'a> {
         Ok((self.send)(batch))
     }
 
-    /// Takes the batch built so far.
+    /// Takes the batch that was built so far.
     fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.families.len() + 1);
         if let Some(keys) = &mut self.keys {
@@ -184,8 +186,11 @@ impl RowSink for RowBatches<'_> {
 
     fn begin(&mut self, columns: &[ColumnName<'_>]) -> Result<(), SqlError> {
         let families = &self.families;
-        let family_of = |column: &ColumnName<'_>| families.iter().position(|family| family.name == column.family);
-        self.family_of = columns.iter().map(family_of).collect();
+        let mut family_of = Vec::with_capacity(columns.len());
+        for column in columns {
+            family_of.push(families.iter().position(|family| family.name == column.family));
+        }
+        self.family_of = family_of;
         Ok(())
     }
 

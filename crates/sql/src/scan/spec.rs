@@ -15,48 +15,48 @@ use crate::schema::RowView;
 #[derive(Debug)]
 pub(crate) struct FixedBatchSize;
 
-/// Output of a scan.
+/// What a scan outputs: one of the three views of a table.
 #[derive(Debug, Clone)]
 pub(crate) enum ScanOutput {
     /// Records; `within`: the index of the event time and the range that it must lie in.
     Records { within: Option<(usize, Range<i64>)> },
-    /// Cells.
+    /// Cells, as `cells.T` shows them.
     Cells,
-    /// Rows.
+    /// Rows, as this view shows them.
     Rows(RowView),
 }
 
-/// Input of a scan.
+/// What a scan reads, the same for all of its ranges.
 #[derive(Debug)]
 pub(crate) struct TableScan {
     pub(crate) snapshot: Snapshot,
     pub(crate) output: ScanOutput,
-    /// Key ranges to read.
+    /// Key ranges to read, ascending and disjoint.
     pub(crate) keys: Vec<KeyRange>,
-    /// Event times to read, microseconds, half-open.
+    /// Event times to read, in microseconds, half-open.
     pub(crate) time: Range<i64>,
     /// Whether all batches but the last of a range have the full size.
     pub(crate) even: bool,
-    /// Whether filters and aggregations may be pushed down.
+    /// Whether filters and aggregations may be pushed down into the scan.
     pub(crate) push_down: bool,
 }
 
-/// What a scan does with each range.
+/// What a scan does with each of its ranges.
 #[derive(Clone)]
 pub(crate) struct ScanTask {
     pub(crate) scan: Arc<TableScan>,
-    /// Schema of the table.
+    /// Schema of all columns of the table.
     pub(crate) stored: SchemaRef,
-    /// Filters over that schema.
+    /// Filters over that schema, all of which must hold.
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
     /// Dynamic filters over that schema; they prune stripes only.
     pub(crate) dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregate: Option<Arc<ScanAggregate>>,
-    /// Whether records may come in any order.
+    /// Whether records may come in any order, so that SSTs need no merge.
     pub(crate) unordered: bool,
     /// Output columns, of the table or of the aggregation, ascending.
     pub(crate) columns: Vec<usize>,
-    /// Schema of the output columns.
+    /// Schema of the output columns, in their order.
     pub(crate) schema: SchemaRef,
     pub(crate) batch_size: usize,
 }

@@ -85,7 +85,7 @@ impl SumReader {
         }))
     }
 
-    /// The projection of blocks.
+    /// What a scan must read of blocks: the columns of the arguments, as sums where they are stored.
     pub(crate) fn projection(&self) -> Projection {
         let mut projection = self.scan.snapshot.layout().projection(self.records.at());
 
