@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::JoinType;
@@ -37,13 +38,14 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
         plan = projection.input();
     }
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
-    let plain = |function: &str| PLAIN.contains(&function);
+
     if *join.join_type() != JoinType::Inner
         || join.filter().is_some()
-        || !first.aggr_expr().iter().all(|function| plain(function.fun().name()))
+        || !first.aggr_expr().iter().all(|function| PLAIN.contains(&function.fun().name()))
     {
         return Ok(None);
     }
+
     for scan_is_left in [false, true] {
         let side = if scan_is_left { join.left() } else { join.right() };
         let Some(scan) = RecordScan::below(side)? else { continue };
@@ -105,6 +107,7 @@ impl AggregatedJoin<'_> {
         self.scan.of_table(&moved(expr, |index| index.checked_sub(before))?)
     }
 
+    /// The plan with the partial aggregation below the join; `None` if a key, group or argument does not allow it.
     fn rewritten(&self, first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         // The scan groups by the join keys, then by the group expressions of its side.
         let mut groups: Vec<(Expr, GroupOf)> = Vec::new();
@@ -116,6 +119,7 @@ impl AggregatedJoin<'_> {
             fields.push(Field::new(format!("on {}", groups.len()), expr.data_type(&side.schema())?, true));
             groups.push(group);
         }
+
         let mut own_groups = Vec::new();
         for ((expr, _), field) in first.group_expr().expr().iter().zip(first.schema().fields()) {
             let expr = self.of_join(expr)?;
@@ -130,6 +134,7 @@ impl AggregatedJoin<'_> {
                 Side::Other | Side::Neither => own_groups.push((Some(expr), 0)),
             }
         }
+
         let aggregates = RecordScan::aggregates(first, |expr| {
             let expr = self.of_join(expr)?;
             match self.side(&expr) {
@@ -138,6 +143,7 @@ impl AggregatedJoin<'_> {
             }
         })?;
         let Some(aggregates) = aggregates else { return Ok(None) };
+
         let states = first.schema().fields().len() - own_groups.len();
         fields.extend(first.schema().fields().iter().skip(own_groups.len()).map(|field| field.as_ref().clone()));
         let by = groups.len();
@@ -146,11 +152,11 @@ impl AggregatedJoin<'_> {
             self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
 
         // The same join over the partial states.
-        let key = |at: usize| Arc::new(Column::new(summed.schema().field(at).name(), at)) as Expr;
-        let on = self.join.on().iter().enumerate().map(|(at, (left, right))| {
-            if self.scan_is_left { (key(at), Arc::clone(right)) } else { (Arc::clone(left), key(at)) }
-        });
-        let on = on.collect();
+        let mut on = Vec::with_capacity(self.join.on().len());
+        for (at, (left, right)) in self.join.on().iter().enumerate() {
+            let key: Expr = Arc::new(Column::new(summed.schema().field(at).name(), at));
+            on.push(if self.scan_is_left { (key, Arc::clone(right)) } else { (Arc::clone(left), key) });
+        }
         let (left, right) = if self.scan_is_left {
             (Arc::clone(&summed), Arc::clone(self.join.right()))
         } else {
@@ -181,25 +187,25 @@ impl AggregatedJoin<'_> {
             columns.push((of_scan(by + at), field.name().clone()));
         }
         let plan: Arc<dyn ExecutionPlan> = Arc::new(ProjectionExec::try_new(columns, join)?);
-        let alike = |one: &Schema, other: &Schema| {
-            let kinds = |schema: &Schema| -> Vec<_> {
-                schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
-            };
-            kinds(one) == kinds(other)
-        };
-        Ok(alike(&plan.schema(), &first.schema()).then_some(plan))
+        Ok(has_same_columns(&plan.schema(), &first.schema()).then_some(plan))
     }
+}
+
+/// Whether the columns of both schemas agree in names and types.
+fn has_same_columns(one: &Schema, other: &Schema) -> bool {
+    let mut pairs = one.fields().iter().zip(other.fields());
+    one.fields().len() == other.fields().len()
+        && pairs.all(|(one, other)| one.name() == other.name() && one.data_type() == other.data_type())
 }
 
 /// Rewrites column indexes; an error if `place` has no index for one.
 fn moved(expr: &Expr, place: impl Fn(usize) -> Option<usize>) -> Result<Expr> {
-    let unplaced = |column: &Column| {
-        datafusion::common::DataFusionError::Internal(format!("the column {} is on neither side", column.name()))
-    };
     Arc::clone(expr)
         .transform_up(|expr| {
             let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
-            let at = place(column.index()).ok_or_else(|| unplaced(column))?;
+            let Some(at) = place(column.index()) else {
+                return internal_err!("the column {} is on neither side", column.name());
+            };
             Ok(Transformed::yes(Arc::new(Column::new(column.name(), at)) as Expr))
         })
         .data()

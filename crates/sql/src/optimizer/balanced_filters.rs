@@ -14,10 +14,10 @@ use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
 use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
-/// Conditions from which on a filter is changed.
+/// A filter with fewer conditions than these is left as it is.
 const MIN_CONDITIONS: usize = 32;
 
-/// The rule.
+/// The rule that makes a balanced tree of the conditions of a long filter.
 pub(crate) fn balanced_filters() -> Rule {
     node_rule("balanced_filters", balanced)
 }

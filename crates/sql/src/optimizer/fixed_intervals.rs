@@ -39,9 +39,11 @@ impl OptimizerRule for FixedIntervals {
             has_any |= expr.exists(|expr| Ok(sum(expr).is_some()))?;
             Ok(TreeNodeRecursion::Continue)
         })?;
+
         if !has_any {
             return Ok(Transformed::no(plan));
         }
+
         let schema = merge_schema(&plan.inputs());
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
@@ -67,12 +69,16 @@ fn sum(expr: &Expr) -> Option<(&Expr, Operator, i64)> {
     }
 }
 
+/// `time + interval` of an interval of fixed length, as a sum with a duration in microseconds.
 fn in_micros(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let (time, op, length) = sum(expr)?;
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = time.get_type(schema).ok()? else { return None };
+    if !zone.as_deref().is_none_or(is_utc) {
+        return None;
+    }
+
     let length = lit(ScalarValue::DurationMicrosecond(Some(length)));
-    let sum = || Expr::BinaryExpr(BinaryExpr::new(Box::new(time.clone()), op, Box::new(length)));
-    zone.as_deref().is_none_or(is_utc).then(sum)
+    Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(time.clone()), op, Box::new(length))))
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ fn upper_bound(predicate: &Arc<dyn PhysicalExpr>) -> Option<(usize, usize)> {
     let bound = bound.data_type().is_integer().then(|| bound.to_string().parse::<usize>().ok()).flatten()?;
     match operator {
         Operator::Eq | Operator::LtEq => Some((column.index(), bound)),
+
         Operator::Lt => Some((column.index(), bound.saturating_sub(1))),
         _ => None,
     }
@@ -70,6 +71,7 @@ fn limited(plan: &Plan, column: usize, most: usize) -> Result<Option<Plan>> {
     let ([rank], true) = (window.window_expr(), column == window.input().schema().fields().len()) else {
         return Ok(None);
     };
+
     let function = rank.as_any().downcast_ref::<StandardWindowExpr>().map(StandardWindowExpr::get_standard_func_expr);
     let function = function.and_then(|function| function.as_any().downcast_ref::<WindowUDFExpr>());
     let kind = match function.map(|function| function.fun().name()) {
@@ -77,12 +79,14 @@ fn limited(plan: &Plan, column: usize, most: usize) -> Result<Option<Plan>> {
         Some("rank") => WindowFnKind::Rank,
         _ => return Ok(None),
     };
+
     let (groups, order) = (rank.partition_by(), rank.order_by());
     if groups.is_empty() || order.is_empty() || most == 0 {
         return Ok(None);
     }
     let keys = groups.iter().map(|group| PhysicalSortExpr::new_default(Arc::clone(group))).chain(order.iter().cloned());
     let Some(keys) = LexOrdering::new(keys) else { return Ok(None) };
+
     // Rows that come in this order need no heap.
     if window.input().equivalence_properties().ordering_satisfy(keys.iter().cloned())? {
         return Ok(None);

@@ -12,7 +12,7 @@ use tidetable_layout::time::DAY;
 use tidetable_functions::is_utc;
 use tidetable_upstream::rules::comparison_rule::{self, LogicalRules};
 
-/// Inserts the rule.
+/// Inserts the rule into the logical rules of DataFusion, where comparisons are rewritten.
 pub(crate) fn insert(rules: &mut LogicalRules) {
     comparison_rule::insert(rules, "interval_comparisons", without_interval);
 }
@@ -24,17 +24,20 @@ fn without_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if !matches!(op, Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq) {
         return None;
     }
+
     let (sum, op, constant) = match (left.as_ref(), right.as_ref()) {
         (Expr::BinaryExpr(sum), Expr::Literal(constant, _)) => (sum, *op, constant),
         (Expr::Literal(constant, _), Expr::BinaryExpr(sum)) => (sum, op.swap()?, constant),
         _ => return None,
     };
+
     let (time, interval) = match (sum.left.as_ref(), sum.op, sum.right.as_ref()) {
         (time, Operator::Plus, Expr::Literal(interval, _)) => (time, micros(interval)?),
         (Expr::Literal(interval, _), Operator::Plus, time) => (time, micros(interval)?),
         (time, Operator::Minus, Expr::Literal(interval, _)) => (time, micros(interval)?.checked_neg()?),
         _ => return None,
     };
+
     let ScalarValue::TimestampMicrosecond(Some(constant), zone) = constant else { return None };
     let DataType::Timestamp(TimeUnit::Microsecond, own) = time.get_type(schema).ok()? else { return None };
     if own != *zone || !zone.as_deref().is_none_or(is_utc) {
@@ -44,7 +47,7 @@ fn without_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(binary_expr(time.clone(), op, lit(bound)))
 }
 
-/// An interval of a fixed length in microseconds.
+/// The length of an interval in microseconds; `None` if it has months, which differ in length.
 pub(crate) fn micros(interval: &ScalarValue) -> Option<i64> {
     let (days, micros) = match interval {
         ScalarValue::IntervalMonthDayNano(Some(interval))

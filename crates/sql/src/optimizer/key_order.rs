@@ -72,11 +72,13 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Ar
         let Some(merged) = in_key_order(child, is_cut)? else { return Ok(None) };
         return replace_children_if_necessary(Arc::clone(plan), vec![merged]).map(Some);
     }
+
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
     let (Some(order), Some(entity), None) = (source.range_order(), entity(source), config.limit) else {
         return Ok(None);
     };
+
     let ordered =
         FileScanConfigBuilder::from(config.clone()).with_output_ordering(vec![order.clone()]).with_preserve_order(true);
     if !is_cut {
@@ -84,6 +86,7 @@ fn in_key_order(plan: &Arc<dyn ExecutionPlan>, is_cut: bool) -> Result<Option<Ar
             ordered.with_file_groups(vec![FileGroup::default()]).build(),
         )));
     }
+
     let Some((groups, cuts)) = merged_by_key(source.scan(), entity, config.file_groups.len())? else { return Ok(None) };
     let by = LexOrdering::from([order.first().clone()]);
     let splits = cuts.into_iter().map(|value| SplitPoint::new(vec![value])).collect();

@@ -33,6 +33,7 @@ fn with_windows_reversed(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan
     if config.limit.is_some() || !source.scan().push_down || !is_of_records {
         return Ok(None);
     }
+
     let first = sort.expr().first();
     let Some(column) = first.expr.downcast_ref::<Column>().filter(|_| first.options.descending) else {
         return Ok(None);
@@ -45,11 +46,11 @@ fn with_windows_reversed(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan
     if !is_time || !several {
         return Ok(None);
     }
-    let reversed = |group: &FileGroup| FileGroup::new(group.files().iter().rev().cloned().collect());
+
     // Partitions take the next file of all groups: the last group holds the newest windows.
-    let groups = groups.iter().rev().map(reversed).collect();
+    let reversed = groups.iter().rev().map(|group| FileGroup::new(group.files().iter().rev().cloned().collect()));
     let config = FileScanConfigBuilder::from(config.clone())
-        .with_file_groups(groups)
+        .with_file_groups(reversed.collect())
         .with_output_ordering(Vec::new())
         .with_preserve_order(false)
         .build();

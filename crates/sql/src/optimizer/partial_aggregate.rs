@@ -51,6 +51,7 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
         AggregateMode::Single => true,
         _ => return Ok(None),
     };
+
     let groups = aggregation.group_expr();
     if !(groups.is_single() || groups.is_true_no_grouping()) || aggregation.limit_options().is_some() {
         return Ok(None);
@@ -58,9 +59,11 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
     if !aggregation.aggr_expr().iter().all(|function| has_stages(function, !groups.is_empty())) {
         return Ok(None);
     }
+
     let (input, functions) = (Arc::clone(aggregation.input()), aggregation.aggr_expr().to_vec());
     let (filters, schema) = (aggregation.filter_expr().to_vec(), aggregation.input_schema());
     let first = AggregateExec::try_new(AggregateMode::Partial, groups.clone(), functions, filters, input, schema)?;
+
     let aggregated = match RecordScan::below(first.input())? {
         Some(scan) => scan.aggregate(&first)?.map(|plan| scan.with(plan)).transpose()?,
         None => below_join(&first)?,

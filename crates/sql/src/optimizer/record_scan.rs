@@ -23,7 +23,7 @@ use crate::source::sst_source::SstSource;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// A scan of records below an aggregation.
+/// A scan of records below an aggregation, with the projections between them.
 pub(crate) struct RecordScan<'a> {
     config: &'a FileScanConfig,
     source: &'a SstSource,
@@ -113,11 +113,12 @@ impl<'a> RecordScan<'a> {
     fn entity_of_groups(&self, plan: &ScanAggregate) -> Option<usize> {
         let is_divided = plan.groups.iter().any(|(_, of)| *of == GroupOf::Time);
         let entity = entity(self.source).filter(|_| is_divided)?;
-        let is_entity = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == entity);
-        plan.groups.iter().any(|(expr, _)| is_entity(expr)).then_some(entity)
+        let has_entity =
+            plan.groups.iter().any(|(expr, _)| expr.downcast_ref::<Column>().is_some_and(|at| at.index() == entity));
+        has_entity.then_some(entity)
     }
 
-    /// The scan with `plan` in it.
+    /// The same scan with the partial aggregation `plan` in it.
     pub(crate) fn with(&self, plan: ScanAggregate) -> Result<Arc<dyn ExecutionPlan>> {
         let (scan, groups) = (self.source.scan(), &self.config.file_groups);
         let regrouped = match (plan.newest_only, self.entity_of_groups(&plan)) {
@@ -125,13 +126,16 @@ impl<'a> RecordScan<'a> {
             (false, Some(entity)) => merged_by_key(scan, entity, groups.len())?.map(|(groups, _)| groups),
             (false, None) => None,
         };
-        // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
-        let has_all_keys = scan.keys == [KeyRange::all()];
-        let own = || if has_all_keys { a_file_each(groups) } else { groups.clone() };
+
         let source = Arc::new(self.source.aggregating(plan));
-        let config = FileScanConfigBuilder::new(self.config.object_store_url.clone(), source)
-            .with_file_groups(regrouped.unwrap_or_else(own))
-            .build();
+        let groups = match regrouped {
+            Some(groups) => groups,
+            // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
+            None if scan.keys == [KeyRange::all()] => a_file_each(groups),
+            None => groups.clone(),
+        };
+        let config =
+            FileScanConfigBuilder::new(self.config.object_store_url.clone(), source).with_file_groups(groups).build();
         Ok(DataSourceExec::from_data_source(config))
     }
 }
@@ -139,23 +143,26 @@ impl<'a> RecordScan<'a> {
 /// Whether the newest record of each row decides: groups depend on the row, and every function is the maximum of the
 /// time or takes the record of that maximum. Every record must have a time, because nulls sort elsewhere.
 fn needs_newest_only(layout: &Layout, time: usize, groups: &[(Expr, GroupOf)], aggregates: &[Aggregate]) -> bool {
-    let is_time = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == time);
-    let newest = |aggregate: &Aggregate| {
-        let Aggregate { function, arguments, filter } = aggregate;
-        let by_time = |descending: bool| match function.order_bys() {
-            [order] => order.options.descending == descending && arguments.last().is_some_and(is_time),
-            _ => false,
-        };
-        let asks = match function.fun().name() {
-            "max" => arguments.len() == 1 && arguments.first().is_some_and(is_time),
-            "last_value" => !function.is_reversed() && by_time(false),
-            "first_value" => !function.is_reversed() && by_time(true),
-            _ => false,
-        };
-        asks && filter.is_none() && !function.ignore_nulls()
-    };
     (layout.row_time_step(time).is_some() || layout.is_row_field(time))
         && groups.iter().all(|(_, of)| *of == GroupOf::Row)
         && !aggregates.is_empty()
-        && aggregates.iter().all(newest)
+        && aggregates.iter().all(|aggregate| is_of_newest(aggregate, time))
+}
+
+/// Whether an aggregate is the maximum of the field `time`, or takes the record of that maximum.
+fn is_of_newest(aggregate: &Aggregate, time: usize) -> bool {
+    let Aggregate { function, arguments, filter } = aggregate;
+    let is_time = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == time);
+    let by_time = |descending: bool| match function.order_bys() {
+        [order] => order.options.descending == descending && arguments.last().is_some_and(is_time),
+        _ => false,
+    };
+
+    let takes_newest = match function.fun().name() {
+        "max" => arguments.len() == 1 && arguments.first().is_some_and(is_time),
+        "last_value" => !function.is_reversed() && by_time(false),
+        "first_value" => !function.is_reversed() && by_time(true),
+        _ => false,
+    };
+    takes_newest && filter.is_none() && !function.ignore_nulls()
 }

@@ -17,7 +17,7 @@ use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 /// Size of a hash table as a multiple of its values.
 const OVERHEAD: usize = 3;
-/// Assumed bytes of a text value.
+/// Bytes that a text value is assumed to have.
 const TEXT: usize = 64;
 
 /// Replaces hash joins whose build side may take more than `most` bytes.
@@ -51,12 +51,16 @@ fn merge_join(join: &HashJoinExec, most: usize) -> Result<Option<Arc<dyn Executi
 fn fits(side: &Arc<dyn ExecutionPlan>, most: usize) -> Result<bool> {
     let rows =
         StatisticsContext::new().compute(side.as_ref(), &StatisticsArgs::default())?.num_rows.get_value().copied();
-    let bytes = |rows: usize| rows.saturating_mul(OVERHEAD).saturating_mul(width(&side.schema()));
-    Ok(rows.is_some_and(|rows| bytes(rows) <= most))
+    let Some(rows) = rows else { return Ok(false) };
+    Ok(rows.saturating_mul(OVERHEAD).saturating_mul(width(&side.schema())) <= most)
 }
 
-/// Estimated bytes of a row.
+/// Estimated bytes of a row of this schema.
 fn width(schema: &Schema) -> usize {
-    let of = |kind: &DataType| kind.primitive_width().unwrap_or(if *kind == DataType::Boolean { 1 } else { TEXT });
-    schema.fields().iter().map(|field| of(field.data_type())).sum()
+    let mut bytes = 0;
+    for field in schema.fields() {
+        let kind = field.data_type();
+        bytes += kind.primitive_width().unwrap_or(if *kind == DataType::Boolean { 1 } else { TEXT });
+    }
+    bytes
 }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// DataFusion's rules, in order.
+/// DataFusion's logical rules, in the order in which they run.
 pub type LogicalRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
 
 /// Replaces an expression over a schema; `None` keeps it.

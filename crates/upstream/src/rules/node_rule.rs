@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// A rule that replaces nodes.
+/// A physical rule that looks at each node of a plan and replaces some.
 pub type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 type Plan = Arc<dyn ExecutionPlan>;
