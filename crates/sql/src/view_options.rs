@@ -10,21 +10,21 @@ use tidetable_store::read::ALL_TIMES;
 
 use crate::error::SqlError;
 
-/// The cells that a row view shows.
+/// The cells that a view of rows shows, as its options ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CellsShown {
     /// All versions with timestamps, not only the newest of each column.
     pub(crate) with_history: bool,
-    /// Range of cell timestamps, microseconds, half-open.
+    /// Range of the timestamps of cells, in microseconds, half-open.
     pub(crate) time: Range<i64>,
-    /// Greatest number of versions per column.
+    /// Greatest number of versions that are shown of a column.
     pub(crate) versions: usize,
-    /// Whether cells hidden by garbage collection are shown.
+    /// Whether cells that garbage collection hides are shown.
     pub(crate) include_expired: bool,
 }
 
 impl Default for CellsShown {
-    /// Only the newest cell of each column.
+    /// Shows only the newest cell of each column.
     fn default() -> Self {
         Self { with_history: false, time: ALL_TIMES, versions: 1, include_expired: false }
     }
@@ -93,6 +93,7 @@ impl CellsShown {
     pub(crate) fn new(options: &[(ViewOption, ScalarValue)], unpacks: bool) -> Result<Self, SqlError> {
         let mut shown = Self { with_history: unpacks, ..Self::default() };
         let mut latest_n = None;
+
         for (at, (option, value)) in options.iter().enumerate() {
             if options.iter().take(at).any(|(earlier, _)| earlier == option) {
                 return Err(SqlError::RepeatedOption { option: option.name() });
@@ -110,6 +111,7 @@ impl CellsShown {
                 }
             }
         }
+
         let has = |option: ViewOption| options.iter().any(|(other, _)| *other == option);
         if unpacks && !shown.with_history {
             return Err(SqlError::UnpackWithoutHistory);
@@ -126,13 +128,14 @@ impl CellsShown {
         if let Some((one, other)) = pairs.into_iter().find(|(one, other)| has(*one) && has(*other)) {
             return Err(SqlError::BothOptions { one: one.name(), other: other.name() });
         }
+
         if shown.with_history {
             shown.versions = latest_n.unwrap_or(usize::MAX);
         }
         Ok(shown)
     }
 
-    /// Whether timestamps are bounded.
+    /// Whether the options bound the timestamps of cells.
     pub(crate) fn is_bounded(&self) -> bool {
         self.time != ALL_TIMES
     }

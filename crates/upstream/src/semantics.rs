@@ -86,7 +86,8 @@ fn common_time(types: &[DataType]) -> Option<DataType> {
 /// `to_timestamp(seconds)` to microseconds, because DataFusion's nanoseconds end in 2262.
 pub(crate) fn as_cast(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = &expr else { return Transformed::no(expr) };
-    let micros = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+
     match (func.name(), args.as_slice()) {
         ("arrow_cast", [value, Expr::Literal(kind, _)]) => {
             match kind.try_as_str().flatten().and_then(|kind| DataType::from_str(kind).ok()) {
@@ -95,10 +96,10 @@ pub(crate) fn as_cast(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
         }
         ("to_timestamp", [only]) => match only.get_type(schema) {
-            Ok(text) if is_text(&text) => Transformed::yes(cast(only.clone(), micros(None))),
+            Ok(text) if is_text(&text) => Transformed::yes(cast(only.clone(), micros)),
             Ok(whole) if whole.is_integer() => {
                 let seconds = cast(cast(only.clone(), DataType::Int64), DataType::Timestamp(TimeUnit::Second, None));
-                Transformed::yes(cast(seconds, micros(None)))
+                Transformed::yes(cast(seconds, micros))
             }
             _ => Transformed::no(expr),
         },

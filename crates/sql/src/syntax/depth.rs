@@ -12,16 +12,16 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{SqlError, external};
 
-/// Deepest chain of operators, or of relations.
+/// The deepest chain of operators, or of relations, that is planned.
 pub(crate) const MAX_DEPTH: usize = 1_000;
 /// Deepest nesting of parentheses. The parser allows less where it parses more than an expression in each.
 pub(crate) const MAX_NESTING: usize = 50;
-/// Most operators `AND` and `OR` of a statement.
+/// The most operators `AND` and `OR` that a statement may have.
 pub(crate) const MAX_LOGICAL_OPERATORS: usize = 10_000;
 
 /// Names in a row, joined by periods, that are a column and not fields of fields.
 const NAMES_OF_COLUMN: usize = 4;
-/// Classes of operators, by precedence.
+/// The number of classes of operators; class 0 binds most tightly.
 const CLASSES: usize = 6;
 
 /// Refuses a statement that is too deep to be planned.
@@ -146,17 +146,17 @@ fn role_of_keyword(keyword: Keyword) -> Role {
     }
 }
 
-/// A statement up to one of its tokens.
+/// What is known of a statement up to one of its tokens.
 #[derive(Debug, Default)]
 struct OpenStatement {
-    /// The statement, and the brackets that are open.
+    /// The statement itself, and the brackets that are open in it.
     levels: Vec<Level>,
     logical_operators: usize,
-    /// Depth of the innermost level.
+    /// Depth of the innermost level, of those in which it lies.
     depth: usize,
     /// Whether the last token ends an operand, so that an operator is not a prefix.
     after_operand: bool,
-    /// Whether the last token was `AS`.
+    /// Whether the last token was `AS`, so that a name follows.
     after_as: bool,
     /// Periods since a token that is neither a period nor a name.
     periods: usize,
@@ -263,15 +263,15 @@ struct Level {
     chains: [Chain; CLASSES],
     /// Depth of the deepest item that was read.
     items: usize,
-    /// Relations, each of which contains those before.
+    /// The relations so far, each of which contains those before.
     relations: usize,
-    /// `BETWEEN` without its `AND`.
+    /// Number of `BETWEEN` whose `AND` has not come yet.
     betweens: usize,
-    /// Whether items are relations.
+    /// Whether items are relations, because they stand in a `FROM`.
     in_from: bool,
 }
 
-/// Operators of one class in a row.
+/// Operators of one class, in a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Chain {
     operators: usize,
@@ -280,7 +280,7 @@ struct Chain {
 }
 
 impl Level {
-    /// Depth of what was read.
+    /// Depth of the expressions and relations that were read.
     fn depth(&self) -> usize {
         let item = self.chains.iter().fold(self.operand, |depth, chain| chain.depth(depth));
         self.items.max(item) + self.relations

@@ -55,7 +55,7 @@ const MIN_BALANCED_OPERANDS: usize = 32;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TidetableDialect;
 
-/// Delegates to the generic dialect.
+/// Methods that the generic dialect answers.
 macro_rules! as_general {
     ($($name:ident),* $(,)?) => {
         $(fn $name(&self) -> bool {
@@ -146,12 +146,14 @@ impl Dialect for TidetableDialect {
                 return Some(parse_chain(parser, left, keyword, &op, precedence));
             }
         }
-        let left = || Box::new(left.clone());
+
         if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
-            return Some(parser.parse_subexpr(IS).map(|right| Expr::IsDistinctFrom(left(), Box::new(right))));
+            let right = parser.parse_subexpr(IS);
+            return Some(right.map(|right| Expr::IsDistinctFrom(Box::new(left.clone()), Box::new(right))));
         }
         if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
-            return Some(parser.parse_subexpr(IS).map(|right| Expr::IsNotDistinctFrom(left(), Box::new(right))));
+            let right = parser.parse_subexpr(IS);
+            return Some(right.map(|right| Expr::IsNotDistinctFrom(Box::new(left.clone()), Box::new(right))));
         }
         None
     }
@@ -254,7 +256,7 @@ fn parse_chain(
     Ok(joined.unwrap_or_else(|| left.clone()))
 }
 
-/// Joins each two neighbours by `op`.
+/// Joins each two neighbours by `op`; the last stays alone if their number is odd.
 fn joined_pairs(operands: Vec<Expr>, op: &BinaryOperator) -> Vec<Expr> {
     let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
     let mut operands = operands.into_iter();

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::syntax::dialect::TidetableDialect;
 use crate::syntax::script::LineOffsets;
 
-/// Keywords that end a select list.
+/// Keywords with which a select list ends.
 const AFTER_THE_LIST: [Keyword; 14] = [
     Keyword::FROM,
     Keyword::INTO,

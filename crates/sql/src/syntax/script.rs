@@ -5,10 +5,10 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, Tokenize
 use crate::error::SqlError;
 use crate::syntax::dialect::TidetableDialect;
 
-/// A statement of a script.
+/// One statement of a script of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement<'a> {
-    /// Text without the semicolon.
+    /// The text of the statement, without its semicolon.
     pub text: &'a str,
     /// Start in the script: line and column, both from 1.
     pub at: (u64, u64),
@@ -31,22 +31,25 @@ pub fn is_complete(script: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ScriptError {
-    /// What is wrong.
+    /// What is wrong, in the words of the tokenizer.
     pub message: String,
-    /// Line and column, both from 1.
+    /// Line and column of the fault in the script, both from 1.
     pub at: (u64, u64),
 }
 
+/// The statements of a script, and whether the last one is ended by a semicolon.
 fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
     let tokens = Tokenizer::new(&TidetableDialect, script).tokenize_with_location();
     let tokens = tokens.map_err(|TokenizerError { message, location }| ScriptError {
         message,
         at: (location.line, location.column),
     })?;
+
     let mut found = Vec::new();
     let (mut begins, mut has_words): (Option<Location>, bool) = (None, false);
     let mut lines = LineOffsets::new(script);
     let mut start = 0;
+
     for token in &tokens {
         match &token.token {
             Token::SemiColon => {
@@ -68,6 +71,7 @@ fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
             }
         }
     }
+
     let complete = begins.is_none() && !found.is_empty();
     if let Some(at) = begins {
         let text = script.get(start..).unwrap_or_default().trim_end();
@@ -81,7 +85,7 @@ pub(crate) struct LineOffsets<'a> {
     text: &'a str,
     line: u64,
     column: u64,
-    /// Offset of that line and column.
+    /// Byte offset of that line and column in the script.
     offset: usize,
 }
 

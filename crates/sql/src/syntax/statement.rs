@@ -123,7 +123,7 @@ async fn plan_select_all(state: &SessionState, statement: &Statement) -> Option<
     without_empty_projections(plan)
 }
 
-/// The SQL statement inside a DataFusion statement.
+/// The SQL statement inside a statement of DataFusion, if it has one.
 pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
     match statement {
         Statement::Statement(statement) => Some(statement),
@@ -212,9 +212,9 @@ impl VisitorMut for StatementRewriter {
 /// Makes two expressions comparable, of which one may be a list of items like the other; row "Items of lists" of
 /// `docs/datafusion-workarounds.md`.
 fn make_comparable(left: &mut Expr, right: &mut Expr) {
-    let beside = |value: &Expr, other: &Expr| call(COMPARABLE_WITH, vec![value.clone(), other.clone()]);
-    let (one, two) = (beside(left, right), beside(right, left));
-    (*left, *right) = (one, two);
+    let one = call(COMPARABLE_WITH, vec![left.clone(), right.clone()]);
+    let other = call(COMPARABLE_WITH, vec![right.clone(), left.clone()]);
+    (*left, *right) = (one, other);
 }
 
 /// Makes the arguments of a function of a list and an item comparable, as in `array_has([1.5], 2)`.
@@ -238,7 +238,7 @@ fn compare_items(function: &mut Function) {
     }
 }
 
-/// Other names of DataFusion's functions.
+/// Names that functions of DataFusion also have, beside those that it knows.
 const OTHER_NAMES: [(&str, &str); 3] = [("sign", "signum"), ("ceiling", "ceil"), ("pow", "power")];
 
 fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
@@ -252,6 +252,7 @@ fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
 fn alias_duplicates(items: &mut [SelectItem]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut everything = false;
+
     for item in items {
         match item {
             SelectItem::Wildcard(options) => {
@@ -290,13 +291,18 @@ pub(crate) fn prefix_range(function: &Function) -> Option<Expr> {
     if !name.value.eq_ignore_ascii_case("starts_with") {
         return None;
     }
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    let bytes = (0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?;
+
+    let mut bytes = Vec::with_capacity(digits.len() / 2);
+    for at in (0..digits.len()).step_by(2) {
+        bytes.push(u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?);
+    }
+
     let compared = |op: BinaryOperator, bytes: &[u8]| {
         let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let bound = Expr::Value(Value::HexStringLiteral(digits).with_empty_span());
         Expr::BinaryOp { left: Box::new(value.clone()), op, right: Box::new(bound) }
     };
+
     let range = KeyRange::prefix(&bytes);
     let start = compared(BinaryOperator::GtEq, &range.start);
     Some(Expr::Nested(Box::new(match &range.end {

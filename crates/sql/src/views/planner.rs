@@ -28,7 +28,7 @@ use crate::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::syntax::statement::inner;
 use crate::view_options::{CellsShown, ViewOption};
 
-/// The tables that have row views.
+/// The tables that have views of rows, in a store or declared.
 pub(crate) trait Views: fmt::Debug + Send + Sync {
     /// Names of the tables.
     ///
@@ -43,23 +43,23 @@ pub(crate) trait Views: fmt::Debug + Send + Sync {
     fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>>;
 }
 
-/// Relation planner of row views.
+/// Plans views of rows in `FROM`, for the parser's calls of functions.
 #[derive(Debug)]
 pub(crate) struct ViewPlanner(pub(crate) Arc<dyn Views>);
 
-/// A relation with arguments.
+/// A relation that is written as a call with arguments.
 #[derive(Debug)]
 enum ViewCall {
     /// The rows of a table, and its options.
     Rows { table: String, options: Vec<FunctionArg> },
-    /// The same, unpacked.
+    /// The rows of a table, expanded by `UNPACK`, and its options.
     Unpack { table: String, options: Vec<FunctionArg> },
-    /// A query, unpacked.
+    /// The result of a query, expanded by `UNPACK`.
     UnpackQuery(Box<Query>),
 }
 
 impl ViewCall {
-    /// `None` if it is not a view.
+    /// Reads a call; `None` if it is a table function of DataFusion.
     fn read(name: &ObjectName, args: &[FunctionArg], tables: &[String]) -> Result<Option<Self>, SqlError> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
         let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
@@ -68,10 +68,12 @@ impl ViewCall {
             true => Ok(table.to_owned()),
             false => Err(SqlError::UnknownTable { table: table.to_owned(), known: tables.to_vec() }),
         };
+
         let parts = match parts.as_slice() {
             [CATALOG, rest @ ..] if !rest.is_empty() => rest,
             all => all,
         };
+
         match parts {
             [ROWS, table] => Ok(Some(Self::Rows { table: known(table)?, options: args.to_vec() })),
             [schema @ (RECORDS | CELLS | EXPORTS), table] => {
@@ -106,25 +108,34 @@ fn is_named(arg: &FunctionArg) -> bool {
 
 /// The table named by the first argument, and the other arguments.
 fn table_first(view: &'static str, args: &[FunctionArg]) -> Result<(String, Vec<FunctionArg>), SqlError> {
-    let no_table = |found: Option<&FunctionArg>| SqlError::NoTableName {
-        view,
-        found: found.map_or_else(|| "nothing".to_owned(), ToString::to_string),
+    let [first, options @ ..] = args else {
+        return Err(SqlError::NoTableName { view, found: "nothing".to_owned() });
     };
-    let [first, options @ ..] = args else { return Err(no_table(None)) };
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = first else { return Err(no_table(Some(first))) };
-    let table = match expr {
-        ast::Expr::Identifier(name) => name.value.clone(),
+
+    let name = match first {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => table_name(expr),
+        _ => None,
+    };
+    match name {
+        Some(name) => Ok((name.to_owned(), options.to_vec())),
+        None => Err(SqlError::NoTableName { view, found: first.to_string() }),
+    }
+}
+
+/// The table that an expression names: `T`, `rows.T` or `'T'`.
+fn table_name(expr: &ast::Expr) -> Option<&str> {
+    match expr {
+        ast::Expr::Identifier(name) => Some(&name.value),
         ast::Expr::CompoundIdentifier(names) => match names.as_slice() {
-            [schema, name] if schema.value == ROWS => name.value.clone(),
-            _ => return Err(no_table(Some(first))),
+            [schema, name] if schema.value == ROWS => Some(&name.value),
+            _ => None,
         },
         ast::Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(name) | Value::DoubleQuotedString(name) => name.clone(),
-            _ => return Err(no_table(Some(first))),
+            Value::SingleQuotedString(name) | Value::DoubleQuotedString(name) => Some(name),
+            _ => None,
         },
-        _ => return Err(no_table(Some(first))),
-    };
-    Ok((table, options.to_vec()))
+        _ => None,
+    }
 }
 
 impl RelationPlanner for ViewPlanner {
@@ -136,6 +147,7 @@ impl RelationPlanner for ViewPlanner {
         let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
+
         let plan = match ViewCall::read(name, &args.args, &self.0.names()?).map_err(external)? {
             None => return Ok(RelationPlanning::Original(Box::new(relation))),
             Some(ViewCall::Rows { table, options }) => self.rows(&table, &options, false, context)?,
@@ -155,11 +167,13 @@ impl RelationPlanner for ViewPlanner {
                 unpack(input)?
             }
         };
+
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
 }
 
 impl ViewPlanner {
+    /// Plans the rows of `table`, whose options are evaluated now.
     fn rows(
         &self,
         table: &str,
@@ -179,13 +193,14 @@ impl ViewPlanner {
                 }
             }
         }
+
         let shown = CellsShown::new(&values, unpacks).map_err(external)?;
         let provider = self.0.rows(table, shown)?;
         LogicalPlanBuilder::scan(TableReference::partial(ROWS, table), provider_as_source(provider), None)?.build()
     }
 }
 
-/// Evaluates a constant expression at planning.
+/// Evaluates a constant expression while the query is planned.
 fn constant(expr: Expr) -> Result<Expr> {
     let columns = DFSchema::empty();
     let expr = coerce_expression(expr, &columns)?.data;
@@ -193,7 +208,7 @@ fn constant(expr: Expr) -> Result<Expr> {
     simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr))
 }
 
-/// Name and value of an option.
+/// Name and value of an option that is written as `name => value`.
 fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
     match option {
         FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Ok((name.value.clone(), value)),

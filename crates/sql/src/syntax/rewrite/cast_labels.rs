@@ -75,16 +75,26 @@ fn keys_of(select: &Select) -> Vec<&Expr> {
     let GroupByExpr::Expressions(keys, _) = &select.group_by else {
         return items.into_iter().map(|(expr, _)| expr).collect();
     };
-    let named = |key: &Expr| match key {
-        Expr::Value(value) => value.to_string().parse().ok().and_then(|nth: usize| items.get(nth.checked_sub(1)?)),
-        Expr::Identifier(name) => items.iter().find(|(_, alias)| *alias == Some(name)),
-        _ => None,
-    };
-    let sets = keys.iter().flat_map(|key| match key {
-        Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => sets.iter().flatten().collect(),
-        key => vec![key],
-    });
-    sets.map(|key| named(key).map_or(key, |(expr, _)| *expr)).collect()
+
+    let mut grouped = Vec::new();
+    for key in keys {
+        match key {
+            Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => grouped.extend(sets.iter().flatten()),
+            key => grouped.push(key),
+        }
+    }
+
+    for key in &mut grouped {
+        let named = match *key {
+            Expr::Value(value) => value.to_string().parse().ok().and_then(|nth: usize| items.get(nth.checked_sub(1)?)),
+            Expr::Identifier(name) => items.iter().find(|(_, alias)| *alias == Some(name)),
+            _ => None,
+        };
+        if let Some((expr, _)) = named {
+            *key = *expr;
+        }
+    }
+    grouped
 }
 
 /// The text of an expression, in which only casts and names count.

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::error::{SqlError, external};
 use crate::syntax::dialect::TidetableDialect;
 
-/// A form of files.
+/// The form of the files that a function reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     Csv,
@@ -34,7 +34,7 @@ const FUNCTIONS: [(&str, FileFormat); 6] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileFunction {
     pub(crate) format: FileFormat,
-    /// Paths, URLs or patterns.
+    /// The paths, URLs or patterns that the call names.
     pub(crate) paths: Vec<String>,
     /// Of CSV: what separates values, if it is no comma.
     pub(crate) delimiter: Option<char>,
@@ -68,11 +68,11 @@ impl FileFunction {
     /// # Errors
     /// If the call has other arguments than paths and known options.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>> {
-        let is_call = |(name, _): &(&str, FileFormat)| {
+        let is_call = FUNCTIONS.iter().any(|(name, _)| {
             let (start, rest) = text.split_at_checked(name.len()).unwrap_or_default();
             start.eq_ignore_ascii_case(name) && rest.starts_with('(')
-        };
-        if !FUNCTIONS.iter().any(is_call) {
+        });
+        if !is_call {
             return Ok(None);
         }
         let parsed =

@@ -55,7 +55,7 @@ impl FloatValues<'_> {
         }
     }
 
-    /// The type of an expression without columns.
+    /// The type of an expression, if it uses no columns.
     fn kind(&self, expr: &Expr) -> Option<DataType> {
         let columns = DFSchema::empty();
         let expr = ExprWithAlias { expr: expr.clone(), alias: None };
@@ -72,7 +72,7 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// The expression as a 64-bit float.
+/// The same expression, cast to a 64-bit float.
 pub(crate) fn as_double(expr: Expr) -> Expr {
     let (kind, data_type) = (CastKind::Cast, ast::DataType::DoublePrecision);
     Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, Value, VisitMut, VisitorMut,
 };
 
-/// A call of a function.
+/// A call of the function `name` with positional arguments.
 pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
