@@ -15,7 +15,7 @@ use tidetable_functions::is_utc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Inserts the rule `days_as_times`.
+/// Inserts the rule `days_as_times` into the logical rules, where comparisons are rewritten.
 pub(crate) fn insert(rules: &mut LogicalRules) {
     comparison_rule::insert(rules, "days_as_times", by_times);
 }
@@ -37,6 +37,7 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if !zone.as_deref().is_none_or(is_utc) {
         return None;
     }
+
     let midnight = |day: i64| -> Option<Expr> {
         let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(ticks_per_second(unit))?;
         Some(lit(match unit {
@@ -46,6 +47,7 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
             TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(Some(ticks), zone.clone()),
         }))
     };
+
     let (start, end) = (midnight(i64::from(day))?, midnight(i64::from(day) + 1)?);
     let time = time.clone();
     Some(match op {

@@ -49,7 +49,7 @@ impl AnalyzerRule for Dependencies {
     }
 }
 
-/// The place of the column that `expr` is.
+/// The index in `input` of the column that `expr` is.
 fn column_place(expr: &Expr, input: &LogicalPlan) -> Option<usize> {
     input.schema().maybe_index_of_column(expr.try_as_col()?)
 }

@@ -20,6 +20,7 @@ pub fn located(locations: &[String]) -> Result<Vec<String>, &String> {
                     Some(directories) => (PathBuf::from("/"), directories),
                     None => (PathBuf::new(), directories),
                 };
+
                 let before = found.len();
                 let parts: Vec<&str> = directories.split('/').collect();
                 walk(start, &parts, &mut |directory| {
@@ -39,7 +40,7 @@ pub fn located(locations: &[String]) -> Result<Vec<String>, &String> {
     Ok(found)
 }
 
-/// Whether `text` has a wildcard.
+/// Whether `text` has a wildcard of a pattern of paths.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }

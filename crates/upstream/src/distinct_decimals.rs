@@ -15,7 +15,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Replaces DataFusion's rule by [`DistinctInOneType`].
+/// Replaces the rule of DataFusion by [`DistinctInOneType`].
 pub(crate) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
     let inner = SingleDistinctToGroupBy::new();
     if let Some(rule) = rules.iter_mut().find(|rule| rule.name() == inner.name()) {

@@ -27,7 +27,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use rules::node_rule::Rule;
 
-/// Name of the last rule that changes scans.
+/// Name of the last rule of DataFusion that changes scans.
 pub const LAST: &str = preserved_order::NAME;
 
 /// DataFusion's analyzer rules with the workarounds. Those for subqueries follow type coercion, which gives the types of
@@ -40,7 +40,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules
 }
 
-/// DataFusion's logical rules with the workarounds.
+/// DataFusion's logical rules, with the workarounds among them.
 pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     date_comparisons::insert(&mut rules);
@@ -48,7 +48,7 @@ pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules
 }
 
-/// DataFusion's physical rules with the workarounds.
+/// DataFusion's physical rules, with the workarounds among them.
 pub fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     property_barriers::insert(&mut rules);

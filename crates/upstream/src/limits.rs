@@ -84,11 +84,10 @@ fn without_repartition(plan: &Plan) -> Plan {
     Arc::clone(dealt.map_or(plan, RepartitionExec::input))
 }
 
-/// Removes the filters that `FixLimits` added.
+/// Removes a filter that `FixLimits` added: one that all rows pass.
 fn free_limits(plan: &Plan) -> Option<Plan> {
-    let passes_all = |filter: &&FilterExec| {
-        let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
-        literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
-    };
-    plan.downcast_ref::<FilterExec>().filter(passes_all).map(|filter| without_repartition(filter.input()))
+    let filter = plan.downcast_ref::<FilterExec>()?;
+    let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
+    let passes_all = literal == Some(&ScalarValue::Boolean(Some(true)));
+    (passes_all && filter.projection().is_none()).then(|| without_repartition(filter.input()))
 }

@@ -35,7 +35,8 @@ pub fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let columns = filter.column_indices();
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| columns.get(*at).is_some_and(|column| column.side != JoinSide::Left));
-    let moved = |expr: Arc<dyn PhysicalExpr>| {
+
+    let expression = Arc::clone(filter.expression()).transform_up(|expr| {
         Ok(match expr.downcast_ref::<Column>() {
             Some(column) => {
                 let place = order.iter().position(|at| *at == column.index()).unwrap_or(column.index());
@@ -43,8 +44,8 @@ pub fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
             }
             None => Transformed::no(expr),
         })
-    };
-    let expression = Arc::clone(filter.expression()).transform_up(moved).data()?;
+    });
+    let expression = expression.data()?;
     let columns = order.iter().filter_map(|at| columns.get(*at).cloned()).collect();
     Ok(JoinFilter::new(expression, columns, Arc::new(filter.schema().project(&order)?)))
 }

@@ -47,8 +47,8 @@ fn by_copies(join: Join) -> Result<LogicalPlan> {
     let [left, right] = [("__copy_left", join.left, lefts), ("__copy_right", join.right, rights)]
         .map(|(name, side, keys)| numbered(name, side, keys));
     let mut on = join.on;
-    let number = |name: &str| Expr::Column(Column::new_unqualified(name));
-    on.push((number("__copy_left"), number("__copy_right")));
+    let copies = ["__copy_left", "__copy_right"].map(|name| Expr::Column(Column::new_unqualified(name)));
+    on.push(copies.into());
     let (join_type, constraint, nulls) = (join.join_type, join.join_constraint, join.null_equality);
     let join = Join::try_new(Arc::new(left?), Arc::new(right?), on, None, join_type, constraint, nulls, false)?;
     Projection::try_new(columns, Arc::new(LogicalPlan::Join(join))).map(LogicalPlan::Projection)

@@ -111,9 +111,9 @@ fn declares_constants_without_literal(plan: &Plan) -> bool {
 /// What a [`PropertyBarrierExec`] hides of the properties of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hidden {
-    /// Constants, equal expressions and orders.
+    /// What is known of values: constants, equal expressions and orders.
     Order,
-    /// These, and the partitioning.
+    /// These, and how the rows are partitioned.
     All,
 }
 
@@ -126,7 +126,7 @@ struct PropertyBarrierExec {
 }
 
 impl PropertyBarrierExec {
-    /// A barrier above `input`.
+    /// A barrier above `input`, which hides these properties of it.
     fn over(input: Plan, hidden: Hidden) -> Plan {
         let nothing = EquivalenceProperties::new(input.schema());
         let mut properties = PlanProperties::clone(input.properties()).with_eq_properties(nothing);

@@ -19,7 +19,7 @@ use tidetable_functions::check_abandoned;
 /// Operators from which on a chain is coerced as a whole.
 const MIN_CHAIN: usize = 32;
 
-/// Functions that return or compare their arguments.
+/// Functions that return one of their arguments, or compare them.
 const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
 
 /// Coerces `expr` over `schema`, casting decimals to floats where both meet.
@@ -120,11 +120,13 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     }
 }
 
+/// Coerces one expression, whose own operands are coerced.
 fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (expr, was_labelled) = without_cast_label(expr);
     let expr = as_comparable(expr, schema)?;
     let Transformed { data: mut expr, transformed: was_other, .. } =
         as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
+
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
             coerce_compared(&mut [left, right], schema)
@@ -166,6 +168,7 @@ fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
         _ => false,
     };
+
     Ok(Transformed::new_transformed(expr, changed | was_other | was_labelled))
 }
 
@@ -205,7 +208,7 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
     Ok(true)
 }
 
-/// Coerces expressions that are compared.
+/// Coerces expressions that are compared with each other; returns whether one changed.
 fn coerce_compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
     types.is_ok_and(|types| coerce_to_float(exprs, &types) || compared_times(exprs, &types))
@@ -268,8 +271,7 @@ fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
 
 /// Adds the other zero to a list: DataFusion distinguishes `0.0` and `-0.0` in lists only.
 fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> bool {
-    let is_float = || expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
-    if !list.iter().any(is_zero) || !is_float() {
+    if !list.iter().any(is_zero) || !expr.get_type(schema).is_ok_and(|kind| kind.is_floating()) {
         return false;
     }
     list.extend([lit(0.0_f64), lit(-0.0_f64)]);

@@ -34,7 +34,7 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules
 }
 
-/// Casts decimals to floats wherever the two meet.
+/// The rule that casts decimals to floats wherever the two meet.
 #[derive(Debug)]
 struct DecimalsAsFloats;
 
@@ -50,7 +50,6 @@ impl AnalyzerRule for DecimalsAsFloats {
 
 /// Coerces a plan bottom-up; correlated subqueries after the outer columns that they reference.
 fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let done = |plan: LogicalPlan| in_plan(plan).map(Transformed::yes);
     let plan = match plan {
         LogicalPlan::Join(mut join) => {
             let left = in_plan(Arc::unwrap_or_clone(join.left))?;
@@ -58,17 +57,18 @@ fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
             (join.left, join.right) = (Arc::new(left), Arc::new(in_plan(right)?));
             LogicalPlan::Join(join)
         }
-        plan => plan.map_children(done)?.data,
+        plan => plan.map_children(|plan| in_plan(plan).map(Transformed::yes))?.data,
     };
     Ok(of_node(plan)?.data)
 }
 
-/// Coerces a node whose inputs are coerced.
+/// Coerces the expressions of a node whose inputs are coerced.
 fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
+
     let names = NamePreserver::new(&plan);
     let mut coercion = TypeCoercionRewriter::new(&schema);
     let coerced = |expr: Expr| {
@@ -78,6 +78,7 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             .transform_data(|expr| coerce_expression(expr, &schema))
             .map(|done| done.update_data(|expr| name.restore(expr)))
     };
+
     plan.map_expressions(|expr| match expr {
         // The names are those of the keys.
         sets @ Expr::GroupingSet(_) => sets.map_children(&coerced),
@@ -155,17 +156,18 @@ fn between_inputs(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
+/// Coerces the inputs of a union to floats, in the columns in which one of them has floats.
 fn of_union(union: Union) -> Result<Transformed<LogicalPlan>> {
-    let kind = |schema: &DFSchema, at: usize| Some(schema.fields().get(at)?.data_type().clone());
-    let floats: Vec<Option<DataType>> = (0..union.schema.fields().len())
-        .map(|at| {
-            let schemas = union.inputs.iter().map(|input| input.schema().as_ref()).chain([union.schema.as_ref()]);
-            common_float(&schemas.filter_map(|schema| kind(schema, at)).collect::<Vec<_>>())
-        })
-        .collect();
+    let mut floats: Vec<Option<DataType>> = Vec::with_capacity(union.schema.fields().len());
+    for at in 0..union.schema.fields().len() {
+        let schemas = union.inputs.iter().map(|input| input.schema().as_ref()).chain([union.schema.as_ref()]);
+        let kinds = schemas.filter_map(|schema| Some(schema.fields().get(at)?.data_type().clone()));
+        floats.push(common_float(&kinds.collect::<Vec<_>>()));
+    }
     if floats.iter().all(Option::is_none) {
         return Ok(Transformed::no(LogicalPlan::Union(union)));
     }
+
     let inputs = union.inputs.into_iter().map(|input| {
         let schema = with_floats(input.schema(), &floats)?;
         coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new)

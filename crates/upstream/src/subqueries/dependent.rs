@@ -19,7 +19,7 @@ use super::{Unnesting, filtered, left_join};
 /// The rows of a subquery for all outer values. Its plan has the columns of the subquery's plan, and the keys.
 pub(super) struct Dependent {
     pub(super) plan: LogicalPlan,
-    /// The columns of the outer values.
+    /// The columns of the plan that hold the outer values.
     pub(super) keys: Vec<Column>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Dependent {
 struct PushDown<'a> {
     unnesting: &'a mut Unnesting,
     outer: &'a Outer,
-    /// The outer rows.
+    /// The rows of the outer query.
     rows: &'a LogicalPlan,
 }
 
@@ -53,6 +53,7 @@ impl PushDown<'_> {
         if !self.outer.is_in_plan(&plan)? {
             return self.for_each_value(plan);
         }
+
         match plan {
             LogicalPlan::Projection(projection) => self.projection(projection),
             LogicalPlan::Filter(filter) => {
@@ -213,6 +214,7 @@ impl PushDown<'_> {
             let columns = columns.chain(keys).collect();
             inputs.push(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?)));
         }
+
         let plan = Union::try_new(inputs)?;
         let columns = union
             .schema
@@ -229,6 +231,7 @@ impl PushDown<'_> {
             let exprs = exprs.into_iter().map(|expr| self.outer.replaced(expr, &keys));
             keys.iter().cloned().map(|key| Ok(Expr::Column(key))).chain(exprs).collect::<Result<Vec<_>>>()
         };
+
         let on = keys_first(distinct.on_expr)?;
         let fields = distinct.schema.iter();
         let selected = distinct
@@ -238,6 +241,7 @@ impl PushDown<'_> {
             .map(|(expr, (table, field))| Ok(renamed(self.outer.replaced(expr, &keys)?, table, field.name())));
         let mut selected = selected.collect::<Result<Vec<_>>>()?;
         selected.extend(keys.iter().cloned().map(Expr::Column));
+
         let order = match distinct.sort_expr {
             Some(order) => {
                 let by_keys = keys.iter().map(|key| Expr::Column(key.clone()).sort(true, true));
@@ -245,21 +249,26 @@ impl PushDown<'_> {
             }
             None => None,
         };
+
         let plan = DistinctOn::try_new(on, selected, order, Arc::new(plan))?;
         Ok(Dependent { plan: LogicalPlan::Distinct(Distinct::On(plan)), keys })
     }
 
     fn order(&self, order: Vec<SortExpr>, keys: &[Column]) -> Result<Vec<SortExpr>> {
-        let over_keys = |by: SortExpr| Ok(by.with_expr(self.outer.replaced(by.expr.clone(), keys)?));
-        order.into_iter().map(over_keys).collect()
+        let mut over_keys = Vec::with_capacity(order.len());
+        for by in order {
+            over_keys.push(by.with_expr(self.outer.replaced(by.expr.clone(), keys)?));
+        }
+        Ok(over_keys)
     }
 
-    /// The first rows for each outer value.
+    /// The first rows for each outer value: those with the lowest row numbers.
     fn limit(&mut self, limit: Limit) -> Result<Dependent> {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) = (limit.get_skip_type()?, limit.get_fetch_type()?)
         else {
             return plan_err!("LIMIT and OFFSET of a correlated subquery must be numbers");
         };
+
         let (order, input) = match Arc::unwrap_or_clone(limit.input) {
             LogicalPlan::Sort(sort) => (sort.expr, sort.input),
             // A projection keeps the order and the number of rows.
@@ -269,6 +278,7 @@ impl PushDown<'_> {
             }
             other => (Vec::new(), Arc::new(other)),
         };
+
         let Dependent { plan, keys } = self.input(input)?;
         let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
         let number = Column::new_unqualified(format!("__row_{}", self.unnesting.next()));
@@ -277,6 +287,7 @@ impl PushDown<'_> {
             .order_by(self.order(order, &keys)?)
             .build()?
             .alias(&number.name);
+
         let plan = LogicalPlan::Window(Window::try_new(vec![numbered], Arc::new(plan))?);
         let number = || Expr::Column(number.clone());
         let row = |count: usize| lit(ScalarValue::UInt64(Some(count as u64)));
@@ -367,7 +378,7 @@ pub(super) fn not_distinct(left: Expr, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), Operator::IsNotDistinctFrom, Box::new(right)))
 }
 
-/// `expr` under the name of a column.
+/// `expr` under the name of a column, unless that is its name already.
 fn renamed(expr: Expr, table: Option<&TableReference>, name: &str) -> Expr {
     let (own_table, own_name) = expr.qualified_name();
     if own_table.as_ref() == table && own_name == name {

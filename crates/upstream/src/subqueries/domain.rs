@@ -18,10 +18,10 @@ pub(super) struct Outer {
     values: Vec<Expr>,
 }
 
-/// A relation of the distinct outer values.
+/// A relation that has each distinct combination of the outer values once.
 pub(super) struct Domain {
     pub(super) plan: LogicalPlan,
-    /// Its columns, in the order of the values.
+    /// The columns of the relation, in the order of the values.
     pub(super) keys: Vec<Column>,
 }
 
@@ -55,7 +55,7 @@ impl Outer {
         })
     }
 
-    /// Whether `expr` uses one of the values.
+    /// Whether `expr` uses one of the outer values.
     pub(super) fn is_in(&self, expr: &Expr) -> bool {
         expr.exists(|expr| Ok(self.place(expr).is_some())).unwrap_or(true)
     }
@@ -81,7 +81,7 @@ impl Outer {
         .data()
     }
 
-    /// The values as expressions over the outer rows.
+    /// The values as expressions over the rows of the outer query.
     fn over_rows(&self) -> impl Iterator<Item = Result<Expr>> {
         self.values.iter().map(|value| value.clone().transform_up(|expr| Ok(as_column(expr))).data())
     }
@@ -114,7 +114,7 @@ fn as_column(expr: Expr) -> Transformed<Expr> {
     }
 }
 
-/// Adds the value that `expr` is to `values`.
+/// Adds to `values` the outer value that `expr` is, if it is one.
 fn collect(expr: &Expr, schema: &DFSchema, values: &mut Vec<Expr>) -> Result<TreeNodeRecursion> {
     let is_column = matches!(expr, Expr::OuterReferenceColumn(..));
     if !is_column && !takes_out_of_map(expr, schema)? {
@@ -218,8 +218,11 @@ fn check_repeatable(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// Whether `expr` has another value each time.
+/// Whether `expr` may have another value each time that it is evaluated.
 fn is_volatile(expr: &Expr) -> bool {
-    let volatile = |expr: &Expr| matches!(expr, Expr::ScalarFunction(function) if function.func.signature().volatility == Volatility::Volatile);
-    expr.exists(|expr| Ok(volatile(expr))).unwrap_or(true)
+    let found = expr.exists(|expr| match expr {
+        Expr::ScalarFunction(function) => Ok(function.func.signature().volatility == Volatility::Volatile),
+        _ => Ok(false),
+    });
+    found.unwrap_or(true)
 }

@@ -35,14 +35,18 @@ pub(super) fn condition(expr: &Expr, rows: &DFSchema) -> bool {
 /// Whether all subqueries of `expr` can stay in a filter or a projection over `rows`: those that give one value are either
 /// uncorrelated or aggregate rows that are filtered by equality.
 pub(super) fn value(expr: &Expr, rows: &DFSchema) -> bool {
-    let is_other = |expr: &Expr| match expr {
-        Expr::ScalarSubquery(subquery) if outer_references(&subquery.subquery) == 0 => is_wrongly_not_null(subquery),
-        Expr::ScalarSubquery(subquery) => {
-            !(uses_only(&subquery.subquery, rows) && is_aggregate_of_equal(&subquery.subquery))
-        }
-        expr => is_subquery(expr),
-    };
-    expr.exists(|expr| Ok(is_other(expr))).is_ok_and(|found| !found)
+    let has_other = expr.exists(|expr| {
+        Ok(match expr {
+            Expr::ScalarSubquery(subquery) if outer_references(&subquery.subquery) == 0 => {
+                is_wrongly_not_null(subquery)
+            }
+            Expr::ScalarSubquery(subquery) => {
+                !(uses_only(&subquery.subquery, rows) && is_aggregate_of_equal(&subquery.subquery))
+            }
+            expr => is_subquery(expr),
+        })
+    });
+    has_other.is_ok_and(|found| !found)
 }
 
 /// Whether DataFusion takes the value of an uncorrelated subquery for never null, though the subquery may have no row.
@@ -51,7 +55,7 @@ pub(super) fn is_wrongly_not_null(subquery: &Subquery) -> bool {
     !is_nullable && !has_a_row(&subquery.subquery)
 }
 
-/// Whether `plan` has a row in any case.
+/// Whether `plan` has at least one row in any case.
 fn has_a_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
@@ -90,12 +94,6 @@ fn pulls_up(plan: &LogicalPlan, is_fit: fn(&Expr, &DFSchema) -> bool) -> bool {
     match plan {
         LogicalPlan::Filter(filter) => {
             let mut conditions = split_conjunction(&filter.predicate).into_iter().filter(|expr| expr.contains_outer());
-            // DataFusion drops a comparison of a value with itself, which is null for null.
-            let is_known = |expr: &Expr| {
-                !has_subquery(expr)
-                    && expr.any_column_refs()
-                    && !matches!(expr, Expr::BinaryExpr(BinaryExpr { left, right, .. }) if left == right)
-            };
             conditions.all(|expr| is_known(expr) && is_fit(expr, filter.input.schema()))
                 && pulls_up(&filter.input, is_fit)
         }
@@ -110,6 +108,13 @@ fn pulls_up(plan: &LogicalPlan, is_fit: fn(&Expr, &DFSchema) -> bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a condition is one that DataFusion moves as it is. It drops a comparison of a value with itself, which is null
+/// for null.
+fn is_known(expr: &Expr) -> bool {
+    let compares_itself = matches!(expr, Expr::BinaryExpr(BinaryExpr { left, right, .. }) if left == right);
+    !has_subquery(expr) && expr.any_column_refs() && !compares_itself
 }
 
 /// Whether expressions of the node itself use outer values.

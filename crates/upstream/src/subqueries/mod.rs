@@ -45,18 +45,18 @@ impl AnalyzerRule for Subqueries {
     }
 }
 
-/// Rewrites one statement.
+/// Rewrites the subqueries of one statement.
 #[derive(Debug, Default)]
 struct Unnesting {
-    /// Names given so far.
+    /// The number of names that were given so far.
     names: usize,
 }
 
 /// The outer rows of an expression, to which the results of its subqueries are joined.
 struct OuterRows {
-    /// The rows alone.
+    /// The rows alone, without results of subqueries.
     base: LogicalPlan,
-    /// The rows with the results.
+    /// The rows, joined with the results of subqueries.
     joined: LogicalPlan,
 }
 
@@ -67,13 +67,13 @@ impl OuterRows {
 }
 
 impl Unnesting {
-    /// A number for the next name.
+    /// A number for the next name, so that names differ in a statement.
     fn next(&mut self) -> usize {
         self.names += 1;
         self.names
     }
 
-    /// Rewrites `plan` bottom-up.
+    /// Rewrites `plan` bottom-up: inputs before the nodes above them.
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = plan.map_children(|child| self.plan(child).map(Transformed::yes))?.data;
         let plan = match node_has_subqueries(&plan)? {
@@ -164,6 +164,7 @@ impl Unnesting {
         if !has_subqueries || join.join_type == JoinType::Inner {
             return Ok(join);
         }
+
         let (nested, plain): (Vec<Expr>, Vec<Expr>) =
             join.filter.take().map(split_conjunction_owned).unwrap_or_default().into_iter().partition(has_subquery);
         join.filter = conjunction(plain);
@@ -176,6 +177,7 @@ impl Unnesting {
                 );
             }
         };
+
         for expr in &nested {
             if !domain::columns_of(expr)?.iter().all(|column| side.schema().has_column(column)) {
                 return plan_err!(
@@ -183,14 +185,17 @@ impl Unnesting {
                 );
             }
         }
+
         let input = Arc::unwrap_or_clone(std::mem::take(side));
         if let Some(condition) = conjunction(nested) {
             *side = Arc::new(self.filter(Filter::try_new(condition, Arc::new(input))?)?);
         }
+
         let Join { left, right, on, filter, join_type, join_constraint, null_equality, null_aware, .. } = join;
         Join::try_new(left, right, on, filter, join_type, join_constraint, null_equality, null_aware)
     }
 
+    /// Joins a side that uses columns of the other by the values that it uses.
     fn lateral(&mut self, join: Join) -> Result<LogicalPlan> {
         let is_lateral = join.right.exists(|plan| Ok(matches!(plan, LogicalPlan::Subquery(_))))?;
         if !is_lateral || !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
@@ -200,6 +205,7 @@ impl Unnesting {
         if outer.is_empty() {
             return Ok(LogicalPlan::Join(join));
         }
+
         let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
         let right = self.dependent(Arc::unwrap_or_clone(join.right), &outer, &join.left)?;
         let on = outer.on(right.keys)?;
@@ -219,7 +225,7 @@ impl Unnesting {
     }
 }
 
-/// Filters `plan` by all of `conditions`.
+/// Filters `plan` by all of `conditions`, if there are any.
 fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
     match conjunction(conditions) {
         Some(condition) => Filter::try_new(condition, Arc::new(plan)).map(LogicalPlan::Filter),

@@ -53,7 +53,7 @@ impl Unnesting {
         .data()
     }
 
-    /// The subquery's rows for all outer rows.
+    /// The rows of the subquery for all rows of the outer query.
     fn given(&mut self, subquery: &Subquery, rows: &OuterRows) -> Result<Given> {
         let outer = Outer::of(&subquery.subquery, rows.base.schema())?;
         let value = subquery.subquery.schema().columns().into_iter().next();
@@ -121,7 +121,7 @@ impl Unnesting {
         Ok(column("found", table).is_not_null())
     }
 
-    /// `expr = ANY (subquery)`.
+    /// The condition `expr = ANY (subquery)`, over the joined rows.
     fn is_any(&mut self, expr: &Expr, subquery: &Subquery, rows: &mut OuterRows) -> Result<Expr> {
         let given = self.given_value(subquery, rows)?;
         let found = self.found(expr, &given, rows)?;
@@ -207,14 +207,14 @@ impl Unnesting {
 struct Given {
     outer: Outer,
     plan: LogicalPlan,
-    /// The columns of the outer values.
+    /// The columns that hold the outer values.
     keys: Vec<Column>,
-    /// The first column of the subquery.
+    /// The first column that the subquery gives.
     value: Expr,
 }
 
 impl Given {
-    /// The outer values under their names, and `columns`.
+    /// The outer values under their names, followed by `columns`.
     fn keyed(&self, columns: Vec<Expr>) -> Result<LogicalPlan> {
         let keys = self.keys.iter().enumerate();
         let keys = keys.map(|(at, key)| Expr::Column(key.clone()).alias(key_name(at)));
@@ -233,7 +233,7 @@ impl OuterRows {
         Ok(())
     }
 
-    /// Joins the only row of `plan`.
+    /// Joins the one row of `plan` to each row.
     fn join_row(&mut self, plan: LogicalPlan) -> Result<()> {
         self.joined = LogicalPlanBuilder::from(std::mem::take(&mut self.joined)).cross_join(plan)?.build()?;
         Ok(())
