@@ -34,7 +34,7 @@ use crate::views::planner::Views;
 /// The versions of tables that a session reads, if not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableVersions {
-    /// Version by table name.
+    /// The version that a query reads of each table named here.
     pub numbers: BTreeMap<String, u64>,
     /// For other tables, the newest version committed at or before this logical time, microseconds since the epoch.
     pub as_of: Option<i64>,
@@ -94,7 +94,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The lists of exports.
+    /// The lists of published exports, as the session found them.
     pub(crate) fn published(&self) -> &ExportLists {
         &self.published
     }
@@ -106,7 +106,7 @@ impl Tables {
         }
     }
 
-    /// Names of the store's tables, ascending.
+    /// Names of the tables of the store, ascending; listed once a session.
     pub(crate) fn names(&self) -> Result<&[String], StoreError> {
         if let Some(names) = self.names.get() {
             return Ok(names);
@@ -153,7 +153,7 @@ impl Tables {
     }
 }
 
-/// The catalog of a session.
+/// The catalog of a session: a schema for each view of the store.
 #[derive(Debug)]
 pub(crate) struct StoreCatalog {
     schemas: Vec<(&'static str, Arc<dyn SchemaProvider>)>,
@@ -199,7 +199,7 @@ enum TableView {
     Rows,
 }
 
-/// All tables as records, cells or rows.
+/// A schema of all tables, seen as records, as cells or as rows.
 #[derive(Debug)]
 struct TablesSchema {
     tables: Arc<Tables>,
@@ -208,7 +208,7 @@ struct TablesSchema {
 }
 
 impl TablesSchema {
-    /// External tables are in the records schema only.
+    /// The external tables; they belong to the schema of records only.
     fn external(&self) -> Option<&ExternalTables> {
         matches!(self.view, TableView::Records(..)).then_some(&self.tables.external)
     }
@@ -248,7 +248,7 @@ impl SchemaProvider for TablesSchema {
     }
 }
 
-/// Plans views of rows with options.
+/// Plans the table functions that read a table with options, such as `rows.T(with_history => true)`.
 #[derive(Debug)]
 pub(crate) struct TableViews {
     pub(crate) tables: Arc<Tables>,

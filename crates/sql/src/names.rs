@@ -1,15 +1,15 @@
 //! Names of the catalog, its schemas, and versions of tables.
 
 pub(crate) const CATALOG: &str = "tidetable";
-/// The default schema: tables as records.
+/// The default schema, in which a table shows its records.
 pub(crate) const RECORDS: &str = "records";
-/// Schema of tables as cells.
+/// The schema in which a table shows its cells.
 pub(crate) const CELLS: &str = "cells";
-/// Schema of tables as rows.
+/// The schema in which a table shows its rows.
 pub(crate) const ROWS: &str = "rows";
-/// Schema of published exports.
+/// The schema of the published exports of the store.
 pub(crate) const EXPORTS: &str = "exports";
-/// Schema of run records.
+/// The schema of the tables about runs, such as `runs.inputs`.
 pub(crate) const RUNS: &str = "runs";
 
 /// Splits a name such as `SENSOR@42` into table and version.

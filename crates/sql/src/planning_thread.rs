@@ -73,7 +73,7 @@ where
     })
 }
 
-/// A caller that waits for a planning thread.
+/// A caller that waits for a planning thread; dropped, it marks the plan as abandoned.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {

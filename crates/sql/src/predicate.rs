@@ -10,14 +10,14 @@ use crate::pushdown::filter::bounds;
 use crate::pushdown::value_sets::field_bounds;
 use crate::session::expressions::{ExpressionError, ExpressionPlanner, Preparation, schema_of};
 
-/// Compiles predicates over the same columns.
+/// Compiles predicates over the columns of one table.
 #[derive(Clone)]
 pub struct Predicates {
     planner: ExpressionPlanner,
 }
 
 impl Predicates {
-    /// For predicates over `columns`.
+    /// A compiler of predicates over `columns`.
     pub fn new(columns: &[Field]) -> Self {
         Self { planner: ExpressionPlanner::new(schema_of(columns)) }
     }
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Predicates {
     }
 }
 
-/// A compiled predicate.
+/// A compiled predicate, evaluated over batches of those columns.
 #[derive(Debug, Clone)]
 pub struct Predicate {
     bounds: Vec<FieldBound>,

@@ -8,7 +8,7 @@ use tidetable_layout::Layout;
 
 use crate::view_options::CellsShown;
 
-/// Schema of `cells.T`.
+/// Schema of `cells.T`: a row for each cell.
 pub(crate) fn cells_schema() -> Schema {
     Schema::new(vec![
         Field::new("row_key", DataType::Binary, false),
@@ -19,17 +19,17 @@ pub(crate) fn cells_schema() -> Schema {
     ])
 }
 
-/// Name of the row-key column.
+/// Name of the column of the row key.
 const KEY: &str = "_key";
 
-/// Indexes of the columns of `cells.T`.
+/// Indexes of the columns of `cells.T`, which are the same for all tables.
 pub(crate) const CELL_KEY: usize = 0;
 pub(crate) const CELL_FAMILY: usize = 1;
 pub(crate) const CELL_QUALIFIER: usize = 2;
 pub(crate) const CELL_TIMESTAMP: usize = 3;
 pub(crate) const CELL_VALUE: usize = 4;
 
-/// What a view shows of rows.
+/// What a view shows of rows, and in which families.
 #[derive(Debug, Clone)]
 pub(crate) struct RowView {
     /// Family names in order; family `n` is column `n + 1`.
@@ -45,13 +45,16 @@ impl RowView {
         let value = Field::new("value", value, true);
         let entries = Fields::from(vec![Field::new("key", DataType::Binary, false), value]);
         let entries = Arc::new(Field::new("entries", DataType::Struct(entries), false));
-        let family = |name: &String| Field::new(name, DataType::Map(Arc::clone(&entries), false), false);
-        let key = Field::new(KEY, DataType::Binary, false);
-        Schema::new(std::iter::once(key).chain(self.families.iter().map(family)).collect::<Vec<_>>())
+
+        let mut fields = vec![Field::new(KEY, DataType::Binary, false)];
+        for family in self.families.iter() {
+            fields.push(Field::new(family, DataType::Map(Arc::clone(&entries), false), false));
+        }
+        Schema::new(fields)
     }
 }
 
-/// The families of a table, sorted by name.
+/// The names of the families of a table, sorted.
 pub(crate) fn families(layout: &Layout) -> Arc<Vec<String>> {
     let declared = layout.spec().families.iter().map(|family| family.name.as_str());
     let stored = layout.stored().groups.iter().flat_map(|group| &group.columns);
@@ -59,12 +62,12 @@ pub(crate) fn families(layout: &Layout) -> Arc<Vec<String>> {
     Arc::new(families.into_iter().map(str::to_owned).collect())
 }
 
-/// List item of a history: timestamp and value.
+/// The item of a list of cells: the timestamp and the value of one.
 pub(crate) fn cell_field() -> Arc<Field> {
     Arc::new(Field::new("item", DataType::Struct(cell_fields()), false))
 }
 
-/// Struct fields of one cell version.
+/// The struct of one cell version: its timestamp and its value.
 pub(crate) fn cell_fields() -> Fields {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     Fields::from(vec![Field::new("timestamp", time, false), Field::new("value", DataType::Binary, false)])

@@ -54,7 +54,7 @@ use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::headings::with_written_names;
 use crate::syntax::statement::{parse, parse_with_names, plan_statement};
 
-/// Smallest batch size under a memory limit, rows.
+/// Fewest rows of a batch under a memory limit.
 const MIN_BATCH_ROWS: usize = 128;
 /// Spilled runs that a sort merges at a time. With more, one input of a sort merge join would take the memory that the
 /// sort of the other input needs.
@@ -63,7 +63,7 @@ const SPILL_MERGE_FAN_IN: usize = 4;
 /// How often a query is planned whose export is published again before it has rows.
 const MAX_PLANS: usize = 4;
 
-/// How a session runs its queries.
+/// How a session reads its store and runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Partitions that run concurrently; by default one per core.
@@ -77,7 +77,7 @@ pub struct SessionOptions {
     pub files: bool,
     /// External tables of the session, to which `CREATE EXTERNAL TABLE` adds; `None` refuses that statement.
     pub external: Option<ExternalTables>,
-    /// Disables pushdown: slower, same results.
+    /// Disables pushdown into scans: slower, with the same results.
     pub without_push_down: bool,
     /// Whether columns without a name are named as the query writes them: `sum(kwh)`, not `sum(SENSOR.kwh)`. Exports
     /// keep the names that DataFusion gives.
@@ -112,6 +112,7 @@ impl Session {
     pub fn open(store: &Store, options: &SessionOptions) -> Result<Self> {
         let external = options.external.clone().unwrap_or_default();
         let tables = Arc::new(Tables::open(store, options.versions.clone(), external, options.files)?);
+
         let mut config = SessionConfig::new()
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
@@ -130,8 +131,10 @@ impl Session {
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
             set_spill_options(&mut config, memory);
         }
+
         let push_down = !options.without_push_down;
         let views = TableViews { tables: Arc::clone(&tables), push_down };
+
         let runtime = runtime.build_arc()?;
         let state = SessionStateBuilder::new()
             .with_config(config)
@@ -144,10 +147,12 @@ impl Session {
             }))
             .with_physical_optimizer_rules(stoppable_physical(physical_rules(options.memory, push_down)))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
+
         let mut state = with_sql_features(state, Arc::new(views));
         if let Some(memory) = options.memory {
             state = bound_sizes(state, usize::try_from(memory).unwrap_or(usize::MAX), &runtime.memory_pool);
         }
+
         let state = state.build();
         let context = SessionContext::new_with_state(state);
         tables.read_files_with(&context);
@@ -155,6 +160,7 @@ impl Session {
             Some(bucket) => context.register_object_store(&bucket_url()?, bucket.client),
             None => context.register_object_store(&files_url()?, Arc::clone(tables.published().files()) as _),
         };
+
         let (written_names, external) = (options.written_names, options.external.clone());
         Ok(Self { context, tables, time: ALL_TIMES, push_down, written_names, external })
     }
@@ -214,7 +220,7 @@ impl Session {
         plan_on_thread(move || async move { session.sql_here(&query).await }).await
     }
 
-    /// As [`Session::sql`], on the stack of this thread.
+    /// As [`Session::sql`], but on the stack of the calling thread.
     async fn sql_here(&self, query: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let (statement, names) = parse_with_names(&state, query)?;
@@ -234,8 +240,8 @@ impl Session {
     pub async fn declare(&self, statement: &str) -> Result<Option<String>> {
         let Some(external) = &self.external else { return Ok(None) };
         let state = self.context.state();
-        let taken = |name: &str| Ok(self.tables.names()?.iter().any(|table| table == name));
-        external.declare(&state, parse(&state, statement).map_err(SqlError::planning)?, taken).await
+        let statement = parse(&state, statement).map_err(SqlError::planning)?;
+        external.declare(&state, statement, |name| Ok(self.tables.names()?.iter().any(|table| table == name))).await
     }
 
     /// Plans a query with values for its `$name` parameters; unused values are ignored.
@@ -346,13 +352,18 @@ impl Session {
     /// If it is not valid SQL.
     pub fn asks_store(&self, query: &str) -> Result<bool> {
         let state = self.context.state();
-        let is_file = |name: &str| name.contains(['/', '.', '*']);
-        let is_external = |name: &str| self.external.as_ref().is_some_and(|external| external.get(name).is_some());
-        let needs_none = |name: &str| is_file(name) || is_external(name) || state.table_functions().contains_key(name);
-        Ok(self.references(query)?.iter().any(|(schema, name)| schema != RECORDS || !needs_none(name)))
+        for (schema, name) in self.references(query)? {
+            let is_file = name.contains(['/', '.', '*']);
+            let is_external = self.external.as_ref().is_some_and(|external| external.get(&name).is_some());
+            let needs_no_store = is_file || is_external || state.table_functions().contains_key(&name);
+            if schema != RECORDS || !needs_no_store {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The DataFusion session.
+    /// The DataFusion session behind this one.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
@@ -360,16 +371,11 @@ impl Session {
 
 /// Casts timestamp columns with another time zone to UTC, the zone of tables, so that output code handles UTC only.
 fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
-    let is_utc = |zone: &str| matches!(zone, "UTC" | "+00:00");
-    // The type to cast to, if the type is not in UTC.
-    let utc_type = |data_type: &DataType| match data_type {
-        DataType::Timestamp(unit, Some(zone)) if !is_utc(zone) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
-        _ => None,
-    };
     let schema = frame.schema();
     if !schema.fields().iter().any(|field| utc_type(field.data_type()).is_some()) {
         return Ok(frame);
     }
+
     let columns: Vec<Expr> = schema
         .iter()
         .map(|(table, field)| {
@@ -383,7 +389,16 @@ fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
     frame.select(columns).map_err(SqlError::planning)
 }
 
-/// Configures spilling for a limit of `memory` bytes.
+/// The type in UTC to cast times of this type to; `None` if it is no time with another zone.
+fn utc_type(kind: &DataType) -> Option<DataType> {
+    match kind {
+        DataType::Timestamp(_, Some(zone)) if matches!(&**zone, "UTC" | "+00:00") => None,
+        DataType::Timestamp(unit, Some(_)) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
+        _ => None,
+    }
+}
+
+/// Configures spilling to disk for a memory limit of `memory` bytes.
 fn set_spill_options(config: &mut SessionConfig, memory: usize) {
     // 16 batches fit into the limit if a row takes 1 KiB.
     let rows = config.batch_size().min(memory / (16 * 1024)).max(MIN_BATCH_ROWS);

@@ -41,6 +41,7 @@ pub async fn first_rows(
 ) -> Result<Vec<String>> {
     let planned = plan_frame(session.sql_with(query, params).await?.limit(0, Some(most))?).await?;
     let batches = collect(planned.plan, planned.context).await?;
+
     let mut rows = Vec::new();
     let options = FormatOptions::new();
     for batch in &batches {
@@ -64,7 +65,7 @@ pub async fn first_rows(
     Ok(rows)
 }
 
-/// Quotes an identifier for SQL.
+/// Quotes an identifier for SQL, so that it is taken as it is.
 pub fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

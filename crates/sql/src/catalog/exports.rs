@@ -91,18 +91,22 @@ enum ListEntry<'a> {
 impl<'a> ListEntry<'a> {
     /// The export `name`, or the part in the directory `name`.
     fn find(lists: &'a Lists, name: &str) -> Option<Self> {
-        let whole = lists.iter().find(|(export, _)| export == name).map(|(export, list)| match list {
-            Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
-            None => ListEntry::Broken(export),
-        });
-        whole.or_else(|| {
-            let lists = lists.iter().filter_map(|(_, list)| list.as_ref());
-            let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
-            let part = parts.find(|(_, part)| part.folder == name);
-            let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
-            let empty = || lists.clone().find(is_empty).map(|list| ListEntry::Parts(list, Vec::new()));
-            part.map(|(list, part)| ListEntry::Parts(list, vec![part])).or_else(empty)
-        })
+        if let Some((export, list)) = lists.iter().find(|(export, _)| export == name) {
+            return Some(match list {
+                Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
+                None => ListEntry::Broken(export),
+            });
+        }
+
+        let lists = lists.iter().filter_map(|(_, list)| list.as_ref());
+        for list in lists.clone() {
+            if let Some(part) = list.parts.values().find(|part| part.folder == name) {
+                return Some(ListEntry::Parts(list, vec![part]));
+            }
+        }
+
+        let mut without_rows = lists.filter(|list| list.empty.values().any(|part| part.folder == name));
+        without_rows.next().map(|list| ListEntry::Parts(list, Vec::new()))
     }
 }
 
@@ -187,12 +191,12 @@ impl SchemaProvider for ExportsSchema {
     }
 }
 
-/// File extension of a part's files.
+/// File extension of the files of a part; empty without a part.
 fn ending(part: Option<&Part>) -> &str {
     part.and_then(|part| part.file.rsplit_once('.')).map_or("", |(_, ending)| ending)
 }
 
-/// Listing options by file extension.
+/// How DataFusion reads the files of an export with this extension.
 fn options(ending: &str) -> ListingOptions {
     let format: Arc<dyn FileFormat> = match ending {
         "csv" => Arc::new(CsvFormat::default().with_has_header(true)),
@@ -204,8 +208,10 @@ fn options(ending: &str) -> ListingOptions {
 
 /// The columns that the list names, so that no file is opened for its schema.
 fn schema(list: &Published) -> Option<SchemaRef> {
-    let field = |(name, kind): &(String, String)| Some(Field::new(name, DataType::from_str(kind).ok()?, true));
-    let fields = list.columns.iter().map(field).collect::<Option<Vec<_>>>()?;
+    let mut fields = Vec::with_capacity(list.columns.len());
+    for (name, kind) in &list.columns {
+        fields.push(Field::new(name, DataType::from_str(kind).ok()?, true));
+    }
     Some(Arc::new(Schema::new(fields)))
 }
 
@@ -230,7 +236,7 @@ pub(crate) fn bucket_url() -> Result<Url> {
     Url::parse("root://store/").map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
-/// The URL of local files.
+/// The URL under which a session registers the store's local files.
 pub(crate) fn files_url() -> Result<Url> {
     Url::parse("file:///").map_err(|error| DataFusionError::External(Box::new(error)))
 }
@@ -247,8 +253,9 @@ fn object_url(bucket: &Bucket, path: &str) -> Result<ListingTableUrl> {
 
 /// A URL that escapes `*` and `[`, which a plain path would treat as wildcards.
 fn file_url(path: &Path) -> Result<ListingTableUrl> {
-    let gone = |()| external(SqlError::PublishedGone { path: path.display().to_string() });
-    ListingTableUrl::try_new(Url::from_file_path(path).map_err(gone)?, None)
+    let url = Url::from_file_path(path);
+    let url = url.map_err(|()| external(SqlError::PublishedGone { path: path.display().to_string() }))?;
+    ListingTableUrl::try_new(url, None)
 }
 
 #[cfg(test)]

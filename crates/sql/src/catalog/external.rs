@@ -17,7 +17,7 @@ use tidetable_upstream::directory_patterns::{is_pattern, located};
 
 use crate::error::{Result, SqlError};
 
-/// File formats of external tables.
+/// File formats that `CREATE EXTERNAL TABLE` may name in `STORED AS`.
 const FORMATS: [&str; 3] = ["PARQUET", "CSV", "ARROW"];
 
 /// The external tables of a session. Clones share them.
@@ -33,7 +33,7 @@ impl PartialEq for ExternalTables {
 impl Eq for ExternalTables {}
 
 impl ExternalTables {
-    /// Their names, ascending.
+    /// The names of the tables of the session, ascending.
     pub fn names(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
@@ -60,8 +60,10 @@ impl ExternalTables {
         else {
             return Ok(None);
         };
+
         let name = check(&asked)?;
         asked.locations = existing_files(&asked.locations)?;
+
         let known = self.get(&name).is_some();
         if known && asked.if_not_exists {
             return Ok(Some(name));
@@ -69,6 +71,7 @@ impl ExternalTables {
         if taken(&name)? || known && !asked.or_replace {
             return Err(SqlError::ExternalTaken { name });
         }
+
         let table = ListingTableFactory::new().create(state, &asked).await?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), table);
         Ok(Some(name))

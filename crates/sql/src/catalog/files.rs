@@ -26,7 +26,7 @@ pub(crate) struct FileTables {
 }
 
 impl FileTables {
-    /// Uses the settings of `context`.
+    /// Reads files with the settings of `context` from now on.
     pub(crate) fn read_with(&self, context: &SessionContext) {
         self.urls.session_store().with_state(context.state_weak_ref());
     }
@@ -83,14 +83,14 @@ fn is_path(name: &str) -> bool {
 
 /// The declaration of an external table over the files of a function, but for their paths.
 fn declaration(function: &FileFunction) -> String {
-    let quoted = |text: &str| text.replace('\'', "''");
     let (format, mut options) = match function.format {
         FileFormat::Csv => ("CSV", vec![format!("'format.has_header' '{}'", function.has_header)]),
         FileFormat::Parquet => ("PARQUET", Vec::new()),
         FileFormat::Json => ("JSON", Vec::new()),
     };
     if let Some(delimiter) = function.delimiter {
-        options.push(format!("'format.delimiter' '{}'", quoted(&delimiter.to_string())));
+        let delimiter = delimiter.to_string().replace('\'', "''");
+        options.push(format!("'format.delimiter' '{delimiter}'"));
     }
     let options = if options.is_empty() { String::new() } else { format!(" OPTIONS ({})", options.join(", ")) };
     format!("CREATE EXTERNAL TABLE files STORED AS {format} LOCATION 'files'{options}")

@@ -24,7 +24,7 @@ use crate::error::{SqlError, external};
 
 /// How long a query waits for the run that has just replaced a file to list it.
 const LISTING: Duration = Duration::from_secs(5);
-/// Interval of looking at the list meanwhile.
+/// Interval between two looks at the list, while a part is published again.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Files whose bytes were compared with their list: path, checksum, and the stamp at that time.
@@ -44,18 +44,18 @@ impl ComparedFiles {
     }
 }
 
-/// Published files as a table.
+/// The published files of an export, or of one of its parts, as a table.
 #[derive(Debug)]
 pub(crate) struct PublishedTable {
     pub(crate) files: Arc<ListingTable>,
     pub(crate) store: Store,
-    /// Export name.
+    /// Name of the export, and of its list.
     pub(crate) list: String,
-    /// Its files by path.
+    /// The files of the table, by their path inside the store.
     pub(crate) parts: Vec<(String, PartFile)>,
     /// Those of the session that need not be read again to know that they are as published.
     pub(crate) compared: Arc<ComparedFiles>,
-    /// The files of exports that the session reads.
+    /// The files of exports that the session reads, and that must not change meanwhile.
     pub(crate) unchanged: Arc<UnchangedFiles>,
 }
 
@@ -100,6 +100,7 @@ impl PublishedTable {
     fn check(&self) -> std::result::Result<(), SqlError> {
         let blobs = self.store.blobs().as_ref();
         let paths: Vec<String> = self.parts.iter().map(|(path, _)| path.clone()).collect();
+
         for ((path, file), found) in self.parts.iter().zip(blobs.stat_all(&paths)?) {
             if self.compared.has(path, file, found) {
                 continue;

@@ -35,7 +35,7 @@ pub(crate) struct UnchangedFiles {
 
 #[derive(Debug, Default)]
 struct ExpectedFiles {
-    /// The files that are read, by path.
+    /// The files that are read, with the stamp that each must keep.
     stamps: HashMap<Path, Stamp>,
     /// A file that was another when it was read.
     replaced: Option<Path>,
@@ -46,7 +46,7 @@ struct ExpectedFiles {
 struct Stamp {
     inode: u64,
     bytes: u64,
-    /// Time of change: seconds, nanoseconds.
+    /// Time of the last change: seconds since the epoch, and nanoseconds.
     changed: (i64, i64),
 }
 
@@ -72,12 +72,12 @@ impl UnchangedFiles {
         }
     }
 
-    /// Expects nothing of any file.
+    /// Expects nothing of any file from now on.
     pub(crate) fn forget(&self) {
         *self.expected() = ExpectedFiles::default();
     }
 
-    /// Whether exports are read.
+    /// Whether any file of an export is read now.
     pub(crate) fn are_read(&self) -> bool {
         !self.expected().stamps.is_empty()
     }
@@ -91,7 +91,7 @@ impl UnchangedFiles {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a file was replaced.
+    /// Notes that a file was replaced while it was read; returns the error of the read.
     fn replaced(&self, path: &Path) -> Error {
         self.expected().replaced = Some(path.clone());
         let source = Box::new(SqlError::PublishedReplaced { path: format!("/{path}") });
@@ -137,8 +137,7 @@ impl ObjectStore for UnchangedFiles {
         if !is_expected {
             return self.files.get_ranges(path, ranges).await;
         }
-        let read = |range: Range<u64>| self.get_range(path, range);
-        coalesce_ranges(ranges, read, MAX_GAP_BYTES).await
+        coalesce_ranges(ranges, |range| self.get_range(path, range), MAX_GAP_BYTES).await
     }
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {

@@ -21,7 +21,7 @@ impl PlannedQuery {
         in_task(&self.plan, move || execute_stream(plan, context))
     }
 
-    /// As [`Self::stream`], for one partition of the plan.
+    /// As [`Self::stream`], but of one partition of the plan only.
     pub fn stream_of(&self, partition: usize) -> SendableRecordBatchStream {
         let (plan, context) = (Arc::clone(&self.plan), Arc::clone(&self.context));
         in_task(&self.plan, move || plan.execute(partition, context))

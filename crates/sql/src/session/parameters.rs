@@ -30,7 +30,7 @@ pub(crate) fn replace_parameters(statement: &mut Statement, values: &[(String, S
     }
 }
 
-/// The name of a parameter.
+/// The name that a parameter has in the query, without its `@`.
 fn name_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Identifier(name) if name.quote_style.is_none() => name.value.strip_prefix('@'),
@@ -92,7 +92,7 @@ fn in_list(expr: Box<Expr>, list: Vec<Expr>, negated: bool) -> Expr {
     if list.is_empty() { value(Value::Boolean(negated)) } else { Expr::InList { expr, list, negated } }
 }
 
-/// The items of a list.
+/// The items of a list, each as an expression.
 fn items(list: &ScalarValue) -> Result<Vec<Expr>> {
     let ScalarValue::List(list) = list else { return plan_err!("UNNEST takes an array") };
     if list.is_null(0) {
@@ -110,12 +110,13 @@ fn cast(expr: Expr, data_type: ast::DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
-/// A value as an expression of its type.
+/// A value as an expression of its type, so that it can stand in the text of a query.
 fn literal(scalar: &ScalarValue) -> Result<Expr> {
     let kind = type_of(&scalar.data_type())?;
     if scalar.is_null() {
         return Ok(cast(value(Value::Null), kind));
     }
+
     Ok(match scalar {
         ScalarValue::Binary(Some(bytes)) => {
             value(Value::HexStringLiteral(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))

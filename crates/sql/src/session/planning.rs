@@ -23,9 +23,9 @@ use crate::planning_thread::plan_on_thread;
 /// A query that can be executed: its plan, and what it is executed in.
 #[derive(Debug, Clone)]
 pub struct PlannedQuery {
-    /// The plan.
+    /// The physical plan of the query.
     pub plan: Arc<dyn ExecutionPlan>,
-    /// The context of its execution.
+    /// The settings and the memory that it runs with.
     pub context: Arc<TaskContext>,
 }
 
@@ -37,7 +37,7 @@ pub async fn plan_frame(frame: DataFrame) -> Result<PlannedQuery> {
     plan_on_thread(move || physical(frame)).await
 }
 
-/// Optimizes a query on this thread.
+/// Optimizes a planned query on this thread.
 pub(crate) async fn physical(frame: DataFrame) -> Result<PlannedQuery> {
     let context = Arc::new(frame.task_ctx());
     Ok(PlannedQuery { plan: frame.create_physical_plan().await?, context })
@@ -50,7 +50,7 @@ pub(crate) fn stoppable_analyzer(
     rules.into_iter().map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }
 
-/// As [`stoppable_analyzer`].
+/// As [`stoppable_analyzer`], for the rules of the logical optimizer.
 pub(crate) fn stoppable_logical(
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -63,7 +63,7 @@ pub(crate) fn stoppable_physical(mut rules: Vec<Rule>) -> Vec<Rule> {
     rules.into_iter().map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }
 
-/// A rule that fails on an abandoned thread.
+/// A rule that fails on a thread for which nobody waits any longer.
 struct Stoppable<R>(R);
 
 impl<R: fmt::Debug> fmt::Debug for Stoppable<R> {

@@ -8,7 +8,7 @@ use crate::planning_thread::with_deep_stack;
 use crate::syntax::statement::parse;
 use crate::views::planner::replace_views_by_tables;
 
-/// As [`Session::references`]; `tables`: the tables of the store.
+/// As [`Session::references`]; `tables` are the tables of the store.
 pub(crate) fn table_references(
     context: &SessionContext,
     query: &str,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::Schema;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
 use tidetable_store::StoreError;
@@ -11,7 +11,7 @@ use crate::shared_scan::share;
 use crate::shared_scan::signatures::{ScanSignature, ScanSignatures};
 use crate::source::sst_source::SstSource;
 
-/// Assumed bytes of a variable-length value.
+/// Bytes that a value of variable length is assumed to have.
 const TEXT: usize = 24;
 
 /// The scans of a plan, by signature.
@@ -39,8 +39,8 @@ fn add_scans(plan: &Arc<dyn ExecutionPlan>, found: &mut ScanSignatures) -> Resul
     plan.children().into_iter().try_for_each(|child| add_scans(child, found))
 }
 
-/// Estimated bytes of a record.
+/// Estimated bytes of a record of this schema.
 fn width(schema: &Schema) -> u64 {
-    let of = |kind: &DataType| kind.primitive_width().unwrap_or(TEXT) as u64;
-    schema.fields().iter().map(|field| of(field.data_type())).sum::<u64>().max(1)
+    let widths = schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT) as u64);
+    widths.sum::<u64>().max(1)
 }

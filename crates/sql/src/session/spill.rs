@@ -39,12 +39,12 @@ struct Space {
     blocks: Mutex<FreeBlocks>,
 }
 
-/// The blocks that are in no file.
+/// The blocks of the spill space that no file has.
 #[derive(Debug, Default)]
 struct FreeBlocks {
-    /// Blocks of dropped files.
+    /// Blocks of files that were dropped.
     reusable: Vec<u64>,
-    /// The first block that was never used.
+    /// The first block that no file has ever had.
     end: u64,
 }
 
@@ -56,7 +56,7 @@ impl Space {
         Ok(Self { file, blocks: Mutex::default() })
     }
 
-    /// A block for a file.
+    /// A block for a file to write to: a reusable one if there is one.
     fn take(&self) -> u64 {
         let mut blocks = locked(&self.blocks);
         if let Some(block) = blocks.reusable.pop() {
@@ -74,7 +74,7 @@ impl Space {
     }
 }
 
-/// A spill file.
+/// A file of the spill space; its blocks are free when it is dropped.
 #[derive(Debug)]
 struct SpilledBlocks(Arc<Content>);
 
@@ -84,7 +84,7 @@ struct Content {
     extent: Mutex<Extent>,
 }
 
-/// Where the bytes of a file are.
+/// Where the bytes of a spill file are.
 #[derive(Debug, Default)]
 struct Extent {
     blocks: Vec<u64>,
@@ -143,12 +143,12 @@ impl SpillFile for SpilledBlocks {
     }
 }
 
-/// Appends to a spill file.
+/// Appends to a spill file, block by block.
 struct BlockWriter {
     content: Arc<Content>,
     /// Number of blocks before the one that is written.
     full: usize,
-    /// Bytes of the block that is written.
+    /// The bytes of the block that is written now.
     block: Vec<u8>,
 }
 

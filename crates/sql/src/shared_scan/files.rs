@@ -10,7 +10,7 @@ use tidetable_store::ScanRange;
 /// The records of one period in a piece, in the same batches as an unshared scan; `None` if the period reads by itself.
 pub(crate) type PeriodRecords = Option<Vec<RecordBatch>>;
 
-/// A file set that several periods share.
+/// The files of a scan range, which several periods share.
 #[derive(Debug)]
 pub(crate) struct SharedFiles {
     pub(crate) signature: usize,
@@ -25,11 +25,11 @@ pub(crate) struct SharedFiles {
 
 #[derive(Debug, Default)]
 struct PieceStates {
-    /// Index of the next piece to read.
+    /// Index of the next piece that a thread takes to read.
     next: usize,
-    /// Count of pieces not yet read.
+    /// Count of the pieces that were not read yet.
     left: usize,
-    /// Records by piece and period.
+    /// The records of each piece, by period.
     read: Vec<Vec<PeriodRecords>>,
 }
 
@@ -61,17 +61,17 @@ impl SharedFiles {
         self.signature == signature && self.keys == range.keys && self.ssts == range.ssts
     }
 
-    /// First key of the range.
+    /// First key of the scan range.
     pub(crate) fn start(&self) -> &Vec<u8> {
         &self.keys.start
     }
 
-    /// Whether a period takes its records from here.
+    /// Whether a period takes its records from these files.
     pub(crate) fn gives(&self, period: usize) -> bool {
         self.gives.get(period).is_some_and(|gives| gives.load(Ordering::Relaxed))
     }
 
-    /// The periods that take their records from here.
+    /// The periods that take their records from these files.
     pub(crate) fn periods(&self) -> Vec<usize> {
         (0..self.gives.len()).filter(|period| self.gives(*period)).collect()
     }
@@ -123,7 +123,7 @@ impl SharedFiles {
 }
 
 impl ClaimedPiece<'_> {
-    /// Stores the records of the piece.
+    /// Stores the records of the piece, for each period.
     pub(crate) fn keep(mut self, given: Vec<PeriodRecords>) {
         self.given = Some(given);
     }
@@ -147,12 +147,12 @@ impl Drop for ClaimedPiece<'_> {
     }
 }
 
-/// Memory of records, bytes.
+/// Memory that records take, in bytes.
 pub(crate) fn bytes_of(given: &PeriodRecords) -> u64 {
     given.iter().flatten().map(|batch| batch.get_array_memory_size() as u64).sum()
 }
 
-/// Bytes held by a shared scan.
+/// The bytes of records that a shared scan holds.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBytes(AtomicU64);
 

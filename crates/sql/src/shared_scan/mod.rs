@@ -25,7 +25,7 @@ use files::{HeldBytes, SharedFiles};
 use signatures::ScanSignature;
 pub use signatures::ScanSignatures;
 
-/// Splits of a file set, read concurrently.
+/// The pieces that the files of a scan range are divided into, to be read concurrently.
 const PIECES: usize = 8;
 
 /// A pass over files that the queries of several periods share.
@@ -34,10 +34,10 @@ pub struct SharedScan {
     /// Event times of the periods, microseconds; ascending and disjoint.
     times: Vec<Range<i64>>,
     signatures: Vec<ScanSignature>,
-    /// Greatest bytes of records held.
+    /// The most bytes of records that may be held.
     most: u64,
     held: HeldBytes,
-    /// Periods whose queries have ended.
+    /// For each period whether its queries have ended.
     finished: Vec<AtomicBool>,
     stopped: AtomicBool,
     files: Mutex<Vec<Arc<SharedFiles>>>,
@@ -45,19 +45,19 @@ pub struct SharedScan {
     given: AtomicU64,
 }
 
-/// A period of a shared scan.
+/// A period of a shared scan, such as a day.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedScanPeriod {
     pub(crate) scan: Arc<SharedScan>,
     pub(crate) period: usize,
 }
 
-/// Counts of a shared scan.
+/// What a shared scan has read and given so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SharedScanCounts {
     /// File sets read for several periods, once per scan signature.
     pub read: u64,
-    /// Scans that took their records from the pass.
+    /// Scans that took their records from the shared scan.
     pub given: u64,
 }
 
@@ -99,17 +99,17 @@ impl SharedScan {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Counts so far.
+    /// What the scan has read and given so far.
     pub fn counts(&self) -> SharedScanCounts {
         SharedScanCounts { read: self.read.load(Ordering::Relaxed), given: self.given.load(Ordering::Relaxed) }
     }
 
-    /// Bytes of records held, about.
+    /// The bytes of records that are held now, about.
     pub fn held(&self) -> u64 {
         self.held.bytes()
     }
 
-    /// The shared files of a scan range.
+    /// The files of a scan range, which its periods share.
     fn files(&self, signature: usize, snapshot: &Snapshot, range: &ScanRange) -> Result<Arc<SharedFiles>, StoreError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files.iter().find(|known| known.are(signature, range)) {

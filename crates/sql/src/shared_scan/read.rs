@@ -34,6 +34,7 @@ impl SharedScanPeriod {
         if task.scan.time != scan.time(*period) {
             return None;
         }
+
         let snapshot = &task.scan.snapshot;
         let mut shared = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -42,11 +43,13 @@ impl SharedScanPeriod {
             }
             shared.push(scan.files(signature, snapshot, range).ok().filter(|files| files.gives(*period))?);
         }
+
         let mut given = Vec::new();
         for files in shared {
             scan.read(&files, task, name, options);
             given.extend(files.records(*period)?);
         }
+
         scan.given.fetch_add(1, Ordering::Relaxed);
         Some(given)
     }
@@ -69,6 +72,7 @@ impl SharedScan {
         self.read.fetch_add(read, Ordering::Relaxed);
     }
 
+    /// Reads a piece of `files`, and divides its records among the periods that take them.
     fn read_piece(
         &self,
         files: &SharedFiles,
@@ -91,6 +95,7 @@ impl SharedScan {
             even: false,
             push_down: task.scan.push_down,
         });
+
         let (by_row, rows) = (within.is_none(), WantedRows::Every);
         let wanted = ReadRequest { fields: &task.columns, by_row, rows, ..ReadRequest::default() };
         let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
@@ -98,22 +103,27 @@ impl SharedScan {
         let columns = fields.places(&task.columns)?;
         let time =
             within.map(|(time, _)| fields.places(&[time])).transpose()?.and_then(|places| places.first().copied());
+
         given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
         for block in snapshot.scan_with(range, &reader.projection(), options).map_err(external)? {
             if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {
                 return Err(DataFusionError::Execution("no period takes these records".to_owned()));
             }
+
             let block = block.map_err(external)?;
-            let unlike_keys = |error| DataFusionError::External(Box::new(error));
             let windows = match time {
                 Some(_) => Vec::new(),
-                None => snapshot.layout().row_windows(&block.keys).map_err(unlike_keys)?.unwrap_or_default(),
+                None => {
+                    let windows = snapshot.layout().row_windows(&block.keys);
+                    windows.map_err(|error| DataFusionError::External(Box::new(error)))?.unwrap_or_default()
+                }
             };
             let Some(found) = reader.read(block)? else { continue };
             let places = match time {
                 Some(time) => PeriodRanges::by_times(&found.records, time, &self.times)?,
                 None => PeriodRanges::by_windows(&windows, &found.ends, &self.times),
             };
+
             let kept = found.records.project(&columns)?;
             for (period, given) in given.iter_mut().enumerate() {
                 let Some(batches) = given else { continue };

@@ -34,8 +34,11 @@ pub(crate) fn hull(times: &[Range<i64>], readers: &[bool]) -> Range<i64> {
 /// For each of `times`, whether its scan reads exactly the files of `slice`.
 pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64>]) -> Vec<bool> {
     let keys = std::slice::from_ref(&slice.keys);
-    let reads = |time: &Range<i64>| snapshot.scan_ranges(keys, time).iter().any(|other| other.ssts == slice.ssts);
-    times.iter().map(reads).collect()
+    let mut readers = Vec::with_capacity(times.len());
+    for time in times {
+        readers.push(snapshot.scan_ranges(keys, time).iter().any(|other| other.ssts == slice.ssts));
+    }
+    readers
 }
 
 /// Estimated records that a scan reads in its period, as if the records of a file were spread evenly over its time.
@@ -47,8 +50,8 @@ pub(crate) fn records(snapshot: &Snapshot, keys: &[KeyRange], time: &Range<i64>)
     let mut records = 0;
     for sst in snapshot.version().ssts().filter(|sst| slices.iter().any(|slice| slice.ssts.contains(&sst.id))) {
         let stripes = snapshot.reader(sst)?;
-        let of_stripe = |records: &Vec<u64>| records.iter().copied().max().unwrap_or(0);
-        let all: u64 = stripes.stripes().iter().map(|stripe| of_stripe(&stripe.records)).sum();
+        let largest = stripes.stripes().iter().map(|stripe| stripe.records.iter().copied().max().unwrap_or(0));
+        let all: u64 = largest.sum();
         let (part, whole) = share(snapshot, sst, time);
         records += u64::try_from(u128::from(all) * part / whole.max(1)).unwrap_or(u64::MAX);
     }

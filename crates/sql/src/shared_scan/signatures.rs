@@ -7,13 +7,13 @@ use tidetable_layout::KeyRange;
 
 use crate::scan::spec::{ScanOutput, ScanTask};
 
-/// Signature of a scan without its period.
+/// What a scan reads and outputs, without its period: scans with equal signatures can share a read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScanSignature {
     pub(crate) table: String,
     pub(crate) version: u64,
     pub(crate) keys: Vec<KeyRange>,
-    /// Table columns, ascending.
+    /// Indexes of the columns of the table, ascending.
     pub(crate) columns: Vec<usize>,
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
     /// The event-time column, if it and not the row's window decides the period of a record.
@@ -39,36 +39,36 @@ impl ScanSignature {
     }
 }
 
-/// The scans of the queries of one period.
+/// The signatures of the scans of the queries of one period.
 #[derive(Debug, Clone, Default)]
 pub struct ScanSignatures {
-    /// Signatures with the estimated bytes of their records.
+    /// Signatures, each with the estimated bytes of the records of its scan.
     pub(crate) scans: Vec<(ScanSignature, u64)>,
 }
 
 impl ScanSignatures {
-    /// Union of both.
+    /// The scans that are in either of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        let new = |(signature, _): &(ScanSignature, u64)| !self.scans.iter().any(|(known, _)| known == signature);
-        let new: Vec<_> = other.scans.into_iter().filter(new).collect();
-        self.scans.extend(new);
+        let mut scans = other.scans;
+        scans.retain(|(signature, _)| !self.scans.iter().any(|(known, _)| known == signature));
+        self.scans.extend(scans);
         self
     }
 
-    /// Intersection of both.
+    /// The scans that are in both.
     #[must_use]
     pub fn alike(&self, other: &Self) -> Self {
         let both = self.scans.iter().filter(|(signature, _)| other.scans.iter().any(|(known, _)| known == signature));
         Self { scans: both.cloned().collect() }
     }
 
-    /// Whether there are no scans.
+    /// Whether there are no scans that could be shared.
     pub fn is_empty(&self) -> bool {
         self.scans.is_empty()
     }
 
-    /// Estimated bytes of the period's records.
+    /// Estimated bytes of the records of all scans of the period.
     pub fn bytes(&self) -> u64 {
         self.scans.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
     }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
+use arrow::array::{Array, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
 use arrow::error::ArrowError;
 use datafusion::error::Result;
 
 use crate::scan::records::event_times;
 
-/// Ranges of records in a batch, by period.
+/// For each period the ranges of its records in a batch.
 pub(crate) struct PeriodRanges(Vec<Vec<Range<usize>>>);
 
 /// Finds the period of an instant; caches the last, because consecutive instants are often in one period.
@@ -77,13 +77,16 @@ impl PeriodRanges {
         if rows == 0 {
             return Ok(None);
         }
-        let copied = |column: &ArrayRef| {
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for column in batch.columns() {
             let data = column.to_data();
             let mut copy = MutableArrayData::new(vec![&data], false, rows);
-            ranges.iter().try_for_each(|range| copy.try_extend(0, range.start, range.end))?;
-            Ok(make_array(copy.freeze()))
-        };
-        let columns = batch.columns().iter().map(copied).collect::<Result<_, ArrowError>>()?;
+            for range in ranges {
+                copy.try_extend(0, range.start, range.end)?;
+            }
+            columns.push(make_array(copy.freeze()));
+        }
+
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(batch.schema(), columns, &options).map(Some)
     }

@@ -8,19 +8,19 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 
-/// Type of a column.
+/// Type of a column of the tables of runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Text,
     Number,
     Real,
     Truth,
-    /// Microseconds since the epoch, UTC.
+    /// A time in microseconds since the epoch, in UTC.
     Time,
     Day,
 }
 
-/// A value of a row.
+/// A value of a row of these tables, or null.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -29,11 +29,11 @@ pub(crate) enum Value {
     Real(f64),
     Truth(bool),
     Time(i64),
-    /// Days since the epoch.
+    /// A date, in days since the epoch.
     Day(i32),
 }
 
-/// A value for each column.
+/// A row: a value for each column, in the order of the columns.
 pub(crate) type Row = Vec<Value>;
 
 impl From<&str> for Value {
@@ -72,17 +72,22 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
+/// The schema of a table with these columns, all of which may be null.
 pub(crate) fn schema(columns: &[(&str, Kind)]) -> SchemaRef {
-    let kind = |kind| match kind {
+    let fields: Vec<Field> = columns.iter().map(|(name, kind)| Field::new(*name, data_type(*kind), true)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The Arrow type of the columns of a kind.
+fn data_type(kind: Kind) -> DataType {
+    match kind {
         Kind::Text => DataType::Utf8,
         Kind::Number => DataType::Int64,
         Kind::Real => DataType::Float64,
         Kind::Truth => DataType::Boolean,
         Kind::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         Kind::Day => DataType::Date32,
-    };
-    let field = |(name, of): &(&str, Kind)| Field::new(*name, kind(*of), true);
-    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+    }
 }
 
 pub(crate) fn batch(columns: &[(&str, Kind)], schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch, ArrowError> {

@@ -43,9 +43,9 @@ impl SchemaProvider for RunsSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let table = TABLES.iter().find(|table| table.name == name);
-        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table.columns) };
-        Ok(table.map(|table| Arc::new(open(table)) as Arc<dyn TableProvider>))
+        let Some(table) = TABLES.iter().find(|table| table.name == name) else { return Ok(None) };
+        let opened = RunsTable { store: self.store.clone(), table, schema: schema(table.columns) };
+        Ok(Some(Arc::new(opened)))
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
@@ -57,7 +57,7 @@ impl SchemaProvider for RunsSchema {
     }
 }
 
-/// One of the `runs` tables.
+/// One of the tables of the schema `runs`, read from the records of the store's runs.
 #[derive(Debug)]
 struct RunsTable {
     store: Store,
@@ -70,6 +70,7 @@ impl RunsTable {
     fn rows(&self, clock: i64) -> Result<Vec<Row>> {
         let blobs = self.store.blobs().as_ref();
         let mut rows = Vec::new();
+
         if let RowsOf::Failing(of) = self.table.rows {
             for run in runs_with_failing_rows(blobs).map_err(external)? {
                 rows.extend(failing_rows(blobs, &run).map_err(external)?.iter().map(of));
@@ -87,6 +88,7 @@ impl RunsTable {
                     continue;
                 }
             };
+
             match self.table.rows {
                 RowsOf::Run(of) => rows.push(of(&record, state_of(blobs, &record, clock).map_err(external)?)),
                 RowsOf::Listed(of) => of(&record, &mut rows),

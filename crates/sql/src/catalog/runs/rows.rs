@@ -8,25 +8,25 @@ use tidetable_record::{FailingRow, InputState, PartState, RunRecord, Severity};
 use crate::catalog::runs::columns::Kind::{Day, Number, Real, Text, Time, Truth};
 use crate::catalog::runs::columns::{Kind, Row, Value};
 
-/// A table.
+/// A table of the schema `runs`: its name, its columns, and where its rows come from.
 #[derive(Debug)]
 pub(crate) struct RunsTableSpec {
     pub(crate) name: &'static str,
-    /// Columns, in the order of a row's values.
+    /// Names and types of the columns, in the order of the values of a row.
     pub(crate) columns: &'static [(&'static str, Kind)],
     pub(crate) rows: RowsOf,
 }
 
-/// What a row describes.
+/// What a row of a table describes, with the function that makes it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowsOf {
-    /// A run with its outcome.
+    /// A run, with its outcome in words.
     Run(fn(&RunRecord, &str) -> Row),
-    /// Items that a run record lists.
+    /// Each of the items that a run record lists, such as its inputs.
     Listed(fn(&RunRecord, &mut Vec<Row>)),
-    /// A rejected row.
+    /// A row of an input that a run rejected.
     Rejected(fn(&RunRecord, &RejectedRow) -> Row),
-    /// A row that violates a check.
+    /// A row that violates a check of the job.
     Failing(fn(&FailingRow) -> Row),
 }
 
@@ -52,7 +52,7 @@ macro_rules! table {
     };
 }
 
-/// All tables.
+/// The tables of the schema `runs`, in the order in which they are listed.
 pub(crate) const TABLES: &[RunsTableSpec] = &[
     table! { "runs", Run, |record: &RunRecord, state: &str|
         "run" Text = &record.run,
