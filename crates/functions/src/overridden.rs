@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// Coerces argument types.
+/// Converts the types of the arguments into those that the function is called with; an error for types that it does not take.
 pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
 
 /// What replaces parts of a function of DataFusion; the rest is left to it.

@@ -42,7 +42,7 @@ const DAY_NANOS: i64 = 86_400_000_000_000;
 /// Estimates the bytes of the values of a function for a number of rows, never too small.
 type Size = fn(&[Arg], usize) -> Result<usize>;
 
-/// The functions, by name.
+/// The functions whose result may be of any size, by name, with the estimate of that size.
 const FUNCTIONS: [(&str, Size); 15] = [
     ("repeat", repeated_text),
     ("lpad", padded),

@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// DataFusion's accumulators.
+    /// The accumulator of DataFusion that computes the same statistic, for comparison.
     fn peer(statistic: Statistic) -> Box<dyn Accumulator> {
         let kind = |sample: bool| if sample { Sample } else { Population };
         match statistic {
