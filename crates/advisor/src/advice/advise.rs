@@ -1,7 +1,7 @@
 //! From a job and a workload to layouts, measured and ranked.
 
 use tidetable_job::workload::Workload;
-use tidetable_job::{JobError, Job, Project};
+use tidetable_job::{Job, JobError, Project};
 use tidetable_layout::SourceSchema;
 use tidetable_runner::Stop;
 use tidetable_source::Storage;

@@ -2,7 +2,7 @@
 //!
 //! The second table is another layout of the same rows, a table for each day, or one of the newest row of each entity.
 
-use tidetable_job::workload::{Workload, Query};
+use tidetable_job::workload::{Query, Workload};
 use tidetable_layout::time::{DAY, SECOND};
 
 use crate::advice::job_text::without_time;

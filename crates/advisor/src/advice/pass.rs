@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use tidetable_layout::SourceSchema;
 use tidetable_job::JobError;
 use tidetable_job::workload::Workload;
 use tidetable_job::{Job, Project};
-use tidetable_runner::{Stop};
+use tidetable_layout::SourceSchema;
+use tidetable_runner::Stop;
 use tidetable_source::Storage;
 
 use crate::advice::advised::Refused;

@@ -1,7 +1,7 @@
 //! What the queries of a workload want of a row key.
 
-use tidetable_layout::SourceSchema;
 use tidetable_job::workload::Workload;
+use tidetable_layout::SourceSchema;
 
 use crate::error::Result;
 use crate::growth::QueryBounds;

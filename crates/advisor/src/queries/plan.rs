@@ -1,6 +1,6 @@
 //! Queries planned on a layout: the key ranges of each draw, and which records match.
 
-use tidetable_job::workload::{Query, Params};
+use tidetable_job::workload::{Params, Query};
 use tidetable_layout::{Field, KeyRange, Layout, SourceSchema};
 use tidetable_sql::{Predicate, Predicates, field_type};
 

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use tidetable_advisor::cost::Prices;
-use tidetable_advisor::lint::{DataFacts, Finding, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey, Measure};
+use tidetable_advisor::lint::{
+    DataFacts, Finding, Measure, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey,
+};
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_job::workload::Workload;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_job::Job;
-use tidetable_job::scaffold::{propose, Proposal};
+use tidetable_job::scaffold::{Proposal, propose};
 use tidetable_runner::runtime;
 use tidetable_source::Storage;
 

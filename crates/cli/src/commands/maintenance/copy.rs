@@ -4,8 +4,8 @@ use std::io::Write;
 
 use tidetable_job::Project;
 use tidetable_job::ProjectError;
+use tidetable_job::{Project, ProjectError};
 use tidetable_runner::backup::{StoreCopy, copy_store};
-use tidetable_job::{ProjectError, Project};
 use tidetable_runner::{UlidIds, open_store};
 use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};

@@ -10,7 +10,7 @@ use tidetable_store::{Snapshot, Sst, Version};
 
 use super::table_page::{self as page, ColumnText};
 use crate::args::{Describe, Global, Output};
-use crate::commands::{open_newest, store, warn_of_lost_windows, sums};
+use crate::commands::{open_newest, store, sums, warn_of_lost_windows};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;

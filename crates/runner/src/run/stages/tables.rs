@@ -555,9 +555,7 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
             ));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
-            notes.push(format!(
-                "source {source}: repeated headers, skipped: {count} (first: {file}, line {line})"
-            ));
+            notes.push(format!("source {source}: repeated headers, skipped: {count} (first: {file}, line {line})"));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(
