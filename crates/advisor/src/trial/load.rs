@@ -9,7 +9,6 @@ use tidetable_blobs::LocalBlobs;
 use tidetable_ingest::Loader;
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece, FileFeed, InputPlan, InputPlanOptions, LoadTarget, Prepare};
 use tidetable_job::{Job, Source};
-use tidetable_job::{Job, Source};
 use tidetable_layout::Layout;
 use tidetable_layout::time::SECOND;
 use tidetable_runner::{Stop, UlidIds};

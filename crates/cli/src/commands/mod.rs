@@ -32,7 +32,6 @@ use tidetable_job::Project;
 use tidetable_job::{Project, ProjectError};
 use tidetable_layout::time::{micros_since_epoch, window_name};
 use tidetable_runner::open_store;
-use tidetable_runner::open_store;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{NewestVersions, RunFound, RunRecord, Runs};
 use tidetable_store::{Snapshot, Sst, Store};

@@ -97,7 +97,13 @@ pub enum BackupError {
     Store(#[from] StoreError),
     /// The request to stop.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(Box<RunError>),
+}
+
+impl From<RunError> for BackupError {
+    fn from(error: RunError) -> Self {
+        Self::Run(Box::new(error))
+    }
 }
 
 impl From<BlobError> for BackupError {

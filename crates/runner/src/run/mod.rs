@@ -49,7 +49,6 @@ pub use stages::without::{check_without_of_all, input_names};
 use crate::backup::RESTORING;
 use crate::marks::Marks;
 use crate::observe::{Event, Observer, Silent};
-use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::report::check_bucket;
 use crate::root::open_root;
@@ -60,7 +59,6 @@ use ahead::Ahead;
 use context::{Run, took};
 use damage::explained;
 use post_run::PostRun;
-use tidetable_job::{Job, JobError, hooks_alone};
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;

@@ -96,7 +96,7 @@ impl PeriodRanges {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, StringArray, TimestampMicrosecondArray};
+    use arrow::array::{ArrayRef, AsArray, StringArray, TimestampMicrosecondArray};
 
     use super::*;
 

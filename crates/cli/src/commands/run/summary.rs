@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
 use tidetable_job::Per;
 use tidetable_job::{Job, Project};
-use tidetable_job::{Job, Project};
-use tidetable_runner::RunReport;
 use tidetable_runner::RunReport;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{
