@@ -152,6 +152,16 @@ pub enum SourceError {
         /// The nearest of them.
         hint: Option<String>,
     },
+    /// A folder whose value is none of the type of its column.
+    #[error("{path}: column {column:?} is named by the path: {reason}; declare another type, or rename the folder")]
+    PathValue {
+        /// File.
+        path: String,
+        /// Declared name.
+        column: String,
+        /// Why it is none.
+        reason: String,
+    },
     /// A declared column that the file has twice.
     #[error("{path}: column {column:?} is there twice; rename one of them in the file")]
     DuplicateColumn {

@@ -88,11 +88,19 @@ impl Foreign {
     /// What to do with the file at `path`.
     pub(crate) fn way_on(&self, path: &str) -> String {
         match self.way_on {
-            Command(command, behind) => format!("convert it first: {command} {path}{behind} > NEW"),
+            Command(command, behind) => {
+                format!("convert it first: {command} {path}{behind} > NEW{}", ending(path))
+            }
             Unpack(command) => format!("unpack it first: {command} {path}"),
             Say(text) => text.to_owned(),
         }
     }
+}
+
+/// The ending of the file that a command writes.
+fn ending(path: &str) -> &'static str {
+    let lower = path.to_ascii_lowercase();
+    if lower.contains(".parquet") || lower.ends_with(".pq") { ".parquet" } else { ".csv" }
 }
 
 /// Text where Parquet was expected.
@@ -186,7 +194,7 @@ mod tests {
             assert_eq!(name(bytes), Some(wanted), "{bytes:?}");
         }
         let foreign = Foreign::of(&little).unwrap();
-        assert_eq!(foreign.way_on("a.csv"), "convert it first: iconv -f UTF-16LE -t UTF-8 a.csv > NEW");
+        assert_eq!(foreign.way_on("a.csv"), "convert it first: iconv -f UTF-16LE -t UTF-8 a.csv > NEW.csv");
     }
 
     #[test]

@@ -42,4 +42,9 @@ impl ReaderVersion {
     pub(crate) fn reads_more_values(self) -> bool {
         self >= Self::SECOND
     }
+
+    /// Whether a declared column that a file lacks is read from the folders of its path.
+    pub(crate) fn reads_folders(self) -> bool {
+        self >= Self::SECOND
+    }
 }

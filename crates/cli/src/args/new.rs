@@ -10,7 +10,7 @@ use super::parse::{Here, parse_zone};
 /// `tidetable new`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads the first 32 MiB of the file to find its format, the types of its columns, the event time, and the entity of the \
+Reads the first 32 MiB of the file, or the beginnings of several, to find its format, the types of its columns, the event time, and the entity of the \
 readings. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of an export: per day, per month, or of all \
 rows. A file without times becomes a reference table.")]
 pub struct New {
@@ -18,8 +18,10 @@ pub struct New {
     pub job: String,
     /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL; or a table of Bigtable:
     /// projects/P/instances/I/tables/T
-    #[arg(long, value_name = "FILE")]
-    pub from: String,
+    ///
+    /// Several files, a directory, or a pattern: all files are read by one job
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub from: Vec<String>,
     /// Time zone of times that are written without an offset, and of days [default: UTC]
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
     pub timezone: Option<Tz>,

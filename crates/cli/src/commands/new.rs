@@ -30,7 +30,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         Some(proposal) => proposal,
         None => {
             let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
-            let _reading = Activity::begin(global, &format!("reading {}", args.from));
+            let _reading = Activity::begin(global, &format!("reading {}", args.from.join(", ")));
             propose(&project, &storage, &args.job, &args.from, args.timezone)?
         }
     };
@@ -54,8 +54,8 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         }
 
         writeln!(out, "\nTry next:")?;
-        if args.from.starts_with("projects/") {
-            writeln!(out, "  tidetable pull {} --into {}", args.from, proposal.job)?;
+        if let Some(table) = args.from.first().filter(|from| from.starts_with("projects/")) {
+            writeln!(out, "  tidetable pull {table} --into {}", proposal.job)?;
         }
         writeln!(out, "  tidetable run {}", proposal.job)?;
         writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", quoted(&proposal.table))?;

@@ -30,7 +30,8 @@ pub mod new {
 
     /// Refuses a table of Bigtable; `None` for a file.
     pub fn proposal(args: &New, _: &Handle) -> Result<Option<Proposal>, CliError> {
-        let is_table = args.from.starts_with("projects/") && !Path::new(&args.from).exists();
+        let is_table = |from: &String| from.starts_with("projects/") && !Path::new(from).exists();
+        let is_table = args.from.iter().any(is_table);
         if is_table { Err(CliError::NotBuilt { feature: "bigtable" }) } else { Ok(None) }
     }
 }

@@ -27,6 +27,8 @@ const THINGS: &str = "\
 const GROUPS: &str = "\
     name code region city site location origin exchange country continent area room building tenant channel garden \
     domain game place zone county district line route port airport ort standort stadt land ville pays lieu";
+/// Words in names of folders that hold a span of time.
+const TIMES: &str = "year month day hour minute week date dt ds ymd yyyymmdd jahr monat tag";
 /// Words in names of row numbers.
 const COUNTERS: [&str; 13] =
     ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
@@ -52,7 +54,9 @@ pub(crate) struct Duplicates {
 
 /// The key that leaves the fewest duplicates. Uniqueness of (entity, time) decides: measured categories repeat as
 /// names do. If the time alone is unique, only a column with an entity's name is one.
-pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
+///
+/// `path_columns` are named by folders: each file has one value, and a few files do not show that others differ.
+pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> RowKey {
     // A row without a value of the key is rejected: worth it only if many more would replace each other.
     let without_key = doubles(facts, time, &[]).count;
     let usable = |at: &usize| {
@@ -96,10 +100,22 @@ pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
         }
     }
     prune(facts, time, &mut key, left);
+    let is_of_path =
+        |at: &usize| column(at).is_some_and(|column| path_columns.contains(&column.name) && is_thing(column));
+    for at in all.iter().copied().filter(is_of_path) {
+        if !key.entity.contains(&at) && !key.ties.contains(&at) {
+            key.entity.push(at);
+        }
+    }
     key.entity.sort_by_key(|at| (column(at).map_or(0, |column| column.distinct), *at));
     let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
     key.doubles = doubles(facts, time, &used);
     key
+}
+
+/// Whether a folder's name is that of a thing, and not of a time, which the event time tells.
+fn is_thing(column: &Column) -> bool {
+    column.kind == FieldType::Text && !column.words().iter().any(|word| is_listed(TIMES, word))
 }
 
 /// Whether a column that reduces the duplicates from `before` to `then` belongs in the key. A few duplicates, such as

@@ -27,12 +27,21 @@ pub enum ProposeError {
         path: String,
     },
     /// The file does not exist.
-    #[error(
-        "{path}: there is no such file; give one file as an example, and write the pattern of all into `files` of the job"
-    )]
+    #[error("{path}: there is no such file; give a file, a directory, or a pattern in quotes, such as 'in/*.csv'")]
     NoFile {
         /// The file.
         path: String,
+    },
+    /// A pattern or directory without files that can be read.
+    #[error(
+        "{path}: there is no file with a name that ends in .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet{}",
+        notes.iter().map(|note| format!("\n  {note}")).collect::<String>()
+    )]
+    NoMatch {
+        /// As given.
+        path: String,
+        /// Notes on names that are not read.
+        notes: Vec<String>,
     },
     /// The sample is too small or cannot be read.
     #[error(transparent)]

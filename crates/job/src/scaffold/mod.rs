@@ -1,6 +1,7 @@
 //! Proposes a job for a data file: columns, a layout by Bigtable's schema-design guide with the reasons as
 //! comments, and an export.
 //!
+//! - `files` finds the files, and writes the patterns that match them.
 //! - `facts` computes statistics of the columns of a sample.
 //! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time.
@@ -11,6 +12,7 @@ pub(crate) mod day_time;
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
+pub(crate) mod files;
 pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod query;
@@ -20,19 +22,19 @@ pub(crate) mod write;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
-use tidetable_source::{SourceSpec, Storage};
+use tidetable_source::Storage;
 
 pub use error::ProposeError;
+pub use files::{as_pattern, is_data};
 pub use identifier::identifier;
 pub use layout::quoted;
 
 use crate::file::{Id, Job};
 use crate::project::Project;
 use facts::Facts;
+use files::ProposedFiles;
 use layout::Per;
 
-/// Supported file name endings.
-const ENDINGS: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
 /// Longest name of a table, so that `_DAY_20180131` can be appended for parts.
 const LONGEST_TABLE: usize = 37;
 
@@ -53,41 +55,32 @@ pub struct Proposal {
     pub notes: Vec<String>,
 }
 
-/// Proposes the job `job` for `file`, a URL or a path relative to the current directory. Times without an offset are in
-/// `zone`.
+/// Proposes the job `job` for `given`, at least one: files, directories and patterns, as URLs or paths relative to the current
+/// directory. Times without an offset are in `zone`.
 ///
 /// # Errors
-/// [`ProposeError`]: the name is invalid, or the file cannot be read, is too small, or has no time.
+/// [`ProposeError`]: the name is invalid, or a file cannot be read, is too small, or has no time.
 pub fn propose(
     project: &Project,
     storage: &Storage,
     job: &str,
-    file: &str,
+    given: &[String],
     zone: Option<Tz>,
 ) -> Result<Proposal, ProposeError> {
     if !Id::Job.allows(job) {
         return Err(ProposeError::BadName { name: job.to_owned() });
     }
-    let lower = file.to_ascii_lowercase();
-    let plain = [".gz", ".zst", ".zip"].iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
-    if !ENDINGS.iter().any(|ending| plain.ends_with(ending)) && !lower.ends_with(".zip") {
-        return Err(ProposeError::Ending { path: file.to_owned() });
-    }
-    let pattern = as_pattern(&project.given(file));
-    let asked = SourceSpec { name: job.to_owned(), files: vec![pattern.clone()], ..SourceSpec::default() };
-    let found = storage.discover(&asked).map_err(|error| match error {
-        tidetable_source::SourceError::NoMatch { .. } => ProposeError::NoFile { path: file.to_owned() },
-        other => ProposeError::Sample(other.into()),
-    })?;
-    let input = found.first().ok_or_else(|| ProposeError::NoFile { path: file.to_owned() })?;
-    let sample = storage.sample(input, zone)?;
+    let shown = given.join(", ");
+    let ProposedFiles { mut patterns, files, unread } = ProposedFiles::find(project, storage, job, given)?;
+    let sample = storage.sample_files(&files, zone)?;
+    files::leave_out_unlike(&mut patterns, &files, &sample);
     let facts = Facts::of(&sample);
     let mut time = time::find(&sample, &facts, zone);
-    let mut key = entity::find(&facts, &time);
+    let mut key = entity::find(&facts, &time, &sample.files.path_columns);
     let poor = key.doubles.count > 0 || !key.ties.is_empty();
     if poor && !time.is_none() && time.is_year() {
         let all = time::none(&facts, "years distinguish too few rows: all rows share one time");
-        let whole = entity::find(&facts, &all);
+        let whole = entity::find(&facts, &all, &sample.files.path_columns);
         if whole.doubles.count <= key.doubles.count {
             (time, key) = (all, whole);
         }
@@ -95,7 +88,7 @@ pub fn propose(
     let tells_apart = key.doubles.count * 2 < facts.rows && !(key.entity.is_empty() && key.ties.is_empty());
     if time.is_none() && !tells_apart {
         return Err(ProposeError::NoKey {
-            path: file.to_owned(),
+            path: shown,
             columns: facts.columns.iter().map(|column| column.name.clone()).collect(),
             left_out: sample.left_out.clone(),
         });
@@ -105,7 +98,10 @@ pub fn propose(
     let draft = write::Draft {
         job,
         table: &table,
-        pattern: &pattern,
+        given: &shown,
+        patterns: &patterns,
+        files: &files,
+        unread: &unread,
         sample: &sample,
         facts: &facts,
         time: &time,
@@ -175,18 +171,6 @@ impl Proposal {
         // Only an empty one.
         let _ = std::fs::remove_dir(folder);
     }
-}
-
-/// A path as a glob that matches itself: special characters in brackets.
-pub fn as_pattern(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    for letter in path.chars() {
-        match letter {
-            '*' | '?' | '[' | ']' | '{' | '}' => pattern.extend(['[', letter, ']']),
-            _ => pattern.push(letter),
-        }
-    }
-    pattern
 }
 
 /// A name for the table that no other job of the project uses.

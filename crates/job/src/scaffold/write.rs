@@ -7,14 +7,22 @@ use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{LayoutPlan, Per, quoted};
 use crate::scaffold::time::EventTime;
 use arrow::util::display::array_value_to_string;
+use arrow::util::display::array_value_to_string;
+use chrono::{DateTime, SecondsFormat};
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
+use chrono_tz::Tz;
 use tidetable_layout::FieldType;
+use tidetable_layout::FieldType;
+use tidetable_source::sample::Sample;
 use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
 use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
+use tidetable_source::{ColumnSpec, CsvOptions, Format, InputFile, SchemaMode, Unread};
 
 /// Width of comments.
 const WIDTH: usize = 116;
+/// Most files that notes name as unlike the others.
+const UNLIKE: usize = 5;
 /// Longest quoted value, in characters.
 const LONGEST_VALUE: usize = 40;
 /// Rows that may be rejected in any load: single lines that a logger broke.
@@ -30,7 +38,14 @@ const MAX_REJECTED: u64 = 5;
 pub(crate) struct Draft<'a> {
     pub job: &'a str,
     pub table: &'a str,
-    pub pattern: &'a str,
+    /// What the user gave, for the description.
+    pub given: &'a str,
+    /// `files` of the source.
+    pub patterns: &'a [String],
+    /// The files that they match.
+    pub files: &'a [InputFile],
+    /// Names that they reach and that are not read.
+    pub unread: &'a [Unread],
     pub sample: &'a Sample,
     pub facts: &'a Facts,
     pub time: &'a EventTime,
@@ -41,9 +56,12 @@ pub(crate) struct Draft<'a> {
 
 /// The job file; its query is in `query_file`.
 pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> String {
-    let Draft { job, table, pattern, sample, time, plan, key, zone, .. } = draft;
+    let Draft { job, table, given, patterns, sample, time, plan, key, zone, .. } = draft;
     let mut text = format!("name = {}\n", quoted(job));
-    text.push_str(&format!("description = {}\n", quoted(&format!("Proposed by `tidetable new` for {pattern}"))));
+    text.push_str(&format!(
+        "description = {}\n",
+        quoted(&format!("Proposed by `tidetable new` for {}", described(given, patterns)))
+    ));
     text.push_str("# schedule = \"15 1 * * *\" # minute, hour, day of month, month, day of week; `tidetable schedule` prints the rest\n");
     text.push_str(&format!("timezone = \"{}\" # what a day is\n\n", zone.unwrap_or(Tz::UTC).name()));
 
@@ -51,14 +69,14 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     for note in notes(draft) {
         comment(&mut text, &note);
     }
-    text.push_str(&format!(
-        "[sources.{SOURCE}]\nfiles = [{}] # a pattern such as \"DIR/*.csv\" matches later files too\n",
-        quoted(pattern)
-    ));
+    text.push_str(&format!("[sources.{SOURCE}]\n{}", files_key(draft)));
     csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
     let keyless = keyless(draft.facts, key).map_or(0, |(count, ..)| count as u64);
     text.push_str(&max_rejected(sample.rejected + sample.more_lines + keyless, draft.facts.rows as u64 - keyless));
+    if sample.spec.mode == SchemaMode::Evolve {
+        text.push_str("schema = \"evolve\" # a column that a file lacks is null there\n");
+    }
     text.push_str(&format!("\n[sources.{SOURCE}.columns]\n"));
     for (at, column) in draft.sample.spec.columns.iter().enumerate() {
         text.push_str(&format!("{} = {}", key_of(&column.name), column_type(draft, at, column)));
@@ -118,10 +136,67 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
 
 const SOURCE: &str = "readings";
 
+/// What the description of the job names: a single file as its pattern.
+fn described<'a>(given: &'a str, patterns: &'a [String]) -> &'a str {
+    match patterns {
+        [pattern] => pattern,
+        _ => given,
+    }
+}
+
+/// The key `files` of the source.
+fn files_key(draft: &Draft<'_>) -> String {
+    let Draft { patterns, files, .. } = draft;
+    let files = match (files, patterns) {
+        ([_], [pattern]) => {
+            format!("[{}] # a pattern such as \"DIR/*.csv\" matches later files too", quoted(pattern))
+        }
+        (_, [pattern]) => format!("[{}] # later files that it matches are read, too", quoted(pattern)),
+        _ => {
+            let lines: String = patterns.iter().map(|pattern| format!("  {},\n", quoted(pattern))).collect();
+            format!("[\n{lines}]")
+        }
+    };
+    format!("files = {files}\n")
+}
+
+/// Notes on the files beside the first.
+fn file_notes(draft: &Draft<'_>) -> Vec<String> {
+    let Draft { sample, files, unread, .. } = draft;
+    let found = &sample.files;
+    let mut notes = Unread::notes(unread);
+    if files.len() > 1 {
+        let read = found.sampled.len();
+        let names = found.sampled.first().zip(found.sampled.last()).map(|(first, last)| format!("{first} to {last}"));
+        let kin = files.len() - found.unlike.len().min(files.len());
+        notes.push(match read == kin {
+            true => format!("{kin} files are of one kind; this is made from all of them."),
+            false => format!("{kin} files match; this is made from {read} of them, {}.", names.unwrap_or_default()),
+        });
+    }
+    for unlike in found.unlike.iter().take(UNLIKE) {
+        let what = if found.looked_at_all { "is left out" } else { "will stop the run: move it away" };
+        notes.push(format!("{} {what}, because it is not like the others: {}.", unlike.path, unlike.why));
+    }
+    if let Some(more @ 1..) = found.unlike.len().checked_sub(UNLIKE) {
+        notes.push(format!("{more} more files are not like the others."));
+    }
+    for (column, path) in &found.lacking {
+        notes.push(format!("{column} is not in all files ({path} lacks it): it is null there."));
+    }
+    for (column, kind, path) in &found.differing {
+        notes.push(format!("{column} has another type in {path}: it is taken as {}.", shown_type(*kind)));
+    }
+    if !found.path_columns.is_empty() {
+        notes.push(format!("Read from the names of folders: {}.", found.path_columns.join(", ")));
+    }
+    notes
+}
+
 /// Notes on the file for the user.
 pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     let Draft { sample, time, .. } = draft;
-    let mut notes = Vec::new();
+    let mut notes = file_notes(draft);
     if time.is_none() {
         notes.push(
             "No column holds the time of a row, so this is a reference table, without windows and with timestamp 0. Times are written as \
@@ -332,6 +407,10 @@ fn max_rejected(rejected: u64, accepted: u64) -> String {
 
 /// The start of a value, on one line.
 fn cut(value: &str) -> String {
+    let nulls = value.matches('\0').count();
+    if nulls > 0 {
+        return format!("{nulls} NUL bytes and {}", cut(&value.replace('\0', "")));
+    }
     value.chars().take(LONGEST_VALUE).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
@@ -392,8 +471,13 @@ fn seen(draft: &Draft<'_>) -> String {
     let first = times().min().copied().map(day);
     let last = times().max().copied().map(day);
     let span = first.zip(last).map_or(String::new(), |(first, last)| format!(", {first} to {last}"));
-    let part = if draft.sample.whole { "The file" } else { "The part of the file that was read" };
-    format!("{part} has {} rows{span}.", draft.facts.rows)
+    let (part, has) = match (draft.files.len(), draft.sample.whole) {
+        (1, true) => ("The file", "has"),
+        (1, false) => ("The part of the file that was read", "has"),
+        (_, true) => ("The files", "have"),
+        (_, false) => ("The parts of the files that were read", "have"),
+    };
+    format!("{part} {has} {} rows{span}.", draft.facts.rows)
 }
 
 fn csv(text: &mut String, draft: &Draft<'_>) {

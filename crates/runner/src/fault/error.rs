@@ -85,7 +85,7 @@ pub enum RunError {
         /// The job.
         job: String,
         /// File with the rejected rows.
-        log: String,
+        log: Box<str>,
     },
     /// More rejected rows of a table's query than allowed.
     #[error(
@@ -107,7 +107,7 @@ pub enum RunError {
         /// The job.
         job: String,
         /// File with the rejected rows.
-        log: String,
+        log: Box<str>,
     },
     /// A rebuild that would lose the rows of missing inputs.
     #[error(

@@ -142,7 +142,7 @@ mod tests {
             limit: text().into(),
             first: text().into(),
             job: text(),
-            log: text(),
+            log: text().into(),
         };
         let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text(), notes: Vec::new() };
         let parse = store(io::Error::new(ErrorKind::InvalidData, "no number"));

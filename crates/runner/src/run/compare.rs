@@ -28,7 +28,7 @@ use crate::run::stages::load::{
     Planned, PlannedSource, absence, idle_notes, older_rules_note, owed_record, pulls, taken_out,
 };
 use crate::run::stages::pulled::{check_pushes, origins};
-use crate::run::stages::unread::{empty_notes, unread_notes};
+use crate::run::stages::unread::{empty_notes, folder_notes, unread_notes};
 use crate::units::params::probe_params;
 
 impl Run<'_> {
@@ -36,6 +36,7 @@ impl Run<'_> {
     pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
         let mut notes = unread_notes(sources);
         notes.extend(empty_notes(sources));
+        notes.extend(folder_notes(sources));
         notes.extend(idle_notes(&self.options.without, sources));
         notes.extend(sources.iter().flat_map(|source| &source.tables).filter_map(older_rules_note));
         let mut plan = Plan { job: self.job.name.clone(), notes, ..Plan::default() };

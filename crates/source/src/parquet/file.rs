@@ -24,7 +24,7 @@ use crate::origin::row_text;
 use crate::parquet::coerce::{Coercion, Fault};
 use crate::parquet::columns::{self, FileColumn};
 use crate::parquet::int96::{self, Leaf};
-use crate::plan::{Matched, match_columns};
+use crate::plan::{Matched, PathColumn, match_columns};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::time::{Remarks, TimeCounts};
@@ -179,17 +179,17 @@ fn whole<R: ChunkReader>(name: &str, reader: &R) -> Result<(), SourceError> {
 }
 
 impl ParquetPlan {
-    /// How the columns of `file` are read, and how they differ from the declared ones.
+    /// How the columns of `file` are read, how they differ from the declared ones, and which its path names.
     pub fn new(
         spec: &SourceSpec,
         file: ParquetFile,
         columns: Vec<ColumnPlan>,
-    ) -> Result<(Self, ColumnDiff), SourceError> {
+    ) -> Result<(Self, ColumnDiff, Vec<PathColumn>), SourceError> {
         let is_old = columns.iter().any(|column| !column.reader.reads_more_values());
         let file = if is_old { file } else { file.in_micros()? };
         let found = file.declarable(spec);
         let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
-        let Matched { steps, mut diff } = match_columns(&file.name, &header, spec, &columns)?;
+        let Matched { steps, mut diff, path_columns } = match_columns(&file.name, &header, spec, &columns)?;
         let mut sources = Vec::with_capacity(columns.len());
         for (index, column) in columns.iter().enumerate() {
             let place = steps.iter().position(|step| *step == Some(index));
@@ -220,7 +220,7 @@ impl ParquetPlan {
         let schema = file.footer.parquet_schema();
         let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| wanted(leaf.path().parts()));
         let mask = ProjectionMask::leaves(schema, leaves.map(|(leaf, _)| leaf));
-        Ok((Self { file, columns, mask, sources, refused }, diff))
+        Ok((Self { file, columns, mask, sources, refused }, diff, path_columns))
     }
 
     /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.

@@ -2,36 +2,42 @@
 
 use crate::column_diff::ColumnDiff;
 use crate::error::{SourceError, nearest};
+use crate::plan::path_values::{PathColumn, path_columns};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::value::column_plan::ColumnPlan;
 
 /// The columns of a file, matched to the declared ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Matched {
     /// For each column of the file, the index of its declared column, if any.
     pub steps: Vec<Option<usize>>,
     /// The differences that the source's schema mode reports.
     pub diff: ColumnDiff,
+    /// Declared columns that the file lacks and its path names.
+    pub path_columns: Vec<PathColumn>,
 }
 
 impl Matched {
     /// Matches columns by position.
     pub fn by_place(columns: usize) -> Self {
-        Self { steps: (0..columns).map(Some).collect(), diff: ColumnDiff::default() }
+        Self { steps: (0..columns).map(Some).collect(), diff: ColumnDiff::default(), path_columns: Vec::new() }
     }
 }
 
 /// Matches the columns of a header to the declared ones.
 ///
 /// # Errors
-/// [`SourceError::MissingColumn`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it.
+/// [`SourceError::MissingColumn`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it;
+/// [`SourceError::PathValue`].
 pub(crate) fn match_columns(
     path: &str,
     header: &[String],
     spec: &SourceSpec,
     columns: &[ColumnPlan],
 ) -> Result<Matched, SourceError> {
-    let mut matched = Matched { steps: vec![None; header.len()], diff: ColumnDiff::default() };
+    let path_columns = path_columns(path, columns, |name| header.iter().any(|other| other == name))?;
+    let is_of_path = |index: usize| path_columns.iter().any(|column| column.index == index);
+    let mut matched = Matched { steps: vec![None; header.len()], ..Matched::default() };
     for (index, column) in columns.iter().enumerate() {
         let mut places = header.iter().zip(&mut matched.steps).filter(|(name, _)| **name == column.name);
         let first = places.next();
@@ -42,6 +48,7 @@ pub(crate) fn match_columns(
                 return Err(SourceError::DuplicateColumn { path: path.to_owned(), column: column.name.clone() });
             }
             (Some((_, step)), _) => *step = Some(index),
+            (None, _) if is_of_path(index) => {}
             // The event time cannot be null: it determines the window.
             (None, SchemaMode::Evolve) if column.name != spec.time => matched.diff.missing.push(column.name.clone()),
             (None, SchemaMode::Reject) => matched.diff.missing.push(column.name.clone()),
@@ -59,5 +66,5 @@ pub(crate) fn match_columns(
         let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
         matched.diff.extra.extend(undeclared.cloned());
     }
-    Ok(matched)
+    Ok(Matched { path_columns, ..matched })
 }

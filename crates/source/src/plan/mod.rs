@@ -2,6 +2,8 @@
 
 mod compile;
 mod matching;
+mod path_values;
 
 pub(crate) use compile::column_plans;
 pub(crate) use matching::{Matched, match_columns};
+pub(crate) use path_values::{PathColumn, path_columns, path_values};

@@ -11,7 +11,7 @@ use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
 use crate::error::{SourceError, at_boundary};
 use crate::foreign::Foreign;
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
-use crate::plan::{Matched, match_columns};
+use crate::plan::{Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::decompression::Decoded;
 use crate::read::growth::{Growth, HeldContent};
@@ -130,12 +130,16 @@ impl InputReader {
                 Some(header) => match_columns(&path, &header, spec, &columns)?,
                 None => Matched::by_place(0),
             };
+        } else {
+            // The path names the last of the columns, behind those of the file.
+            matched.path_columns = path_columns(&path, &columns, |_| false)?;
+            matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
         }
-        let Matched { steps, diff } = matched;
+        let Matched { steps, diff, path_columns } = matched;
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         let header = std::mem::take(&mut header_text);
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
-        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns));
         let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
         let (cuts, breaks) = (Vec::new(), Vec::new());
         Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, left: 0, ended: false })
@@ -156,8 +160,9 @@ impl InputReader {
         stop_check: StopCheck,
     ) -> Result<Self, SourceError> {
         let schema = schema_of(&columns);
-        let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
-        let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
+        let (plan, diff, path_columns) = ParquetPlan::new(spec, file, columns)?;
+        let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff).with_path_columns(path_columns);
+        let parser = Arc::new(parser);
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
         let (cuts, breaks) = (Vec::new(), Vec::new());
         Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false })

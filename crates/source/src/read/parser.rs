@@ -11,6 +11,7 @@ use crate::csv::{Block, CsvPlan, TextNotes};
 use crate::error::{SourceError, at_boundary};
 use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
+use crate::plan::PathColumn;
 use crate::read::chunk::{Body, Chunk};
 use crate::reject::Rejected;
 use crate::time::TimeCounts;
@@ -23,6 +24,7 @@ pub struct Parser {
     schema: SchemaRef,
     plan: Plan,
     diff: ColumnDiff,
+    path_columns: Vec<PathColumn>,
 }
 
 #[derive(Debug)]
@@ -60,7 +62,12 @@ pub(crate) fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
 
 impl Parser {
     pub(crate) fn new(path: String, schema: SchemaRef, plan: Plan, diff: ColumnDiff) -> Self {
-        Self { path, schema, plan, diff }
+        Self { path, schema, plan, diff, path_columns: Vec::new() }
+    }
+
+    /// The same, with the columns that the path of the file names.
+    pub(crate) fn with_path_columns(self, path_columns: Vec<PathColumn>) -> Self {
+        Self { path_columns, ..self }
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -89,7 +96,7 @@ impl Parser {
 
     fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body, .. } = chunk;
-        let (columns, rows_read, rejected, origin, times, notes) = match (&self.plan, body) {
+        let (mut columns, rows_read, rejected, origin, times, notes) = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
                 let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
@@ -105,6 +112,11 @@ impl Parser {
             _ => return Err(SourceError::Changed { path: self.path.clone() }),
         };
         let accepted = rows_read.saturating_sub(rejected.len() as u64);
+        for of_path in &self.path_columns {
+            if let Some(column) = columns.get_mut(of_path.index) {
+                *column = of_path.column(accepted as usize).map_err(|source| self.arrow(source))?;
+            }
+        }
         let batch = self.batch(columns, accepted).map_err(|source| self.arrow(source))?;
         if batch.num_rows() as u64 + rejected.len() as u64 != rows_read {
             return Err(SourceError::RowCount {

@@ -5,6 +5,7 @@
 mod candidate;
 mod counters;
 mod error;
+mod files;
 mod footer;
 mod formats;
 mod head;
@@ -26,15 +27,18 @@ use tidetable_layout::FieldType;
 
 use crate::csv::TextNotes;
 use crate::error::SourceError;
+use crate::plan::path_values;
 use crate::reject::RejectReason;
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;
 
 pub use error::SampleError;
+pub use files::{SampledFiles, UnlikeFile};
 pub use times::named_so;
 
 use candidate::Candidate;
+use files::{Declared, Kin};
 use odd::{Inferred, decimal_comma};
 use pass::{Pass, take_unreadable};
 use words::Words;
@@ -60,8 +64,10 @@ pub struct Sample {
     pub notes: TextNotes,
     /// Ambiguous local times of the sample, because the clocks go back.
     pub repeated: u64,
-    /// Whether the sample is the whole file.
+    /// Whether the sample is all of the files.
     pub whole: bool,
+    /// The files that it was made of.
+    pub files: SampledFiles,
 }
 
 /// Findings for a column besides its type.
@@ -128,10 +134,82 @@ impl Storage {
     /// # Errors
     /// [`SampleError`]: the file cannot be read, or the sample does not determine its columns.
     pub fn sample(&self, input: &InputFile, zone: Option<Tz>) -> Result<Sample, SampleError> {
+        self.sample_files(std::slice::from_ref(input), zone)
+    }
+
+    /// Infers one schema for files of a kind, at least one, from the beginnings of some of them.
+    ///
+    /// # Errors
+    /// As [`Self::sample`]. A file that is not like the others is no error: see [`SampledFiles::unlike`].
+    pub fn sample_files(&self, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
+        let Kin { declared, read, mut files } = self.kin(inputs, zone)?;
+        let Declared { mut spec, mut left_out, encoding, path_columns } = declared;
+        let path = spec.files.first().cloned().unwrap_or_default();
+        let is_parquet = spec.format == Some(Format::Parquet);
+
+        let mut written = self.pass(&spec, &read)?;
+        while let Some(column) = take_unreadable(&mut spec, &written) {
+            left_out.push(format!("{column} (bytes that are not UTF-8)"));
+            written = self.pass(&spec, &read)?;
+        }
+        enough(&path, &written, encoding)?;
+
+        let units = if is_parquet { None } else { units::take_out(&spec, &mut written.batches, zone) };
+        let mut columns = match is_parquet {
+            true => refine_typed(&mut spec, &written.batches, zone),
+            false => refine_text(&mut spec, &written, zone),
+        };
+        // A value of a path is a name, whatever its letters.
+        for (column, found) in spec.columns.iter_mut().zip(&mut columns) {
+            let is_time = matches!(column.kind, FieldType::Timestamp | FieldType::Date);
+            if path_columns.contains(&column.name) && !is_time {
+                *column = ColumnSpec::new(column.name.clone(), FieldType::Text);
+                *found = SampleColumn::default();
+            }
+        }
+        if !is_parquet && kinds::header_is_data(&spec) {
+            return Err(SampleError::NoHeader { path });
+        }
+
+        let line = written.origins.first().map_or(0, |origin| origin.line(0));
+        let first_units = units.iter().flatten().zip(spec.columns.iter().zip(&mut columns));
+        for (unit, (column, found)) in first_units.filter(|(unit, _)| !unit.is_empty()) {
+            if column.kind != FieldType::Text && found.odd.is_none() {
+                found.odd = Some(OddValues { count: 1, first: unit.clone(), line });
+                break;
+            }
+        }
+        drop(written);
+
+        let mut typed = self.pass(&spec, &read)?;
+        if counters::revert(&mut spec, &typed.batches) {
+            typed = self.pass(&spec, &read)?;
+        }
+        let Pass { batches, rejected, more_lines, repeated, first, notes, whole, .. } = typed;
+        let first_rejected = first.map(|row| (row.line, row.reason.to_string()));
+        let whole = whole && read.len() == inputs.len();
+        files.path_columns = path_columns;
+        Ok(Sample {
+            spec,
+            columns,
+            left_out,
+            batches,
+            rejected,
+            more_lines,
+            first_rejected,
+            notes,
+            repeated,
+            whole,
+            files,
+        })
+    }
+
+    /// What the beginning of a file declares: text columns of CSV, typed ones of Parquet.
+    fn declared(&self, input: &InputFile, zone: Option<Tz>) -> Result<Declared, SampleError> {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
         let mut encoding = "latin1";
-        let mut left_out = match input.format {
+        let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
                 // Opening it tells of a CR in the header.
@@ -155,41 +233,14 @@ impl Storage {
                 left_out
             }
         };
-        let mut written = self.pass(&spec, input)?;
-        while let Some(column) = take_unreadable(&mut spec, &written) {
-            left_out.push(format!("{column} (bytes that are not UTF-8)"));
-            written = self.pass(&spec, input)?;
-        }
-        enough(path, &written, encoding)?;
-
-        let units = match input.format {
-            Format::Csv => units::take_out(&spec, &mut written.batches, zone),
-            Format::Parquet => None,
-        };
-        let mut columns = match input.format {
-            Format::Csv => refine_text(&mut spec, &written, zone),
-            Format::Parquet => refine_typed(&mut spec, &written.batches, zone),
-        };
-        if input.format == Format::Csv && kinds::header_is_data(&spec) {
-            return Err(SampleError::NoHeader { path: path.clone() });
-        }
-        let line = written.origins.first().map_or(0, |origin| origin.line(0));
-        let first_units = units.iter().flatten().zip(spec.columns.iter().zip(&mut columns));
-        for (unit, (column, found)) in first_units.filter(|(unit, _)| !unit.is_empty()) {
-            if column.kind != FieldType::Text && found.odd.is_none() {
-                found.odd = Some(OddValues { count: 1, first: unit.clone(), line });
-                break;
+        let mut path_columns = Vec::new();
+        for (key, _) in path_values(path) {
+            if spec.columns.iter().all(|column| column.name != key) {
+                spec.columns.push(ColumnSpec::new(key.clone(), FieldType::Text));
+                path_columns.push(key);
             }
         }
-        drop(written);
-
-        let mut typed = self.pass(&spec, input)?;
-        if counters::revert(&mut spec, &typed.batches) {
-            typed = self.pass(&spec, input)?;
-        }
-        let Pass { batches, rejected, more_lines, repeated, first, notes, whole, .. } = typed;
-        let first_rejected = first.map(|row| (row.line, row.reason.to_string()));
-        Ok(Sample { spec, columns, left_out, batches, rejected, more_lines, first_rejected, notes, repeated, whole })
+        Ok(Declared { spec, left_out, encoding, path_columns })
     }
 }
 

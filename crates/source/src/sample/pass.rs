@@ -14,7 +14,8 @@ const SAMPLE_BYTES: u64 = 32 << 20;
 /// Rows that are sampled.
 const SAMPLE_ROWS: u64 = 1_000_000;
 
-/// The result of one pass over the file.
+/// The result of one pass over the files.
+#[derive(Default)]
 pub(super) struct Pass {
     pub(super) batches: Vec<RecordBatch>,
     /// The origin of the rows of each batch.
@@ -29,31 +30,41 @@ pub(super) struct Pass {
 }
 
 impl Storage {
-    pub(super) fn pass(&self, spec: &SourceSpec, input: &InputFile) -> Result<Pass, SourceError> {
+    /// Reads the beginnings of `inputs`, which share the size of the sample.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub(super) fn pass(&self, spec: &SourceSpec, inputs: &[InputFile]) -> Result<Pass, SourceError> {
+        let mut pass = Pass { whole: true, ..Pass::default() };
+        let share = inputs.len().max(1) as u64;
+        for input in inputs {
+            pass.whole &= self.pass_file(spec, input, share, &mut pass)?;
+        }
+        Ok(pass)
+    }
+
+    /// Adds the beginning of a file, one of `share`; whether that is all of it.
+    fn pass_file(
+        &self,
+        spec: &SourceSpec,
+        input: &InputFile,
+        share: u64,
+        pass: &mut Pass,
+    ) -> Result<bool, SourceError> {
         let mut reader = self.open(spec, input)?;
         let parser = reader.parser();
-        let mut pass = Pass {
-            batches: Vec::new(),
-            origins: Vec::new(),
-            rows: 0,
-            rejected: 0,
-            more_lines: 0,
-            repeated: 0,
-            first: None,
-            notes: TextNotes::default(),
-            whole: false,
-        };
-        while pass.rows < SAMPLE_ROWS && reader.bytes_read() < SAMPLE_BYTES || pass.rows == 0 {
-            let Some(chunk) = reader.next() else {
-                pass.whole = true;
-                break;
-            };
+        let before = pass.rows;
+        while pass.rows - before < SAMPLE_ROWS / share && reader.bytes_read() < SAMPLE_BYTES / share
+            || pass.rows == before
+        {
+            let Some(chunk) = reader.next() else { return Ok(true) };
             let parsed = parser.parse(chunk?)?;
             pass.rows += parsed.rows_read;
             pass.repeated += parsed.times.repeated;
             pass.rejected += parsed.rejected.len() as u64;
             pass.more_lines += parsed.rejected.iter().map(|row| row.lines.saturating_sub(1)).sum::<u64>();
             pass.notes.add(&parsed.notes);
+
             // An encoding error is reported before other rejects.
             let worst = parsed.rejected.iter().find(|row| row.reason == RejectReason::InvalidUtf8);
             let worst = worst.or(parsed.rejected.first());
@@ -65,7 +76,7 @@ impl Storage {
             pass.batches.push(parsed.batch);
             pass.origins.push(parsed.origin);
         }
-        Ok(pass)
+        Ok(false)
     }
 }
 

@@ -22,8 +22,9 @@ Candidates follow from the queries: keys begin with the columns that a query fix
 buckets from a single event to a month, and values are cells, columns or protobuf messages. All are ranked on a sample of \
 50,000 rows at most, and the best five are measured on 300,000. What rules refuse at the declared scale is listed with the rule.")]
 pub struct Advise {
-    /// Name of a job in jobs/, path of a job file, or a CSV or Parquet file
-    pub from: String,
+    /// Name of a job in jobs/, path of a job file, or CSV or Parquet files: their paths, a directory, or a pattern
+    #[arg(required = true)]
+    pub from: Vec<String>,
     /// File of queries
     #[arg(long, value_name = "FILE", value_parser = Here("a file of queries"))]
     pub queries: PathBuf,
@@ -49,9 +50,9 @@ pub struct Advise {
 
 impl Advise {
     /// The advice for a new job made of a data file.
-    pub fn for_new(job: &str, file: &str, queries: &Path, timezone: Option<Tz>) -> Self {
+    pub fn for_new(job: &str, files: &[String], queries: &Path, timezone: Option<Tz>) -> Self {
         Self {
-            from: file.to_owned(),
+            from: files.to_owned(),
             queries: queries.to_owned(),
             prices: None,
             max_tables: MOST_TABLES,

@@ -4,19 +4,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
-use tidetable_advisor::cost::Prices;
-use tidetable_job::scaffold::propose;
-use tidetable_job::workload::Workload;
-use tidetable_job::{Job, Project};
-use tidetable_page::layouts_page;
-use tidetable_runner::run::source_storage;
-use tidetable_runner::runtime;
-use tidetable_source::Storage;
-use tokio::runtime::Handle;
-
+use super::data::job_or_data;
 use super::report::{advice_page, refused_text, turns};
 use super::sections::Costed;
 use super::{command_line, rounded};
@@ -29,11 +17,23 @@ use crate::objects::{shaped, write_object};
 use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
+use tidetable_advisor::cost::Prices;
+use tidetable_job::scaffold::propose;
+use tidetable_job::workload::Workload;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
+use tidetable_job::{Job, Project};
+use tidetable_page::layouts_page;
+use tidetable_runner::run::source_storage;
+use tidetable_runner::runtime;
+use tidetable_source::Storage;
+use tokio::runtime::Handle;
 
 /// Layouts that rules refuse which are shown.
 const REFUSED_SHOWN: usize = 8;
-/// Ends of names of data files.
-const DATA: [&str; 9] = [".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".zst", ".zip", ".psv"];
 
 /// Proposes layouts, and writes the best into a job.
 pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
@@ -43,9 +43,9 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
     let prices = Prices::load(args.prices.as_deref())?;
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
-    let activity = Activity::begin(global, &format!("measuring layouts for {}", args.from));
-    let is_data = DATA.iter().any(|ending| args.from.to_ascii_lowercase().ends_with(ending));
-    let job = if is_data { job_of_file(&project, args, runtime.handle())? } else { Job::load(&project, &args.from)? };
+    let from = args.from.join(", ");
+    let activity = Activity::begin(global, &format!("measuring layouts for {from}"));
+    let job = job_or_data(global, &project, "advised", &args.from, args.timezone, runtime.handle())?;
     if let Some(name) = &args.write {
         refuse_existing(&project, name)?;
     }
@@ -66,7 +66,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
     if let Some(file) = &page {
         let data = objects.iter().map(|object| shaped(object.clone(), objects::ADVICE)).collect();
         let costed = Costed { workload: &workload, economy: &advice.economy, prices: &prices };
-        let title = format!("Layouts advised for {}", args.from);
+        let title = format!("Layouts advised for {from}");
         file.write(global, &layouts_page(&advice_page(title, command_line(), &advice, costed, data))?)?;
         shows = !file.is_stdout();
     }
@@ -89,22 +89,6 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
     }
     out.flush()?;
     Ok(())
-}
-
-/// A job that reads a data file, as `new` proposes it.
-fn job_of_file(project: &Project, args: &Advise, handle: &Handle) -> Result<Job, CliError> {
-    let storage = Storage::new(project.dir.clone(), Some(handle.clone()));
-    let proposal = propose(project, &storage, "advised", &args.from, args.timezone)?;
-    let failed = |source| CliError::Folder { path: std::env::temp_dir().display().to_string(), source };
-    let folder = TempDir::new().map_err(failed)?;
-    let own = folder.path().join(&proposal.job);
-    fs::create_dir(&own).map_err(failed)?;
-    for (name, text) in
-        proposal.queries.iter().map(|(name, text)| (name.as_str(), text)).chain([("job.toml", &proposal.text)])
-    {
-        fs::write(own.join(name), text).map_err(failed)?;
-    }
-    Ok(Job::load(project, &own.join("job.toml").display().to_string())?)
 }
 
 fn place_of(project: &Project, name: &str) -> std::path::PathBuf {

@@ -11,10 +11,12 @@ use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Trial, TrialOptions};
 use tidetable_job::Job;
 use tidetable_job::workload::Workload;
+use tidetable_job::workload::Workload;
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::runtime;
 
+use super::data::job_or_data;
 use super::declared::Declared;
 use super::economy::{answers_of, cost_of, show};
 use super::findings::{linted, page_findings, show_errors};
@@ -36,7 +38,8 @@ use crate::signals::stop_on_signals;
 pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     let page = PageFile::of(args.report.as_ref())?;
     let project = project(global)?;
-    let job = Job::load(&project, &args.job)?;
+    let runtime = runtime()?;
+    let job = job_or_data(global, &project, "compared", &args.job, None, runtime.handle())?;
     let declared = Declared::of(&job, &args.layouts)?;
     let candidates = declared.candidates(&job)?;
     let workload = args.queries.as_deref().map(Workload::load).transpose()?;
@@ -45,7 +48,6 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
         (Some(workload), Some(first)) => draw_specs(&workload.queries, &first.schema)?,
         _ => Vec::new(),
     };
-    let runtime = runtime()?;
     let stop = stop_on_signals()?;
     let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
     let profiled = workload.as_ref().map(Workload::scaled_columns).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod compare;
+mod data;
 mod declared;
 mod economy;
 mod findings;

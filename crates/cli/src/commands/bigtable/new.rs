@@ -15,10 +15,11 @@ const PATIENCE: i64 = 60_000_000;
 
 /// The proposal for a table of Bigtable; `None` if `--from` names a file.
 pub(crate) fn proposal(args: &New, runtime: &Handle) -> Result<Option<Proposal>, CliError> {
-    if !args.from.starts_with("projects/") || Path::new(&args.from).exists() {
+    let [from] = args.from.as_slice() else { return Ok(None) };
+    if !from.starts_with("projects/") || Path::new(from).exists() {
         return Ok(None);
     }
-    let table = target(&args.from)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
+    let table = target(from)?.table().map_err(|error| CliError::Bigtable(error.into()))?;
     let client = client(&Service { app_profile: None, parallel: 1, patience: PATIENCE }, runtime)?;
     let schema = runtime.block_on(client.source_schema(&table))?;
     let rows = sample(&client, &table, runtime)?;

@@ -127,7 +127,7 @@ pub(crate) fn check_query_rejected(
         return Ok(());
     }
     let (table, limit) = (record.table.clone(), limit.to_string().into());
-    let log = tidetable_record::rejects_path(run, Some(&table));
+    let log = tidetable_record::rejects_path(run, Some(&table)).into();
     let job = job.to_owned();
     let first = first_rejects(first.iter()).into();
     Err(RunError::TooManyQueryRejected { table, rejected, read, limit, first, job, log })

@@ -25,6 +25,7 @@ use crate::options::run_options::RunOptions;
 use crate::run::context::Run;
 use crate::run::rejects::first_rejects;
 use crate::run::stages::pulled;
+use crate::run::stages::unread::undeclared_keys;
 use crate::run::stages::without::{add_names, check_without};
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
 use crate::units::load::CarriedLoad;
@@ -109,6 +110,8 @@ pub(crate) struct PlannedSource<'a> {
     pub(crate) pulled: Vec<PulledDirectory>,
     /// Names that its patterns reach and that are not read.
     pub(crate) unread: Vec<Unread>,
+    /// Keys of folders that no column reads, each with the first file of such a folder.
+    pub(crate) undeclared_keys: BTreeMap<String, String>,
 }
 
 /// What the sources reach of pulls.
@@ -158,6 +161,7 @@ impl<'a> LoadStage<'a> {
         }
         let DiscoveredFiles { files, unmatched, pulled, unread, .. } =
             self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
+        let undeclared_keys = undeclared_keys(&source.spec, &files);
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
         let growths: RefCell<KnownGrowth> = RefCell::default();
@@ -225,7 +229,7 @@ impl<'a> LoadStage<'a> {
             plan.read_again(&self.options.reread);
             planned.push(Planned { table, stored, base, plan });
         }
-        Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread })
+        Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread, undeclared_keys })
     }
 
     /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
@@ -606,7 +610,7 @@ pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending, first: &[Reje
         limit: source.max_rejected.to_string().into(),
         first: first_rejects(first.iter().filter(of_load)).into(),
         job: job.name.clone(),
-        log: tidetable_record::rejects_path(run, None),
+        log: tidetable_record::rejects_path(run, None).into(),
     })
 }
 

@@ -25,7 +25,7 @@ use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
 use crate::run::stages::pulled;
-use crate::run::stages::unread::{Unfinished, rowless_notes, unread_notes};
+use crate::run::stages::unread::{Unfinished, folder_notes, replaced_notes, rowless_notes, unread_notes};
 use crate::units::compact::CarriedMerges;
 
 /// What the attempts of a load share.
@@ -182,14 +182,16 @@ impl Run<'_> {
                 self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
             }
         }
-        unread_notes(&sources).into_iter().for_each(|note| self.note(record, note));
+        let notes = unread_notes(&sources).into_iter().chain(folder_notes(&sources));
+        notes.for_each(|note| self.note(record, note));
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        let notes = rowless_notes(&pending).into_iter().chain(reading_notes(&pending)).chain(idle);
+        let notes = rowless_notes(&pending).into_iter().chain(replaced_notes(self.job, &pending));
+        let notes = notes.chain(reading_notes(&pending)).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&records);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_source::{ContentHash, InputFile, SourceError, Unread};
+use tidetable_source::{ContentHash, InputFile, SourceError, SourceSpec, Unread};
 use tidetable_store::{Input, StoreError};
 
 use crate::fault::error::RunError;
 use crate::run::stages::load::{Base, LoadStage, Pending, PlannedSource};
+use tidetable_job::Job;
 
 /// A file that changed within so many microseconds may still be being written.
 const SETTLES_AFTER: i64 = 3_600_000_000;
@@ -74,6 +75,48 @@ fn held<'a>(base: &'a Base, path: &str) -> Option<&'a Input> {
 /// Notes on names that patterns of sources reach and that are not read.
 pub(crate) fn unread_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     sources.iter().flat_map(|planned| Unread::notes(&planned.unread)).collect()
+}
+
+/// Keys of the folders of `files` that no column of a source reads, each with the first file.
+pub(crate) fn undeclared_keys(source: &SourceSpec, files: &[InputFile]) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    for file in files.iter().filter(|file| file.path.contains('=')) {
+        for key in source.undeclared_keys(&file.path) {
+            keys.entry(key).or_insert_with(|| file.path.clone());
+        }
+    }
+    keys
+}
+
+/// Notes on keys of folders that no column reads, one for each source.
+pub(crate) fn folder_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
+    let note = |planned: &PlannedSource<'_>| {
+        let (name, keys) = (&planned.source.spec.name, &planned.undeclared_keys);
+        let first = keys.values().next()?;
+        let keys = keys.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        Some(format!(
+            "source {name}: folders name values of {keys}, which are not read ({first}); declare them in `columns` to read \
+             them"
+        ))
+    };
+    sources.iter().filter_map(note).collect()
+}
+
+/// Warnings of rows that other rows of the same load replaced, where it read several files. A table of the newest rows
+/// replaces them on purpose.
+pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
+    let is_upsert = |table: &str| job.tables.iter().any(|known| known.spec.name == table && known.spec.upsert);
+    let replaced = |load: &Pending| {
+        let (table, cells) = (&load.record.table, load.record.stats.overwritten);
+        let files = load.inputs_read().filter(|input| input.read > input.rejected).count();
+        (cells > 0 && files > 1 && !is_upsert(table)).then(|| {
+            format!(
+                "warning: {table}: {cells} cells were replaced by later rows of the {files} files with the same key and \
+                 time. If these are other readings, name a column in `row_key` that tells them apart"
+            )
+        })
+    };
+    loads.iter().filter_map(replaced).collect()
 }
 
 /// Notes on new files that a plan knows to be empty.

@@ -1,0 +1,240 @@
+//! Several files that one declaration shall read: which of them are of a kind, and how they differ.
+
+use chrono_tz::Tz;
+use tidetable_layout::FieldType;
+
+use crate::sample::error::SampleError;
+use crate::spec::{SchemaMode, SourceSpec};
+use crate::storage::{InputFile, Storage};
+
+/// Most files whose beginnings are looked at.
+const LOOKED_AT: usize = 64;
+/// Most files whose rows are sampled.
+const SAMPLED: usize = 8;
+
+/// What a sample of several files says of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampledFiles {
+    /// Paths of those whose rows were sampled.
+    pub sampled: Vec<String>,
+    /// Whether the beginning of every file was looked at.
+    pub looked_at_all: bool,
+    /// Files that the declaration does not read.
+    pub unlike: Vec<UnlikeFile>,
+    /// Columns that not all files have, each with the first file that lacks it.
+    pub lacking: Vec<(String, String)>,
+    /// Columns whose types differ: what each is taken as, and the first file with another type.
+    pub differing: Vec<(String, FieldType, String)>,
+    /// Columns that the folders of the files name.
+    pub path_columns: Vec<String>,
+}
+
+/// A file that is not like the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlikeFile {
+    /// Its path.
+    pub path: String,
+    /// What is different about it.
+    pub why: String,
+}
+
+/// What the beginning of a file declares.
+pub(super) struct Declared {
+    pub spec: SourceSpec,
+    /// Columns that cannot be declared.
+    pub left_out: Vec<String>,
+    /// What its encoding most likely is, if it is not UTF-8.
+    pub encoding: &'static str,
+    /// Columns that its folders name.
+    pub path_columns: Vec<String>,
+}
+
+/// Files of a kind.
+pub(super) struct Kin {
+    pub declared: Declared,
+    /// Those whose rows are sampled.
+    pub read: Vec<InputFile>,
+    pub files: SampledFiles,
+}
+
+impl Storage {
+    /// The largest group of `inputs` that one declaration reads.
+    pub(super) fn kin(&self, inputs: &[InputFile], zone: Option<Tz>) -> Result<Kin, SampleError> {
+        let mut files = SampledFiles { looked_at_all: inputs.len() <= LOOKED_AT, ..SampledFiles::default() };
+        let mut found: Vec<(&InputFile, Declared)> = Vec::new();
+        let mut first_error = None;
+        for input in spread(inputs, LOOKED_AT) {
+            match self.declared(input, zone) {
+                Ok(declared) => found.push((input, declared)),
+                Err(error) => {
+                    files.unlike.push(UnlikeFile { path: input.path.clone(), why: error.to_string() });
+                    first_error = first_error.or(Some(error));
+                }
+            }
+        }
+        let kin_of = |declared: &Declared| found.iter().filter(|(_, other)| are_alike(declared, other)).count();
+        let largest = found.iter().map(|(_, declared)| kin_of(declared)).enumerate();
+        // Of equals the first.
+        let largest = largest.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let Some((base, _)) = largest else {
+            return Err(first_error.unwrap_or(SampleError::Empty { path: String::new() }));
+        };
+
+        let (_, first) = found.remove(base);
+        let (alike, unlike): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, other)| are_alike(&first, other));
+        files.unlike.extend(unlike.into_iter().map(|(input, other)| UnlikeFile {
+            path: input.path.clone(),
+            why: format!("it has the columns {}", names(&other.spec)),
+        }));
+        files.unlike.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut declared = first;
+        for (input, other) in &alike {
+            merge(&mut declared, other, &input.path, &mut files);
+        }
+        if !files.lacking.is_empty() {
+            declared.spec.mode = SchemaMode::Evolve;
+        }
+
+        let base_path = declared.spec.files.first().cloned().unwrap_or_default();
+        let is_kin = |input: &&InputFile| !files.unlike.iter().any(|unlike| unlike.path == input.path);
+        let kin: Vec<InputFile> = inputs.iter().filter(is_kin).cloned().collect();
+        let mut read: Vec<InputFile> = spread(&kin, SAMPLED).cloned().collect();
+        if !read.iter().any(|input| input.path == base_path)
+            && let Some(base) = kin.iter().find(|input| input.path == base_path)
+        {
+            read.insert(0, base.clone());
+        }
+        files.sampled = read.iter().map(|input| input.path.clone()).collect();
+        Ok(Kin { declared, read, files })
+    }
+}
+
+/// At most `most` of `inputs`, evenly spread, with the first and the last.
+fn spread(inputs: &[InputFile], most: usize) -> impl Iterator<Item = &InputFile> {
+    let count = inputs.len().min(most);
+    let step = move |number: usize| if count < 2 { 0 } else { number * (inputs.len() - 1) / (count - 1) };
+    (0..count).filter_map(move |number| inputs.get(step(number)))
+}
+
+/// Whether one declaration can read both: they are written in one way, and share at least half of their columns.
+fn are_alike(one: &Declared, other: &Declared) -> bool {
+    let (one, other) = (&one.spec, &other.spec);
+    let (a, b) = (&one.csv, &other.csv);
+    let are_written_alike =
+        one.format == other.format && (a.delimiter, a.quote, a.comment) == (b.delimiter, b.quote, b.comment);
+    let shared = one.columns.iter().filter(|column| other.columns.iter().any(|also| also.name == column.name)).count();
+    are_written_alike && shared > 0 && shared * 2 >= one.columns.len().max(other.columns.len())
+}
+
+/// Adds the columns of `other`, the declaration of the file at `path`.
+fn merge(declared: &mut Declared, other: &Declared, path: &str, files: &mut SampledFiles) {
+    let first = declared.spec.files.first().cloned().unwrap_or_default();
+    let lacks = |files: &SampledFiles, name: &str| files.lacking.iter().any(|(column, _)| column == name);
+    for column in &mut declared.spec.columns {
+        match other.spec.columns.iter().find(|also| also.name == column.name) {
+            None if !lacks(files, &column.name) => files.lacking.push((column.name.clone(), path.to_owned())),
+            Some(also) if also.kind != column.kind => {
+                column.kind = common(column.kind, also.kind);
+                column.timezone = column.timezone.filter(|_| column.kind == FieldType::Timestamp);
+                files.differing.retain(|(name, ..)| *name != column.name);
+                files.differing.push((column.name.clone(), column.kind, path.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    for column in &other.spec.columns {
+        if declared.spec.columns.iter().all(|known| known.name != column.name) {
+            declared.spec.columns.push(column.clone());
+            if !lacks(files, &column.name) {
+                files.lacking.push((column.name.clone(), first.clone()));
+            }
+        }
+    }
+    let path_columns = other.path_columns.iter().filter(|name| !declared.path_columns.contains(name));
+    let path_columns: Vec<String> = path_columns.cloned().collect();
+    declared.path_columns.extend(path_columns);
+}
+
+/// The type that holds the values of both.
+fn common(one: FieldType, other: FieldType) -> FieldType {
+    use FieldType::{Decimal, Float64, Int64, Text, UInt64};
+    match (one, other) {
+        (Int64 | UInt64, Int64 | UInt64) => Int64,
+        (Int64 | UInt64 | Float64 | Decimal { .. }, Int64 | UInt64 | Float64 | Decimal { .. }) => Float64,
+        _ => Text,
+    }
+}
+
+/// The names of the columns of a file.
+fn names(spec: &SourceSpec) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = spec.columns.iter().take(SHOWN).map(|column| column.name.as_str()).collect();
+    match spec.columns.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    fn sample(files: &[(&str, &str)]) -> Result<Sample, SampleError> {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let storage = Storage::new(root.path().to_owned(), None);
+        let spec = SourceSpec { files: vec!["in".to_owned()], ..SourceSpec::default() };
+        storage.sample_files(&storage.discover(&spec).unwrap(), None)
+    }
+
+    fn kind(sample: &Sample, name: &str) -> FieldType {
+        sample.spec.columns.iter().find(|column| column.name == name).unwrap().kind
+    }
+
+    #[test]
+    fn types_and_columns_of_all_files_are_one_declaration() {
+        let found = sample(&[
+            ("in/1.csv", "ts,host,v\n2021-04-01T00:00:00Z,a,1\n2021-04-01T00:01:00Z,a,2\n"),
+            ("in/2.csv", "ts,host,v,hum\n2021-04-02T00:00:00Z,a,0.5,7\n2021-04-02T00:01:00Z,a,2,8\n"),
+            ("in/stations.csv", "id,name,place\n1,a,here\n2,b,there\n"),
+        ])
+        .unwrap();
+        assert_eq!(
+            (kind(&found, "v"), kind(&found, "hum")),
+            (FieldType::Decimal { precision: 2, scale: 1 }, FieldType::Int64)
+        );
+        assert_eq!(found.files.lacking, [("hum".to_owned(), "in/1.csv".to_owned())]);
+        assert_eq!(found.spec.mode, SchemaMode::Evolve);
+        assert_eq!(found.files.unlike[0].path, "in/stations.csv");
+        assert!(found.files.unlike[0].why.contains("id, name, place"));
+        assert_eq!(found.files.sampled, ["in/1.csv", "in/2.csv"]);
+        assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4);
+    }
+
+    #[test]
+    fn folders_give_columns() {
+        let rows = |day: u8| format!("ts,v\n2021-04-0{day}T00:00:00Z,1\n2021-04-0{day}T00:01:00Z,2\n");
+        let found =
+            sample(&[("in/site=01/date=2021-04-01/p.csv", &rows(1)), ("in/site=02/date=2021-04-02/p.csv", &rows(2))])
+                .unwrap();
+        assert_eq!((kind(&found, "site"), kind(&found, "date")), (FieldType::Text, FieldType::Date));
+        assert_eq!(found.files.path_columns, ["site", "date"]);
+        assert!(found.whole && found.files.lacking.is_empty());
+    }
+
+    #[test]
+    fn one_unreadable_file_does_not_hide_the_others() {
+        let rows = "ts,v\n2021-04-01T00:00:00Z,1\n2021-04-01T00:01:00Z,2\n";
+        let found = sample(&[("in/1.csv", ""), ("in/2.csv", rows), ("in/3.csv", "\u{0}\u{0}\u{0}\u{0}")]).unwrap();
+        assert_eq!(
+            found.files.unlike.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+            ["in/1.csv", "in/3.csv"]
+        );
+        assert!(matches!(sample(&[("in/1.csv", "")]), Err(SampleError::Empty { .. })));
+    }
+}
