@@ -48,6 +48,9 @@ const MARKS: [(&[u8], &str, WayOn); 19] = [
     (b"PAR1", "Parquet", Say("set `format = \"parquet\"`, or name it .parquet")),
 ];
 
+/// Endings of such formats: their files are opened, so that the message has the format and the way on.
+const ENDINGS: [&str; 10] = [".bz2", ".xz", ".lz4", ".z", ".7z", ".tar", ".tgz", ".tar.gz", ".xls", ".xlsx"];
+
 /// Where the mark of a tar archive is.
 const TAR_MARK: std::ops::Range<usize> = 257..262;
 
@@ -85,6 +88,12 @@ impl Foreign {
         packed.or(known).or_else(text)
     }
 
+    /// Whether a name ends as files of a format do that is not read.
+    pub fn has_ending(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        ENDINGS.iter().any(|ending| name.ends_with(ending))
+    }
+
     /// What to do with the file at `path`.
     pub(crate) fn way_on(&self, path: &str) -> String {
         match self.way_on {
@@ -104,7 +113,8 @@ fn ending(path: &str) -> &'static str {
 }
 
 /// Text where Parquet was expected.
-const TEXT: Foreign = Foreign { name: "text", way_on: Say("set `format = \"csv\"`, or name it .csv") };
+const TEXT: Foreign =
+    Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again as whole Parquet") };
 /// A workbook of Excel, which is a zip archive.
 pub(crate) const WORKBOOK: Foreign =
     Foreign { name: "an Excel workbook (.xlsx)", way_on: Say("open it and save the sheet as CSV") };

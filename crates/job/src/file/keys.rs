@@ -167,7 +167,7 @@ pub(crate) static LAYOUTS: Section = Section {
 pub(crate) static SOURCE: Section = Section {
     noun: "source",
     keys: &[
-        key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them."),
+        key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them, and a folder for the data files below it."),
         key("format", ValueShape::Text).says("Format of the files: `csv` or `parquet`; by default, from their names."),
         key("csv", ValueShape::Table).says("How CSV files are written."),
         key("time", ValueShape::Text).says("The column that holds the time of the event."),

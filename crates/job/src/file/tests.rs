@@ -129,6 +129,7 @@ format = "csv"
 csv = { delimiter = ";", quote = "", escape = "\\", skip = 2, header = false, null = ["", "NA"], comment = "#", decimal = "," }
 time = "ts"
 max_rejected = 10
+rejected_floor = 5
 schema = "freeze"
 columns = { ts = { format = "%d/%m/%Y %H:%M", timezone = "Europe/Paris" }, host = "text", price = "decimal(10,2)", day = { type = "date", format = "%d/%m/%Y" } }
 [sources.b]
@@ -165,6 +166,7 @@ query = { sql = "select 1" }
     assert_eq!(job.sources[0].spec.columns[0].timezone, Some(Tz::Europe__Paris));
     assert_eq!(job.sources[0].spec.max_rejected, MaxRejected::Count(10));
     assert_eq!(job.sources[1].spec.max_rejected, MaxRejected::Count(7));
+    assert_eq!((job.sources[0].spec.rejected_floor, job.sources[1].spec.rejected_floor), (5, 0));
     let spec = &job.tables[0].spec;
     assert_eq!((spec.window, spec.granularity), (Window::None, Granularity::Micros));
     assert!(spec.families[0].columns[0].each);

@@ -1,7 +1,7 @@
 //! The files that a job is proposed for.
 
 use tidetable_source::sample::Sample;
-use tidetable_source::{InputFile, SourceError, SourceSpec, Storage, Unread, is_url};
+use tidetable_source::{Foreign, InputFile, SourceError, SourceSpec, Storage, Unread, is_url};
 
 use crate::project::Project;
 use crate::scaffold::error::ProposeError;
@@ -108,7 +108,7 @@ fn is_directory(project: &Project, path: &str) -> bool {
 fn has_known_ending(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let plain = PACKED.iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
-    ENDINGS.iter().any(|ending| plain.ends_with(ending)) || lower.ends_with(".zip")
+    ENDINGS.iter().any(|ending| plain.ends_with(ending)) || lower.ends_with(".zip") || Foreign::has_ending(&lower)
 }
 
 fn find(storage: &Storage, job: &str, pattern: &str) -> Result<(Vec<InputFile>, Vec<Unread>), SourceError> {

@@ -95,7 +95,7 @@ fn decoded(text: &str) -> String {
 
 impl SourceSpec {
     /// The keys of the folders of `path` that no column has and no pattern writes out, such as `site` of `site=A`.
-    pub fn undeclared_keys(&self, path: &str) -> Vec<String> {
+    pub(crate) fn undeclared_keys(&self, path: &str) -> Vec<String> {
         let is_read = |key: &str, value: Option<&str>| {
             let folder = format!("{key}={}", value.unwrap_or(NULL));
             let day = format!("{key}={{day:");

@@ -204,10 +204,7 @@ mod tests {
             ("in/stations.csv", "id,name,place\n1,a,here\n2,b,there\n"),
         ])
         .unwrap();
-        assert_eq!(
-            (kind(&found, "v"), kind(&found, "hum")),
-            (FieldType::Decimal { precision: 2, scale: 1 }, FieldType::Int64)
-        );
+        assert_eq!((kind(&found, "v"), kind(&found, "hum")), (FieldType::Float64, FieldType::Int64));
         assert_eq!(found.files.lacking, [("hum".to_owned(), "in/1.csv".to_owned())]);
         assert_eq!(found.spec.mode, SchemaMode::Evolve);
         assert_eq!(found.files.unlike[0].path, "in/stations.csv");

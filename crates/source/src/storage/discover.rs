@@ -1,6 +1,6 @@
 //! Which files a source has.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt;
@@ -8,6 +8,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
 use crate::error::SourceError;
+use crate::foreign::Foreign;
 use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
 use crate::spec::{Format, SourceSpec};
@@ -53,6 +54,17 @@ impl DiscoveredFiles {
                 false => self.unread.push(Unread { path: name, reason: UnreadReason::WorkFile }),
             }
         }
+    }
+
+    /// Keys of the folders of the files that no column of `spec` reads, each with the first file.
+    pub fn undeclared_keys(&self, spec: &SourceSpec) -> BTreeMap<String, String> {
+        let mut keys = BTreeMap::new();
+        for file in self.files.iter().filter(|file| file.path.contains('=')) {
+            for key in spec.undeclared_keys(&file.path) {
+                keys.entry(key).or_insert_with(|| file.path.clone());
+            }
+        }
+        keys
     }
 
     /// Adds what a pattern reaches, without what an earlier pattern reached. Returns whether it reaches nothing to read.
@@ -264,8 +276,91 @@ fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {
     if [".parquet", ".pq"].iter().any(|ending| name.ends_with(ending)) {
         return Ok(Format::Parquet);
     }
+    if Foreign::has_ending(&name) {
+        return Ok(Format::Csv);
+    }
     let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     // What an archive holds has an ending of its own.
     let is_text = [".csv", ".tsv", ".txt", ".zip"].iter().any(|ending| name.ends_with(ending));
     is_text.then_some(Format::Csv).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::ObjectStore;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    const FILES: [&str; 8] = [
+        "in/1.csv",
+        "in/_2.csv",
+        "in/_temporary/0/3.csv",
+        "in/.4.csv",
+        "in/deep/5.csv.gz",
+        "in/deep/notes.md",
+        "in/site=A/6.csv",
+        "other/7.csv",
+    ];
+
+    /// Files, work files, and other names that are not read, without the start of their paths.
+    fn found(storage: &Storage, start: &str, pattern: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
+        let spec = SourceSpec { files: vec![format!("{start}{pattern}")], ..SourceSpec::default() };
+        let DiscoveredFiles { files, work_files, unread, .. } = storage.find(&spec).unwrap();
+        let plain = |path: &str| path.trim_start_matches(start).to_owned();
+        let work_files = work_files.iter().map(|(file, _)| plain(&file.path)).collect();
+        let unread = unread.iter().filter(|unread| unread.reason != UnreadReason::WorkFile);
+        let unread = unread.map(|unread| plain(&unread.path)).collect();
+        (files.iter().map(|file| plain(&file.path)).collect(), work_files, unread)
+    }
+
+    #[test]
+    fn a_directory_and_a_bucket_are_reached_alike() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        for file in FILES {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+            runtime.block_on(store.put(&file.into(), "x".into())).unwrap();
+        }
+        let storage = Storage::new(root.path().to_owned(), Some(runtime.handle().clone()));
+        let storage = storage.with_store("memory://", store);
+
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let data = names(&["in/1.csv", "in/deep/5.csv.gz", "in/site=A/6.csv"]);
+        for start in ["", "memory:///"] {
+            let (files, work, unread) = found(&storage, start, "in");
+            assert_eq!((files, unread), (data.clone(), names(&["in/deep/notes.md"])), "{start:?}");
+            assert!(work.iter().all(|path| path.contains("/_") || path.contains("/.")), "{work:?}");
+            assert_eq!(found(&storage, start, "in/**").0, data, "{start:?}");
+
+            let (files, work, _) = found(&storage, start, "in/**/*.csv");
+            assert_eq!(files, names(&["in/1.csv", "in/site=A/6.csv"]), "{start:?}");
+            assert!(work.contains(&"in/_temporary/0/3.csv".to_owned()), "{work:?}");
+            assert_eq!(found(&storage, start, "in/_*.csv").0, names(&["in/_2.csv"]), "{start:?}");
+            assert_eq!(
+                found(&storage, start, "in/_temporary/*/*.csv").0,
+                names(&["in/_temporary/0/3.csv"]),
+                "{start:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn work_files_that_were_inputs_stay_inputs() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["_a.csv", "_b.csv", "c.csv"] {
+            std::fs::write(root.path().join(name), "x").unwrap();
+        }
+        let storage = Storage::new(root.path().to_owned(), None);
+        let spec = SourceSpec { files: vec!["*.csv".to_owned()], ..SourceSpec::default() };
+        let mut found = storage.find(&spec).unwrap();
+        found.keep_work_files(|path| path == "_a.csv");
+        assert_eq!(found.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["c.csv", "_a.csv"]);
+        assert_eq!(found.unread, [Unread { path: "_b.csv".to_owned(), reason: UnreadReason::WorkFile }]);
+    }
 }

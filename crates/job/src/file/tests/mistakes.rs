@@ -59,6 +59,11 @@ const WRONG: &[(&str, &str, &[&str])] = &[
         r#""101%""#,
         &[r#"8:16 `max_rejected` cannot be `101%` | write a share such as `"0.1%"`, or a count such as `10`"#],
     ),
+    (
+        "max_rejected",
+        "rejected_floor = -1\nmax_rejected",
+        &["8:18 `rejected_floor` cannot be `-1` | write a number of rows, such as `10`"],
+    ),
     (r#""0.1%""#, "0.1", &["8:16 `max_rejected` takes a string or an integer, not a float"]),
     (r#""uint64""#, r#""string""#, &["11:9 `string` is not a type | did you mean `text`?"]),
     (r#""uint64""#, "64", &["11:9 `meter` takes a string or a table, not an integer"]),

@@ -23,9 +23,8 @@ use crate::fault::stop::Stoppable;
 use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
 use crate::run::context::Run;
-use crate::run::rejects::first_rejects;
 use crate::run::stages::pulled;
-use crate::run::stages::unread::undeclared_keys;
+use crate::run::stages::unfinished::{as_before, hash_before};
 use crate::run::stages::without::{add_names, check_without};
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
 use crate::units::load::CarriedLoad;
@@ -44,7 +43,7 @@ pub(crate) struct Pending {
     /// Rejected rows of the re-read inputs in the version before.
     pub(crate) let_pass: u64,
     /// Rows rejected and read of inputs before they grew: the limit applies to a file as a whole.
-    held: (u64, u64),
+    pub(crate) held: (u64, u64),
     pub(crate) record: LoadRecord,
 }
 
@@ -159,9 +158,9 @@ impl<'a> LoadStage<'a> {
             let base = self.base(&stored, table, Some(source), &found.pulled)?;
             bases.push((stored, base));
         }
-        let DiscoveredFiles { files, unmatched, pulled, unread, .. } =
-            self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
-        let undeclared_keys = undeclared_keys(&source.spec, &files);
+        let found = self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
+        let undeclared_keys = found.undeclared_keys(&source.spec);
+        let DiscoveredFiles { files, unmatched, pulled, unread, .. } = found;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
         let growths: RefCell<KnownGrowth> = RefCell::default();
@@ -170,7 +169,8 @@ impl<'a> LoadStage<'a> {
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
             let hash = |file: &InputFile| -> Result<_, SourceError> {
-                let known = hashes.get(&file.path).copied().or_else(|| self.hash_before(&file.path, &base));
+                let known =
+                    hashes.get(&file.path).copied().or_else(|| hash_before(&file.path, &self.unfinished, base.known()));
                 if let Some(known) = known {
                     return Ok(known);
                 }
@@ -217,7 +217,7 @@ impl<'a> LoadStage<'a> {
                 rebuild,
             };
             let found = if at == last { files.take() } else { files.clone() };
-            let found = self.with_unfinished_as_before(found.unwrap_or_default(), &base);
+            let found = as_before(found.unwrap_or_default(), &self.unfinished, base.known());
             let plan = InputPlan::new(base.known(), found, looking, hash);
             // A request to stop is the cause of any error after it.
             self.options.stop.check()?;
@@ -587,36 +587,6 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
         gone: left.gone.clone(),
         lost: left.lost,
     }
-}
-
-/// Checks the lines that rejects of a load take away against the limit of its source. `first` are rejected rows of all
-/// sources.
-pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending, first: &[RejectedRow]) -> Result<(), RunError> {
-    let record = &load.record;
-    let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
-    let more_lines = record.stats.more_lines_rejected;
-    let (rejected, read) = (record.stats.rows_rejected + more_lines, record.stats.rows_read + more_lines);
-    let (rejected, read) = (rejected + load.held.0, read + load.held.1);
-    let counted = rejected.saturating_sub(load.let_pass);
-    let is_floor_kept = counted <= source.rejected_floor && load.inputs_read().all(|input| !is_mostly_rejected(input));
-    if !source.max_rejected.exceeded(counted, read) || is_floor_kept {
-        return Ok(());
-    }
-    let of_load = |row: &&RejectedRow| record.inputs.iter().any(|input| input.path == row.file);
-    Err(RunError::TooManyRejected {
-        source_name: source.name.clone(),
-        rejected,
-        read,
-        limit: source.max_rejected.to_string().into(),
-        first: first_rejects(first.iter().filter(of_load)).into(),
-        job: job.name.clone(),
-        log: tidetable_record::rejects_path(run, None).into(),
-    })
-}
-
-/// Whether more than half of the rows of an input are rejected: then it is the input that is wrong, and not single rows.
-fn is_mostly_rejected(input: &Input) -> bool {
-    input.rejected > input.read / 2
 }
 
 impl Pending {

@@ -1,10 +1,12 @@
 //! The stages of a run.
 
+pub(crate) mod allowed;
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
 pub(crate) mod pulled;
 pub(crate) mod push;
 pub(crate) mod tables;
+pub(crate) mod unfinished;
 pub(crate) mod unread;
 pub(crate) mod without;

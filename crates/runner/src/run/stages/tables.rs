@@ -22,10 +22,12 @@ use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
+use crate::run::stages::allowed::check_rejected;
 use crate::run::stages::derived::check_query_rejected;
-use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected, idle_notes, pulls};
+use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
 use crate::run::stages::pulled;
-use crate::run::stages::unread::{Unfinished, folder_notes, replaced_notes, rowless_notes, unread_notes};
+use crate::run::stages::unfinished::{Unfinished, is_being_written};
+use crate::run::stages::unread::{folder_notes, replaced_notes, rowless_notes, unread_notes};
 use crate::units::compact::CarriedMerges;
 
 /// What the attempts of a load share.
@@ -69,7 +71,7 @@ impl Run<'_> {
     /// all it should.
     fn leave_unfinished(&self, file: Unfinished, record: &mut RunRecord) {
         let Unfinished { path, error } = file;
-        if self.stage(&|_| {}).is_being_written(&path) {
+        if is_being_written(self.job, self.storage, &path, (self.options.clock)()) {
             self.note(record, format!("{error}. The other files are loaded; the next run tries it again"));
             return;
         }

@@ -2,90 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_source::{ContentHash, InputFile, SourceError, SourceSpec, Unread};
-use tidetable_store::{Input, StoreError};
+use tidetable_source::Unread;
 
 use crate::fault::error::RunError;
 use crate::run::stages::load::{Base, LoadStage, Pending, PlannedSource};
 use tidetable_job::Job;
 
-/// A file that changed within so many microseconds may still be being written.
-const SETTLES_AFTER: i64 = 3_600_000_000;
 /// Most folders with a note on files without rows.
 const FOLDERS: usize = 5;
-
-/// A file whose end is missing.
-pub(crate) struct Unfinished {
-    pub(crate) path: String,
-    /// What is wrong with it.
-    pub(crate) error: String,
-}
-
-impl Unfinished {
-    /// The file whose missing end `error` is about, if it is about one.
-    pub(crate) fn of(error: &RunError) -> Option<Self> {
-        let source = match error {
-            RunError::Store(StoreError::Source(source)) => source,
-            RunError::Store(StoreError::Feed { source, .. }) => source.downcast_ref::<SourceError>()?,
-            _ => return None,
-        };
-        let path = source.unfinished()?.to_owned();
-        Some(Self { path, error: source.to_string() })
-    }
-}
-
-impl LoadStage<'_> {
-    /// `files` with those that are unfinished as they were when the table read them; one that it never read is left out.
-    pub(crate) fn with_unfinished_as_before(&self, mut files: Vec<InputFile>, base: &Base) -> Vec<InputFile> {
-        if self.unfinished.is_empty() {
-            return files;
-        }
-        files.retain_mut(|file| {
-            if !self.unfinished.contains(&file.path) {
-                return true;
-            }
-            let Some(held) = held(base, &file.path) else { return false };
-            (file.size, file.version) = (held.size, held.version.clone());
-            true
-        });
-        files
-    }
-
-    /// The hash that an unfinished file had when the table read it.
-    pub(crate) fn hash_before(&self, path: &str, base: &Base) -> Option<ContentHash> {
-        held(base, path).filter(|_| self.unfinished.contains(path)).map(|held| held.hash)
-    }
-
-    /// Whether the file of a source changed so recently that it may still be being written. Objects of a bucket appear when
-    /// they are whole.
-    pub(crate) fn is_being_written(&self, path: &str) -> bool {
-        let now = (self.options.clock)();
-        let mut files = self.job.sources.iter().filter_map(|source| self.storage.find(&source.spec).ok());
-        let file = files.find_map(|found| found.files.into_iter().find(|file| file.path == path));
-        let changed = file.and_then(|file| file.changed_at());
-        changed.is_some_and(|changed| now.saturating_sub(changed) < SETTLES_AFTER)
-    }
-}
-
-/// The input at `path`, as the table holds it.
-fn held<'a>(base: &'a Base, path: &str) -> Option<&'a Input> {
-    base.known().inputs.iter().find(|input| input.path == path)
-}
 
 /// Notes on names that patterns of sources reach and that are not read.
 pub(crate) fn unread_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     sources.iter().flat_map(|planned| Unread::notes(&planned.unread)).collect()
-}
-
-/// Keys of the folders of `files` that no column of a source reads, each with the first file.
-pub(crate) fn undeclared_keys(source: &SourceSpec, files: &[InputFile]) -> BTreeMap<String, String> {
-    let mut keys = BTreeMap::new();
-    for file in files.iter().filter(|file| file.path.contains('=')) {
-        for key in source.undeclared_keys(&file.path) {
-            keys.entry(key).or_insert_with(|| file.path.clone());
-        }
-    }
-    keys
 }
 
 /// Notes on keys of folders that no column reads, one for each source.
@@ -167,14 +95,5 @@ mod tests {
         let files = [("a/1.csv", 0), ("a/2.csv", 9), ("a/3.csv", 0), ("b/1.csv", 9)];
         let notes = rowless(files.into_iter());
         assert_eq!(notes, ["a/1.csv is empty; so it is with 2 other files of its folder", "b/1.csv has no rows"]);
-    }
-
-    #[test]
-    fn only_a_missing_end_makes_a_file_unfinished() {
-        let path = || "a.parquet".to_owned();
-        let unfinished = RunError::Store(StoreError::Source(SourceError::ParquetUnfinished { path: path() }));
-        assert_eq!(Unfinished::of(&unfinished).map(|file| file.path), Some(path()));
-        let changed = RunError::Store(StoreError::Source(SourceError::Changed { path: path() }));
-        assert!(Unfinished::of(&changed).is_none());
     }
 }
