@@ -10,7 +10,10 @@ mod architecture;
 mod load {
     mod aggregates;
     mod changed_inputs;
-    mod csv_errors;
+    mod csv {
+        mod errors;
+        mod records;
+    }
     mod derived_columns;
     mod derived_tables;
     mod grown_inputs;
@@ -18,7 +21,7 @@ mod load {
     mod layouts;
     mod new;
     mod object_stores;
-    mod records;
+    mod reach;
     mod schema_guides;
     mod schema_modes;
     mod times;

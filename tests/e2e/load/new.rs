@@ -95,6 +95,7 @@ files = ["weather.csv"] # a pattern such as "DIR/*.csv" matches later files too
 csv = { null = ["", "NA"] }
 time = "time_hour" # the only column with times
 max_rejected = "0.1%"
+rejected_floor = 10 # so many bad rows fail no load, even if few rows are new
 
 [sources.readings.columns]
 origin = "text"

@@ -1,0 +1,69 @@
+//! Folders that name values: `site=A/date=2021-04-01`.
+
+use super::{notes, rows};
+use crate::harness::Project;
+
+const KEYED: &str = r#"
+name = "j"
+[sources.r]
+files = ["lake/**/*.csv"]
+time = "ts"
+[sources.r.columns]
+ts = "timestamp"
+host = "text"
+v = "float64"
+site = "text"
+unit = "int64"
+[tables.T]
+row_key = "{site}#{host}#{ts:ms}"
+[tables.T.families.D]
+columns = [{ qualifier = "v", value = "{v}" }, { qualifier = "unit", value = "{unit}" }]
+"#;
+
+#[test]
+fn declared_columns_are_read_from_folders() {
+    let project = Project::new("j", KEYED);
+    project.write("lake/site=A%20B/unit=1/p.csv", rows(0, 4));
+    project.write("lake/site=C/unit=2/p.csv", rows(0, 4));
+    project.write("lake/site=C/unit=__HIVE_DEFAULT_PARTITION__/q.csv", rows(10, 4));
+    let record = project.run_job("j");
+    assert_eq!(record["rows_rejected"], 0);
+    let counted = project.csv("select site, count(*) as n, sum(unit) as units from T group by site order by site");
+    assert_eq!(counted, "site,n,units\nA B,4,4\nC,8,8\n");
+
+    // A value that is none of its type.
+    project.write("lake/site=C/unit=x/p.csv", rows(20, 4));
+    let error = project.fails(1, &["run", "j"]);
+    assert!(error.contains("lake/site=C/unit=x/p.csv") && error.contains("unit"), "{error}");
+}
+
+#[test]
+fn keys_that_are_not_read_and_replaced_rows_are_named() {
+    let project = Project::new("j", &super::job("\"lake/**/*.csv\"", ""));
+    project.write("lake/site=A/p.csv", rows(0, 8));
+    project.write("lake/site=B/p.csv", rows(0, 8).replace(".5", ".25"));
+    let told = notes(&project.run_job("j"));
+    assert!(told.contains("folders name values of site, which are not read"), "{told}");
+    assert!(told.contains("warning: T: 8 cells were replaced by later rows of the 2 files"), "{told}");
+    assert!(project.messages(&["plan", "j"]).contains("values of site"));
+}
+
+#[test]
+fn new_proposes_the_columns_of_folders() {
+    let project = Project::empty();
+    for (site, day) in [("A", 1), ("A", 2), ("B", 1), ("B", 2)] {
+        let text = rows(0, 24).replace("2021-04-01", &format!("2021-04-0{day}"));
+        project.write(&format!("lake/site={site}/date=2021-04-0{day}/p.csv"), text);
+    }
+    project.ok(&["new", "all", "--from", "lake"]);
+    project.ok(&["run", "all"]);
+    let sites = project.csv("select site, count(*) as n from \"ALL\" group by site order by site");
+    assert_eq!(sites, "site,n\nA,48\nB,48\n");
+
+    // Of one file, too: a later pattern over the others loses no row.
+    project.ok(&["new", "one", "--from", "lake/site=A/date=2021-04-01/p.csv"]);
+    let text = project.read("jobs/one/job.toml").replace("lake/site=A/date=2021-04-01/p.csv", "lake/**/*.csv");
+    project.write("jobs/one/job.toml", text);
+    project.ok(&["run", "one"]);
+    assert_eq!(project.sql("select count(*) as n from ONE")[0]["n"], 96);
+}
