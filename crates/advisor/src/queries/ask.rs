@@ -3,7 +3,6 @@
 use arrow::array::{Array, RecordBatch};
 use rayon::prelude::*;
 use tidetable_job::workload::{Need, Params, Query};
-use tidetable_job::workload::{Need, Query};
 use tidetable_layout::KeyRange;
 use tidetable_layout::cell::ColumnText;
 

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use chrono::NaiveDate;
-use tidetable_job::{Job, Project};
-use tidetable_job::{NameConflict, Source, name_conflict};
-use tidetable_job::{NameConflict, name_conflict};
+use tidetable_job::{Job, NameConflict, Project, Source, name_conflict};
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_runner::plan::ranges;

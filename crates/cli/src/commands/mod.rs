@@ -28,7 +28,6 @@ pub mod sql;
 
 use std::time::SystemTime;
 
-use tidetable_job::Project;
 use tidetable_job::{Project, ProjectError};
 use tidetable_layout::time::{micros_since_epoch, window_name};
 use tidetable_runner::open_store;

@@ -7,17 +7,11 @@ use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{LayoutPlan, Per, quoted};
 use crate::scaffold::time::EventTime;
 use arrow::util::display::array_value_to_string;
-use arrow::util::display::array_value_to_string;
-use chrono::{DateTime, SecondsFormat};
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
-use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_layout::FieldType;
-use tidetable_source::sample::Sample;
 use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
-use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, TextNotes};
-use tidetable_source::{ColumnSpec, CsvOptions, Format, InputFile, SchemaMode, Unread};
+use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, InputFile, SchemaMode, TextNotes, Unread};
 
 /// Width of comments.
 const WIDTH: usize = 116;

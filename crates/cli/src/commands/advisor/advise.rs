@@ -23,8 +23,6 @@ use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as pro
 use tidetable_advisor::cost::Prices;
 use tidetable_job::scaffold::propose;
 use tidetable_job::workload::Workload;
-use tidetable_job::workload::Workload;
-use tidetable_job::{Job, Project};
 use tidetable_job::{Job, Project};
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;

@@ -11,7 +11,6 @@ use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Trial, TrialOptions};
 use tidetable_job::Job;
 use tidetable_job::workload::Workload;
-use tidetable_job::workload::Workload;
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::runtime;

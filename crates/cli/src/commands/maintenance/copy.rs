@@ -2,8 +2,6 @@
 
 use std::io::Write;
 
-use tidetable_job::Project;
-use tidetable_job::ProjectError;
 use tidetable_job::{Project, ProjectError};
 use tidetable_runner::backup::{StoreCopy, copy_store};
 use tidetable_runner::{UlidIds, open_store};
