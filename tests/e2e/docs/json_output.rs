@@ -157,7 +157,10 @@ fn project() -> Project {
         project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n{rows}"));
         project.run(&["run", "j", "--now", &format!("2020-01-{:02}T01:15:00Z", day + 1)]);
     }
-    project.write("in/3.csv", "meter,ts,kwh\n1,2020-01-02T07:00:00Z,1\n2,2020-01-02T07:00:00Z,\n1,soon,1\n");
+    // With a record over two lines, a repeated header and a CR in a value.
+    let head = "meter,ts,kwh,note\n";
+    let rows = ["1,2020-01-02T07:00:00Z,1,\"a\nb\"\n", head, "2,2020-01-02T07:00:00Z,,c\rd\n", "1,soon,1,\n"];
+    project.write("in/3.csv", format!("{head}{}", rows.concat()));
     project.write("in/copy.csv", project.read("in/1.csv"));
     project.ok(&["run", "j", "--now", "2020-01-03T02:00:00Z"]);
     project
