@@ -294,7 +294,7 @@ mod tests {
     fn many_parts_with_one_cause_have_one_line() {
         let mut missed = Missed::default();
         let full = |day: u32| (format!("E_{day}"), format!("cannot write exports/E_{day}/part-0: no space"));
-        let told: Vec<bool> = (1..=25).map(|day| full(day)).map(|(name, why)| missed.add(&name, &why)).collect();
+        let told: Vec<bool> = (1..=25).map(full).map(|(name, why)| missed.add(&name, &why)).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 3);
         assert!(missed.add("E_26", "its checks failed"));
         assert_eq!(missed.more(), ["22 more parts not published either: cannot write exports/../part-0: no space"]);

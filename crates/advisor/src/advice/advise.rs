@@ -1,10 +1,6 @@
 //! From a job and a workload to layouts, measured and ranked.
 
-use tidetable_job::workload::Workload;
-use tidetable_job::{Job, JobError, Project};
-use tidetable_layout::SourceSchema;
-use tidetable_runner::Stop;
-use tidetable_source::Storage;
+use tidetable_job::Job;
 
 use crate::advice::advised::Advice;
 use crate::advice::generate::{Proposed, proposals};

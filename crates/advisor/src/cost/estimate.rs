@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use tidetable_job::workload::{Need, Scale, Workload};
-use tidetable_layout::time::{DAY, SECOND};
+use tidetable_job::workload::Workload;
 
 use crate::cost::prices::Prices;
 use crate::facts::{RowGrowth, ScaleFacts};

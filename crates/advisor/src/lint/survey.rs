@@ -1,6 +1,5 @@
 //! Facts of a trial.
 
-use rayon::prelude::*;
 use tidetable_job::Job;
 use tidetable_job::workload::{Need, Query, Workload};
 use tidetable_layout::error::RejectReason;

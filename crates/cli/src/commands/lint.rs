@@ -179,7 +179,7 @@ fn explain(global: &Global, rule: &Rule) -> Result<(), CliError> {
         Needs::Data => "speaks with --data",
         Needs::Queries => "speaks with --data --queries FILE",
     };
-    let mut out = stdout();
+    let mut out = sentences(global.output);
     writeln!(out, "{}[{}]: {}", rule.severity, rule.id, rule.title)?;
     writeln!(out, "  why: {}", rule.reason)?;
     writeln!(out, "  from: {}", rule.source)?;

@@ -2,7 +2,7 @@
 
 use chrono_tz::Tz;
 use tidetable_job::Job;
-use tidetable_runner::{RunOptions, UlidIds, plan_job};
+use tidetable_runner::{UlidIds, plan_job};
 
 use super::run::all::{EachJob, run_all};
 use super::run::dry_run::show;

@@ -193,7 +193,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{
-        BinaryBuilder, DictionaryArray, Int64Builder, ListBuilder, MapBuilder, NullArray, StructArray,
+        ArrayRef, BinaryBuilder, DictionaryArray, Int64Builder, ListBuilder, MapBuilder, NullArray, StructArray,
         TimestampMicrosecondBuilder,
     };
     use arrow::buffer::OffsetBuffer;

@@ -182,7 +182,7 @@ fn write_object<'a, W: Write>(
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{DictionaryArray, ListArray, NullArray};
+    use arrow::array::{ArrayRef, DictionaryArray, ListArray, NullArray};
     use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::{Field, Int32Type};
 

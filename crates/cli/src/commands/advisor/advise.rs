@@ -18,17 +18,13 @@ use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
 use tidetable_advisor::cost::Prices;
-use tidetable_job::scaffold::propose;
 use tidetable_job::workload::Workload;
 use tidetable_job::{Job, Project};
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
 use tidetable_runner::runtime;
-use tidetable_source::Storage;
-use tokio::runtime::Handle;
 
 /// Layouts that rules refuse which are shown.
 const REFUSED_SHOWN: usize = 8;

@@ -9,7 +9,6 @@ use tidetable_advisor::lint::{Report, lint_apart, survey_compared};
 use tidetable_advisor::measure::Quantiles;
 use tidetable_advisor::queries::draw_specs;
 use tidetable_advisor::trial::{Trial, TrialOptions};
-use tidetable_job::Job;
 use tidetable_job::workload::Workload;
 use tidetable_page::layouts_page;
 use tidetable_runner::run::source_storage;
@@ -29,7 +28,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::{shaped, write_object};
 use crate::output::values::{count, length};
-use crate::output::{ResultRows, sentences, stdout};
+use crate::output::{ResultRows, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 

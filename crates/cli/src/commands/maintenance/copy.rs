@@ -5,7 +5,6 @@ use std::io::Write;
 use tidetable_job::{Project, ProjectError};
 use tidetable_runner::backup::{StoreCopy, copy_store};
 use tidetable_runner::{UlidIds, open_store};
-use tidetable_source::Location;
 use tidetable_store::{Ids, ulid_text};
 
 use crate::activity::Activity;

@@ -11,7 +11,7 @@ pub(crate) mod summary;
 
 use chrono_tz::Tz;
 use tidetable_job::Job;
-use tidetable_runner::{RunOptions, UlidIds, plan_job};
+use tidetable_runner::{UlidIds, plan_job};
 
 use super::project;
 use crate::args::{Global, Run};

@@ -2,7 +2,6 @@
 
 use chrono::NaiveDate;
 use tidetable_job::Job;
-use tidetable_runner::record::PartState;
 use tidetable_runner::{RunOptions, UlidIds, open_store};
 
 use super::one::{is_broken, is_missed, run_one};

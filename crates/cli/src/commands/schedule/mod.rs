@@ -8,7 +8,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
-use serde_json::json;
 use tidetable_job::schedule::{done_until, is_due, minute_of, missed, scheduled_times, to_run};
 use tidetable_job::{Job, Project};
 use tidetable_layout::time::DAY;

@@ -7,7 +7,6 @@ use std::time::Instant;
 use futures::StreamExt;
 use tidetable_blobs::BlobWriter;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
-use tidetable_job::nearest;
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
 use tidetable_store::Store;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tidetable_source::Unread;
 
-use crate::fault::error::RunError;
-use crate::run::stages::load::{Base, LoadStage, Pending, PlannedSource};
+use crate::run::stages::load::{Pending, PlannedSource};
 use tidetable_job::Job;
 
 /// Most folders with a note on files without rows.
