@@ -60,6 +60,9 @@ fn schema_values_are_accepted_by_the_reader() {
             ["sources", _, "csv", _] => {
                 text.replace("time = \"ts\"\n", &format!("time = \"ts\"\ncsv = {{ {key} = \"zzz\" }}\n"))
             }
+            ["sources", _, "columns", ..] => {
+                text.replace("kwh = \"float64\"", &format!("kwh = {{ type = \"float64\", {key} = \"zzz\" }}"))
+            }
             ["sources", ..] => text.replace("time = \"ts\"\n", &format!("time = \"ts\"\n{line}")),
             ["tables", _, "families", _, "columns", ..] => {
                 text.replace("value = \"{kwh}\"", &format!("value = \"{{kwh}}\", {key} = \"zzz\""))

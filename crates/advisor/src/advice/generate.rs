@@ -326,7 +326,7 @@ mod tests {
         let of = |scale: f64| {
             names(&[("meter", 10)], &["kwh"], &["meter"], &[want(&["meter"])], &[("meter".to_owned(), scale)])
         };
-        has(&of(1e7), &["meter_day_columns {meter:010}#{ts:%Y%m%d}"]);
+        has(&of(1e7), &["meter_event_cells {meter:010}#{ts:ms}"]);
         has(&of(1e11), &["meter_event_cells {meter:012}#{ts:ms}"]);
     }
 

@@ -88,12 +88,16 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
     }
     found.retain(|pair| pair.month < single);
     found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
-    // Of those that cost alike another layout comes before tables that are made once a day, then what queries see counts.
+    // Of those that cost alike another layout comes before tables that are made once a day, then the rows and bytes that queries see count.
     let least = found.first().map_or(0.0, |pair| pair.month);
     let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
     if let Some(alike) = found.get_mut(..alike) {
         let is_days = |pair: &Pair| pair.second == Second::Days;
-        alike.sort_by(|a, b| is_days(a).cmp(&is_days(b)).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
+        let rows_seen = |pair: &Pair| pair.loads.iter().map(|load| load.rows_seen).sum::<f64>();
+        alike.sort_by(|a, b| {
+            let rows = rows_seen(a).total_cmp(&rows_seen(b));
+            is_days(a).cmp(&is_days(b)).then(rows).then(a.bytes_seen.total_cmp(&b.bytes_seen))
+        });
     }
     found
 }

@@ -12,7 +12,7 @@ use tidetable_job::{Job, Source};
 use tidetable_layout::Layout;
 use tidetable_layout::time::SECOND;
 use tidetable_runner::{Stop, UlidIds};
-use tidetable_source::{InputFile, Storage};
+use tidetable_source::{InputFile, Storage, names_columns};
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Snapshot, Store, StoreError, Version};
 
@@ -181,7 +181,9 @@ fn load_source(
     for Compiled { identity, .. } in &compiled {
         let base = Version::empty(identity.clone());
         let hash = |file: &InputFile| storage.hash(file);
-        let plan = InputPlan::new(&base, found.files.clone(), InputPlanOptions::default(), hash)?;
+        let has_folder_values = |path: &str| names_columns(&source.spec, path);
+        let looking = InputPlanOptions { has_folder_values: &has_folder_values, ..InputPlanOptions::default() };
+        let plan = InputPlan::new(&base, found.files.clone(), looking, hash)?;
         prepared.push((store.table(&identity.spec.name), base, plan));
     }
     let targets = compiled.iter().zip(&prepared).zip(&filters).map(|((compiled, (table, base, plan)), filter)| {

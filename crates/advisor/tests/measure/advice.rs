@@ -35,7 +35,8 @@ fn best(job: &str, queries: &str) -> (String, f64, f64) {
 
     let first = Candidate::of_job(&job, &[]).unwrap().remove(0);
     let known: Vec<_> = advice.candidates.iter().collect();
-    assert!(known.len() > 5, "{}", known.len());
+    // Fewer than without the rate: buckets that would hold one reading are not proposed.
+    assert!(known.len() >= 4, "{}", known.len());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(&job.name).join("job.toml");
     std::fs::create_dir(path.parent().unwrap()).unwrap();

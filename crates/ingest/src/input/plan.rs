@@ -92,6 +92,8 @@ pub struct InputPlanOptions<'a> {
     pub growth: &'a GrowthOf<'a>,
     /// Called for files with other content than before, and unseen files with the content of others.
     pub holds_rows: &'a HoldsRows<'a>,
+    /// Whether folders of this path give values of columns: then a file with the content of another is no copy of it.
+    pub has_folder_values: &'a dyn Fn(&str) -> bool,
     /// Whether all inputs are loaded, into an emptied table.
     pub rebuild: bool,
 }
@@ -99,7 +101,14 @@ pub struct InputPlanOptions<'a> {
 impl Default for InputPlanOptions<'_> {
     fn default() -> Self {
         let (growth, holds_rows) = (&|_: &_, _: &_| Ok(None), &|_: &_| Ok(true));
-        Self { without: &|_| false, wants: &|_| true, growth, holds_rows, rebuild: false }
+        Self {
+            without: &|_| false,
+            wants: &|_| true,
+            growth,
+            holds_rows,
+            has_folder_values: &|_| false,
+            rebuild: false,
+        }
     }
 }
 
@@ -130,7 +139,9 @@ impl InputPlan {
                 return None;
             }
             let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
-            carrier.filter(|carrier| *carrier != at).map(|carrier| entries[carrier].path.clone().into_owned())
+            let carrier = carrier.filter(|carrier| *carrier != at).map(|carrier| &entries[carrier].path);
+            let is_copy = !(options.has_folder_values)(&entry.path);
+            carrier.filter(|path| is_copy && !(options.has_folder_values)(path)).map(|path| path.clone().into_owned())
         };
         // For each copy, the path of the input with its content.
         let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
@@ -389,6 +400,7 @@ fn compare<'a>(
     for file in fresh {
         let is_wanted = (options.wants)(&file);
         let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
+        let is_alike = is_alike && !(options.has_folder_values)(&file.path);
         let content = if is_alike { Some(hash(&file)?) } else { None };
         let is_known = content.is_some_and(|content| gone.has(content) || contents.contains(&content));
         let content = if is_known && !(options.holds_rows)(&file)? { None } else { content };

@@ -51,9 +51,11 @@ impl<'a> Retry<'a> {
         records: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         self.options.stop.check()?;
-        if matches!(&error, RunError::Store(StoreError::Conflict { .. })) && self.overtaken < OVERTAKEN {
+        if let RunError::Store(StoreError::Conflict { table, .. }) = &error
+            && self.overtaken < OVERTAKEN
+        {
             self.overtaken += 1;
-            self.log(name, &error.to_string(), Duration::ZERO);
+            self.log(table, &error.to_string(), Duration::ZERO);
             self.observer
                 .event(Event::Note(format!("{error}; the {} stage starts again on top of it", self.stage.name())));
             records.push(self.record((name.to_owned(), error.to_string()), Duration::ZERO));
@@ -97,7 +99,7 @@ impl<'a> Retry<'a> {
         self.options.stop.check()
     }
 
-    /// Logs that the stage of `name`, a table or an export, is tried again after `error` and a wait.
+    /// Logs that the stage of `name`, a table, an export or the sources of a load, is tried again after `error` and a wait.
     fn log(&self, name: &str, error: &str, wait: Duration) {
         tracing::debug!(
             stage = self.stage.name(),

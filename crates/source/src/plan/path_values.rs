@@ -40,6 +40,11 @@ pub(crate) fn path_values(path: &str) -> Vec<(String, Option<String>)> {
     folders.split('/').filter_map(key_and_value).collect()
 }
 
+/// Whether a folder of `path`, such as `site=A`, names a declared column: files of equal content hold other rows then.
+pub fn names_columns(spec: &SourceSpec, path: &str) -> bool {
+    path_values(path).iter().any(|(key, _)| spec.columns.iter().any(|column| column.name == *key))
+}
+
 /// The declared columns that the file at `path` names in its path. `has` says which columns the file itself has: those win.
 ///
 /// # Errors

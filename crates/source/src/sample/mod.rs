@@ -212,9 +212,12 @@ impl Storage {
         let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
-                // Opening it tells of a CR in the header.
-                let has_returns = head.names.iter().any(|name| name.contains('\r'));
-                if let Some(column) = twice(&head.names).filter(|_| !has_returns) {
+                (spec.csv, encoding) = (head.csv, head.encoding);
+                if head.names.iter().any(|name| name.contains('\r')) {
+                    // Tells where lines end differently.
+                    self.open(&spec, input)?;
+                }
+                if let Some(column) = twice(&head.names) {
                     let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
                     return Err(match is_value {
                         true => SampleError::NoHeader { path: path.clone() },
@@ -223,7 +226,6 @@ impl Storage {
                 }
                 let (named, nameless): (Vec<_>, Vec<_>) =
                     head.names.into_iter().enumerate().partition(|(_, name)| !trimmed_text(name).is_empty());
-                (spec.csv, encoding) = (head.csv, head.encoding);
                 spec.columns = named.into_iter().map(|(_, name)| ColumnSpec::new(name, FieldType::Text)).collect();
                 nameless.into_iter().map(|(at, _)| format!("column {} (it has no name)", at + 1)).collect()
             }

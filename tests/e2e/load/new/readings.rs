@@ -215,7 +215,7 @@ fn keys_of_any_name() {
         let table = said["table"].as_str().unwrap();
         assert_eq!(record["rows_rejected"], 0, "{said}");
         assert_eq!(answer(&project, &format!("SELECT count(*) AS n FROM {table}")), "600", "{said}");
-        let series = format!("SELECT count(DISTINCT substr(row_key, 1, 2)) AS n FROM rows.{table}");
+        let series = format!("SELECT count(DISTINCT substr(arrow_cast(_key, 'Utf8'), 1, 2)) AS n FROM rows.{table}");
         assert_eq!(answer(&project, &series), "3", "{said}");
         assert!(!notes(&said).contains("rows have the key"), "{said}");
     }
@@ -304,7 +304,7 @@ fn parquet_as_programs_write_it() {
         .replace("max_rejected = \"0.1%\"", "max_rejected = \"50%\"\nnan = \"reject\"");
     project.write("jobs/nan/job.toml", job);
     project.ok(&["run", "nan", "--rebuild"]);
-    assert_eq!(answer(&project, "SELECT count(*) AS a FROM NAN"), "201");
+    assert_eq!(answer(&project, "SELECT count(*) AS a FROM NAN"), "200");
 
     let meter = BinaryArray::from_iter_values((0..200).map(|at| format!("M{}", at % 4).into_bytes()));
     let kwh = Int64Array::from_iter_values(0..200);

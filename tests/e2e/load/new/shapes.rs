@@ -178,7 +178,7 @@ fn loads_common_file_shapes() {
                 + &table("\"Datum/Zeit\";\"Messstelle\";\"Wert (°C)\"", 0..40, |at| {
                     format!("{:02}.02.2021 {:02}:00;\"M{}\";{},{}", 13 + at / 24, at % 24, 1 + at % 2, at % 5, at % 10)
                 }),
-            "{Messstelle}#{Datum/Zeit:ms}",
+            "{Messstelle}#{Datum/Zeit:%Y%m%d}",
             "day",
         ),
         (

@@ -134,8 +134,8 @@ fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Re
 }
 
 fn difference(found: &Difference, out: &mut dyn Write) -> Result<(), CliError> {
-    let [here, there] = [&found.here, &found.there]
-        .map(|value| value.as_deref().map_or_else(|| "no cell".to_owned(), |value| shown(value)));
+    let [here, there] =
+        [&found.here, &found.there].map(|value| value.as_deref().map_or_else(|| "no cell".to_owned(), shown));
     let at = time(found.timestamp).unwrap_or_else(|| found.timestamp.to_string());
     let column = format!("{}:{}", found.family, shown(&found.qualifier));
     writeln!(out, "{} {column} @ {at}", shown(&found.key))?;

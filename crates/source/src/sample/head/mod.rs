@@ -70,7 +70,12 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
             }
             (csv, records)
         });
-    let dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
+    let mut dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
+    if memmem::find(&bytes, b"\\\"").is_some() {
+        let escaped = dialects.iter().map(|(csv, _)| CsvOptions { escape: Some(b'\\'), ..csv.clone() });
+        let escaped: Vec<_> = escaped.map(|csv| (csv.clone(), records(&csv, &bytes, whole))).collect();
+        dialects.extend(escaped);
+    }
     let best = dialects
         .iter()
         .filter_map(|(csv, records)| {
