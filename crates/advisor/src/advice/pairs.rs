@@ -88,16 +88,15 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
     }
     found.retain(|pair| pair.month < single);
     found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
-    // Of those that cost alike another layout comes before tables that are made once a day, then the rows and bytes that queries see count.
+    // Of those that cost alike another layout comes before tables that are made once a day, then how busy queries keep nodes.
     let least = found.first().map_or(0.0, |pair| pair.month);
     let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
     if let Some(alike) = found.get_mut(..alike) {
         let is_days = |pair: &Pair| pair.second == Second::Days;
-        let rows_seen = |pair: &Pair| pair.loads.iter().map(|load| load.rows_seen).sum::<f64>();
-        alike.sort_by(|a, b| {
-            let rows = rows_seen(a).total_cmp(&rows_seen(b));
-            is_days(a).cmp(&is_days(b)).then(rows).then(a.bytes_seen.total_cmp(&b.bytes_seen))
-        });
+        let node = &pairing.prices.node;
+        let busy = |load: &QueryLoad| load.read_kib / node.reads_per_second + load.scan_mb / node.scan_mb_per_second;
+        let read_load = |pair: &Pair| pair.loads.iter().map(busy).sum::<f64>();
+        alike.sort_by(|a, b| is_days(a).cmp(&is_days(b)).then(read_load(a).total_cmp(&read_load(b))));
     }
     found
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use tidetable_job::Job;
+use tidetable_record::InputState;
 use tidetable_source::Unread;
 
 use crate::run::stages::load::{Pending, PlannedSource};
-use tidetable_job::Job;
 
 /// Most folders with a note on files without rows.
 const FOLDERS: usize = 5;
@@ -36,7 +37,10 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
     let replaced = |load: &Pending| {
         let (table, cells) = (&load.record.table, load.record.stats.overwritten);
         let files = load.inputs_read().filter(|input| input.read > input.rejected).count();
-        (cells > 0 && files > 1 && !is_upsert(table)).then(|| {
+        // A corrected file replaces rows by intention.
+        let is_corrected =
+            load.record.inputs.iter().any(|input| matches!(input.state, InputState::Changed | InputState::ReadAgain));
+        (!is_corrected && cells > 0 && files > 1 && !is_upsert(table)).then(|| {
             format!(
                 "warning: {table}: {cells} cells were replaced by later rows of the {files} files with the same key and \
                  time. If these are other readings, name a column in `row_key` that tells them apart"
