@@ -88,7 +88,8 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
     }
     found.retain(|pair| pair.month < single);
     found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
-    // Of those that cost alike another layout comes before tables that are made once a day, then how busy queries keep nodes.
+    // Of those that cost alike another layout comes before tables that are made once a day, then the bytes
+    // that queries see count, then how busy they keep nodes.
     let least = found.first().map_or(0.0, |pair| pair.month);
     let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
     if let Some(alike) = found.get_mut(..alike) {
@@ -96,7 +97,12 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
         let node = &pairing.prices.node;
         let busy = |load: &QueryLoad| load.read_kib / node.reads_per_second + load.scan_mb / node.scan_mb_per_second;
         let read_load = |pair: &Pair| pair.loads.iter().map(busy).sum::<f64>();
-        alike.sort_by(|a, b| is_days(a).cmp(&is_days(b)).then(read_load(a).total_cmp(&read_load(b))));
+        // In steps of 1 %: what differs by less is alike.
+        let bytes_step = |pair: &Pair| (pair.bytes_seen.max(1.0).ln() / ALIKE.ln()).round();
+        alike.sort_by(|a, b| {
+            let bytes = bytes_step(a).total_cmp(&bytes_step(b));
+            is_days(a).cmp(&is_days(b)).then(bytes).then(read_load(a).total_cmp(&read_load(b)))
+        });
     }
     found
 }

@@ -74,5 +74,7 @@ fn another_workload_turns_the_proposal() {
         "[query.a]\nper_second = 20000\nwhere = \"station = $station and ts >= $minute and ts < $minute + interval '1 minute'\"\n",
     );
     assert!(minute.1 <= minute.2 * 1.01, "{minute:?}");
-    assert_ne!(sounding.0, minute.0);
+    let newest = of("[query.a]\nper_second = 20000\norder = \"newest\"\nlimit = 1\nwhere = \"station = $station\"\n");
+    assert!(newest.1 <= newest.2 * 1.01, "{newest:?}");
+    assert_ne!(sounding.0, newest.0);
 }
