@@ -189,7 +189,7 @@ impl<'b> dyn Blobs + 'b {
         Ok(self.read_tagged(path)?.map(|(bytes, _)| bytes))
     }
 
-    /// As [`Self::read`], of many files; in a bucket several at a time.
+    /// As `read`, of many files; in a bucket several at a time.
     ///
     /// # Errors
     /// As [`Blobs::read_listed`].
@@ -214,7 +214,7 @@ impl<'b> dyn Blobs + 'b {
         Ok(self.list_files(directory, Listing::Names)?.into_iter().map(|file| file.name).collect())
     }
 
-    /// The files of [`Self::list`] that sort after `after`, in a bucket with their tags.
+    /// The files of `list` that sort after `after`, in a bucket with their tags.
     ///
     /// # Errors
     /// As [`Blobs::list_files`].
@@ -222,7 +222,7 @@ impl<'b> dyn Blobs + 'b {
         self.list_files(directory, Listing::After(after))
     }
 
-    /// The files of [`Self::list`] with their metadata. Those that vanished since were removed by another process.
+    /// The files of `list` with their metadata. Those that vanished since were removed by another process.
     ///
     /// # Errors
     /// As [`Blobs::list_files`].

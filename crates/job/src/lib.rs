@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`file`] | the job file: sections, keys, mistakes and JSON Schema |
+//! | [`mod@file`] | the job file: sections, keys, mistakes and JSON Schema |
 //! | [`day`], [`template`] | days of a time zone; names with dates |
 //! | [`order`], [`schedule`] | jobs after those they depend on; due and missed runs |
 //! | [`scaffold`] | job files proposed from data files |

@@ -22,7 +22,7 @@ pub struct Comparison {
 /// Measures the layouts of a trial, with slices at least `width` seconds wide.
 ///
 /// # Errors
-/// [`AdvisorError::NoRows`] if no layout holds a row, or if an encoded layout cannot be read.
+/// [`NoRows`](crate::AdvisorError::NoRows) if no layout holds a row, or if an encoded layout cannot be read.
 pub fn compare(trial: &Trial, width: Option<i64>, extent: Extent) -> Result<Comparison> {
     let axis = Axis::of_trial(trial, width).ok_or_else(|| trial.no_rows())?;
     let layouts = trial.tables.par_iter().map(|table| observe(table, axis, extent)).collect::<Result<_>>()?;
