@@ -4,6 +4,8 @@
 //! records a row, and one value column for each Bigtable column. A cell is a (record, column) pair
 //! whose value is not null. In a packed group ([`Packed`]) the columns are the fields of one cell.
 
+use std::fmt;
+
 use arrow::datatypes::{DataType, TimeUnit};
 use serde::{Deserialize, Serialize};
 
@@ -238,6 +240,22 @@ pub enum FieldType {
     Timestamp,
     /// A calendar date, in days since the epoch.
     Date,
+}
+
+/// As job files write it: `int64`, `decimal(10,2)`.
+impl fmt::Display for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UInt64 => f.write_str("uint64"),
+            Self::Int64 => f.write_str("int64"),
+            Self::Float64 => f.write_str("float64"),
+            Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
+            Self::Text => f.write_str("text"),
+            Self::Bool => f.write_str("bool"),
+            Self::Timestamp => f.write_str("timestamp"),
+            Self::Date => f.write_str("date"),
+        }
+    }
 }
 
 impl FieldType {

@@ -51,7 +51,7 @@ pub enum RejectReason {
         line: u64,
     },
     /// Not a number of the declared type.
-    #[error("{text:?} is no {}", kind_name(*.kind))]
+    #[error("{text:?} is no {kind}")]
     NotANumber {
         /// Declared type.
         kind: FieldType,
@@ -59,7 +59,7 @@ pub enum RejectReason {
         text: String,
     },
     /// A number the declared type cannot hold.
-    #[error("{text:?} is out of range for {}", kind_name(*.kind))]
+    #[error("{text:?} is out of range for {kind}")]
     OutOfRange {
         /// Declared type.
         kind: FieldType,
@@ -108,19 +108,6 @@ pub enum RejectReason {
         /// The field.
         text: String,
     },
-}
-
-fn kind_name(kind: FieldType) -> String {
-    match kind {
-        FieldType::UInt64 => "uint64".to_owned(),
-        FieldType::Int64 => "int64".to_owned(),
-        FieldType::Float64 => "float64".to_owned(),
-        FieldType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-        FieldType::Text => "text".to_owned(),
-        FieldType::Bool => "bool".to_owned(),
-        FieldType::Timestamp => "timestamp".to_owned(),
-        FieldType::Date => "date".to_owned(),
-    }
 }
 
 /// A field for a message: lossy, truncated.

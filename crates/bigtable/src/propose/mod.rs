@@ -211,7 +211,7 @@ impl Draft {
     fn value(&mut self, wanted: &str, shape: ValueShape) -> String {
         match shape {
             ValueShape::Empty => "value = \"\"".to_owned(),
-            ValueShape::Text(kind) => format!("value = \"{{{}}}\"", self.field(wanted, type_name(kind).as_str(), "")),
+            ValueShape::Text(kind) => format!("value = \"{{{}}}\"", self.field(wanted, &kind.to_string(), "")),
             ValueShape::Integer => {
                 format!(
                     "value = \"{{{}}}\", encoding = \"int64\"",
@@ -263,19 +263,6 @@ impl Draft {
 /// A literal of a template.
 fn braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
-}
-
-fn type_name(kind: FieldType) -> String {
-    match kind {
-        FieldType::UInt64 => "uint64".to_owned(),
-        FieldType::Int64 => "int64".to_owned(),
-        FieldType::Float64 => "float64".to_owned(),
-        FieldType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-        FieldType::Text => "text".to_owned(),
-        FieldType::Bool => "bool".to_owned(),
-        FieldType::Timestamp => "timestamp".to_owned(),
-        FieldType::Date => "date".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,5 @@ pub(crate) use sections::root::{read as read_root, read_cluster};
 pub use sections::source::Source;
 pub use sections::stages::{Retries, Stage, Stages};
 pub use sections::storage::{SettingValue, StorageSetting};
-pub(crate) use types::shown as shown_type;
 pub use words::listed;
 pub use words::nearest;

@@ -54,20 +54,6 @@ pub(crate) fn parse(text: &str) -> Result<FieldType, TypeError> {
     })
 }
 
-/// Formats a type.
-pub(crate) fn shown(kind: FieldType) -> String {
-    match kind {
-        FieldType::UInt64 => "uint64".to_owned(),
-        FieldType::Int64 => "int64".to_owned(),
-        FieldType::Float64 => "float64".to_owned(),
-        FieldType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-        FieldType::Text => "text".to_owned(),
-        FieldType::Bool => "bool".to_owned(),
-        FieldType::Timestamp => "timestamp".to_owned(),
-        FieldType::Date => "date".to_owned(),
-    }
-}
-
 fn meant(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, name)| (*name).to_owned());
@@ -97,7 +83,7 @@ mod tests {
         assert_eq!(parse("string"), Err(TypeError::Unknown { near: Some("text".to_owned()) }));
         assert_eq!(parse("unit64"), Err(TypeError::Unknown { near: Some("uint64".to_owned()) }));
         for name in ["uint64", "int64", "float64", "text", "bool", "timestamp", "date", "decimal(10,2)"] {
-            assert_eq!(shown(parse(name).unwrap()), name);
+            assert_eq!(parse(name).unwrap().to_string(), name);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Writes a proposal as a job file.
 
-use crate::file::shown_type;
 use crate::scaffold::entity::{RowKey, copies, differing, keyless};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
@@ -179,7 +178,7 @@ fn file_notes(draft: &Draft<'_>) -> Vec<String> {
         notes.push(format!("{column} is not in all files ({path} lacks it): it is null there."));
     }
     for (column, kind, path) in &found.differing {
-        notes.push(format!("{column} has another type in {path}: it is taken as {}.", shown_type(*kind)));
+        notes.push(format!("{column} has another type in {path}: it is taken as {}.", kind));
     }
     if !found.path_columns.is_empty() {
         notes.push(format!("Read from the names of folders: {}.", found.path_columns.join(", ")));
@@ -532,14 +531,14 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
     };
     let mut parts = Vec::new();
     if kind != FieldType::Timestamp || format.is_none() {
-        parts.push(format!("type = \"{}\"", shown_type(kind)));
+        parts.push(format!("type = \"{}\"", kind));
     }
     parts.extend(format.map(|format| format!("format = {}", quoted(&format))));
     parts.extend(column.timezone.map(|zone| format!("timezone = \"{}\"", zone.name())));
     parts.extend(column.decimal_comma.map(|comma| format!("decimal = \"{}\"", if comma { "," } else { "." })));
     parts.extend(column.thousands.map(|thousands| format!("thousands = {}", quoted(thousands.written()))));
     match parts.as_slice() {
-        [only] if only.starts_with("type") => format!("\"{}\"", shown_type(kind)),
+        [only] if only.starts_with("type") => format!("\"{}\"", kind),
         parts => format!("{{ {} }}", parts.join(", ")),
     }
 }

@@ -67,23 +67,25 @@ pub enum RunError {
     },
     /// More rejected rows than the source allows.
     #[error(
-        "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \
+        "{rejected} of {read} {what} of source {source_name} were rejected, more than max_rejected = {limit} allows; \
          nothing was committed. First: {first}. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the source or its columns, \
          or raise the limit"
     )]
     TooManyRejected {
         /// The source.
-        source_name: String,
-        /// Rows rejected.
+        source_name: Box<str>,
+        /// Rows rejected, or lines if rejected records go over several.
         rejected: u64,
-        /// Rows read.
+        /// Rows, or lines, read.
         read: u64,
+        /// `rows` or `lines`.
+        what: &'static str,
         /// The limit as in the job file.
         limit: Box<str>,
         /// The first rejected rows: file, line, column and reason of each.
         first: Box<str>,
         /// The job.
-        job: String,
+        job: Box<str>,
         /// File with the rejected rows.
         log: Box<str>,
     },

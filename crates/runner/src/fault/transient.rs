@@ -136,12 +136,13 @@ mod tests {
     fn mistakes_are_permanent() {
         let text = || "x".to_owned();
         let rejected = RunError::TooManyRejected {
-            source_name: text(),
+            source_name: text().into(),
             rejected: 1,
             read: 1,
+            what: "rows",
             limit: text().into(),
             first: text().into(),
-            job: text(),
+            job: text().into(),
             log: text().into(),
         };
         let no_match = SourceError::NoMatch { name: text(), pattern: text(), root: text(), notes: Vec::new() };

@@ -152,7 +152,7 @@ fn max_rejected_counts_the_lines_that_a_reject_takes_away() {
     let project = job("max_rejected = 2");
     project.write("in/a.csv", &text);
     // The rejected record takes three lines away.
-    assert!(project.fails(1, &["run", "h"]).contains("3 of 11 rows of source r were rejected"));
+    assert!(project.fails(1, &["run", "h"]).contains("3 of 11 lines of source r were rejected"));
 
     let project = job("max_rejected = 3");
     project.write("in/a.csv", &text);

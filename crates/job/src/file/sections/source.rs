@@ -325,13 +325,13 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
         }
     };
     if format.is_some() && !matches!(kind, FieldType::Timestamp | FieldType::Date) {
-        let mistake = Mistake::KeyForType { key: "format", kind: types::shown(kind) };
+        let mistake = Mistake::KeyForType { key: "format", kind: kind.to_string() };
         reader.refuse(fields.key_at("format"), mistake);
     } else if let Some(format) = &format {
         time_format(reader, format, kind);
     }
     if zone.is_some() && kind != FieldType::Timestamp {
-        let mistake = Mistake::KeyForType { key: "timezone", kind: types::shown(kind) };
+        let mistake = Mistake::KeyForType { key: "timezone", kind: kind.to_string() };
         reader.refuse(fields.key_at("timezone"), mistake);
     }
     let timezone = zone.and_then(|text| timezone(reader, &text));
@@ -339,7 +339,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     let thousands = fields.choice(reader, "thousands", &THOUSANDS.map(|known| (known.written(), Some(known))));
     for key in ["decimal", "thousands"] {
         if fields.has(key) && !is_number(kind) {
-            reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: types::shown(kind) });
+            reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: kind.to_string() });
         }
     }
     if let (Some(separator), Some(is_comma)) = (thousands, decimal_comma)
@@ -424,7 +424,7 @@ fn schema(reader: &mut Reader<'_>, source: &str, fields: Vec<Field>, time: &Text
     };
     let kind = fields.get(index)?.kind;
     if kind != FieldType::Timestamp {
-        reader.refuse(time.at.clone(), Mistake::TimeKind { name: time.owned(), kind: types::shown(kind) });
+        reader.refuse(time.at.clone(), Mistake::TimeKind { name: time.owned(), kind: kind.to_string() });
         return None;
     }
     Some(SourceSchema { fields, time: index })

@@ -11,7 +11,6 @@ use crate::file::problem::Mistake;
 use crate::file::sections::declared_table::{Table, TableInput};
 use crate::file::sections::export;
 use crate::file::sections::source::{ReadSource, unknown_column};
-use crate::file::types;
 use crate::file::words::nearest;
 
 /// The input of the table and its columns. `None` if it is invalid.
@@ -81,7 +80,7 @@ fn time(reader: &mut Reader<'_>, from: &Fields<'_>, shape: &QueryShape, earlier:
         };
         let kind = shape.columns.get(index)?.kind;
         if kind != FieldType::Timestamp {
-            reader.refuse(named.at.clone(), Mistake::TimeKind { name: named.owned(), kind: types::shown(kind) });
+            reader.refuse(named.at.clone(), Mistake::TimeKind { name: named.owned(), kind: kind.to_string() });
             return None;
         }
         return Some(index);

@@ -42,9 +42,20 @@ pub(crate) struct Pending {
     edit: VersionEdit,
     /// Rejected rows of the re-read inputs in the version before.
     pub(crate) let_pass: u64,
-    /// Rows rejected and read of inputs before they grew: the limit applies to a file as a whole.
-    pub(crate) held: (u64, u64),
+    /// Counts of inputs before they grew: the limit applies to a file as a whole.
+    pub(crate) held: HeldCounts,
+    /// Inputs of the edit that were not read: their content is unchanged, and has a new fingerprint.
+    restated: Vec<Input>,
     pub(crate) record: LoadRecord,
+}
+
+/// Counts of inputs in the version before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HeldCounts {
+    pub(crate) rejected: u64,
+    /// Lines of rejected rows beyond the first of each.
+    pub(crate) more_lines: u64,
+    pub(crate) read: u64,
 }
 
 /// Context of the load stage.
@@ -513,13 +524,15 @@ impl Planned<'_> {
         again.map(|(_, old)| old.rejected + old.more_lines_rejected).sum()
     }
 
-    /// Lines rejected and read, so far, of inputs that have grown. A record that is not rejected counts as one line.
-    fn held(&self) -> (u64, u64) {
-        let held = self.plan.grown.iter().filter(|grown| grown.from > 0).map(|grown| &grown.held);
-        held.fold((0, 0), |(rejected, read), held| {
-            let more_lines = held.more_lines_rejected;
-            (rejected + held.rejected + more_lines, read + held.read + more_lines)
-        })
+    /// Counts, so far, of inputs that have grown.
+    fn held(&self) -> HeldCounts {
+        let mut counts = HeldCounts::default();
+        for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
+            counts.rejected += held.rejected;
+            counts.more_lines += held.more_lines_rejected;
+            counts.read += held.read;
+        }
+        counts
     }
 
     /// Records in `inputs` by how much files have grown.
@@ -576,7 +589,15 @@ impl Planned<'_> {
             stats,
             ..found
         };
-        Pending { table: stored, base, edit: VersionEdit { reset, gc, ..edit }, let_pass: 0, held: (0, 0), record }
+        Pending {
+            table: stored,
+            base,
+            edit: VersionEdit { reset, gc, ..edit },
+            let_pass: 0,
+            held: HeldCounts::default(),
+            restated: plan.restated,
+            record,
+        }
     }
 }
 
@@ -594,7 +615,7 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
 impl Pending {
     /// The inputs that were read.
     pub(crate) fn inputs_read(&self) -> impl Iterator<Item = &Input> {
-        self.edit.inputs.iter()
+        self.edit.inputs.iter().filter(|input| !self.restated.contains(input))
     }
 
     /// Its record if it is not committed: what was read, and nothing written.
