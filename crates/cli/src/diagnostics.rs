@@ -4,8 +4,7 @@
 use clap::error::{ContextKind, ContextValue};
 use miette::Diagnostic;
 use serde_json::{Value, json};
-use tidetable_job::JobError;
-use tidetable_job::{JobFileError, ProjectError};
+use tidetable_job::{JobError, JobFileError, ProjectError};
 
 use crate::args::{Global, Log, command};
 use crate::error::CliError;

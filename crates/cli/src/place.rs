@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use tidetable_blobs::Blobs;
-use tidetable_job::Project;
-use tidetable_job::ProjectError;
+use tidetable_job::{Project, ProjectError};
 use tidetable_runner::open_location;
 use tidetable_source::Location;
 

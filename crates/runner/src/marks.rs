@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidetable_job::{Job, Project};
 use tidetable_record::RunRecord;
 use tidetable_store::Store;
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,15 +15,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostStore;
 use crate::options::run_options::RunOptions;
-use tidetable_job::Job;
-use tidetable_job::Project;
 
 /// The directory of a project for what it remembers. It hides itself from git.
 const STATE: &str = ".tidetable";
 /// Roots that are remembered; those that no run used for longest are forgotten first.
 const ROOTS: usize = 64;
-/// Directories of a root that hold something after the first run. Locks are not among them: they are made before.
-const FOLDERS: [&str; 3] = ["tables", "runs", "exports"];
+/// Directories of a root, beside that of tables, that hold something after the first run. Locks are not among them: they are
+/// made before.
+const FOLDERS: [&str; 2] = ["runs", "exports"];
 
 /// The marks of one root. Each job has its own file, written under the lock of the job.
 #[derive(Debug)]
@@ -97,7 +97,8 @@ impl Marks {
             return Ok(None);
         }
 
-        let mut is_empty = true;
+        // Tables are listed already by whoever begins a run.
+        let mut is_empty = store.tables()?.is_empty();
         for folder in FOLDERS {
             is_empty = is_empty && store.blobs().list(folder)?.is_empty();
         }
@@ -105,20 +106,23 @@ impl Marks {
             return Ok(self.gone());
         }
 
-        for mark in marks {
-            for table in job.tables.iter().map(|table| &table.spec.name) {
-                let Some(uuid) = mark.tables.get(table) else { continue };
-                // What cannot be read is reported by the stage that reads it.
-                let Ok(newest) = store.table(table).latest() else { continue };
-                let (root, table) = (self.root.clone(), table.clone());
-                let (run, date) = (mark.run.clone(), mark.date.clone());
-                match newest {
-                    None if !is_rebuilt => return Ok(Some(LostStore::TableGone { root, table, run, date })),
-                    Some(newest) if newest.table_uuid != *uuid => {
-                        return Ok(Some(LostStore::Exchanged { root, table, run, date }));
-                    }
-                    _ => {}
+        for table in job.tables.iter().map(|table| &table.spec.name) {
+            // A job that had the table before, under another name, may have left an older mark.
+            let of_table = marks.iter().filter_map(|mark| Some((mark, mark.tables.get(table)?)));
+            let Some((mark, uuid)) = of_table.max_by(|(left, _), (right, _)| left.run.cmp(&right.run)) else {
+                continue;
+            };
+            // What cannot be read is reported by the stage that reads it.
+            let Ok(newest) = store.table(table).latest() else { continue };
+
+            let (root, table) = (self.root.clone(), table.clone());
+            let (run, date) = (mark.run.clone(), mark.date.clone());
+            match newest {
+                None if !is_rebuilt => return Ok(Some(LostStore::TableGone { root, table, run, date })),
+                Some(newest) if newest.table_uuid != *uuid => {
+                    return Ok(Some(LostStore::Exchanged { root, table, run, date }));
                 }
+                _ => {}
             }
         }
         Ok(None)
@@ -129,9 +133,15 @@ impl Marks {
     /// # Errors
     /// If the project cannot be written.
     pub(crate) fn write(&self, store: &Store, job: &Job, record: &RunRecord) -> io::Result<()> {
-        let names = job.tables.iter().map(|table| &table.spec.name);
-        let tables: BTreeMap<String, String> =
-            names.filter_map(|name| Some((name.clone(), store.table(name).latest().ok()??.table_uuid))).collect();
+        let path = self.folder.join(format!("{}.json", job.name));
+        let before: Mark =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let mut tables = BTreeMap::new();
+        for name in job.tables.iter().map(|table| &table.spec.name) {
+            // A table that is missing or cannot be read now is still missed by the next run.
+            let newest = store.table(name).latest().ok().flatten().map(|newest| newest.table_uuid);
+            tables.extend(newest.or_else(|| before.tables.get(name).cloned()).map(|uuid| (name.clone(), uuid)));
+        }
         if tables.is_empty() {
             return Ok(());
         }
@@ -146,7 +156,7 @@ impl Marks {
         let mark = Mark { root: self.root.clone(), run: record.run.clone(), date, tables };
         let unfinished = self.folder.join(format!(".{}.{}", job.name, record.run));
         fs::write(&unfinished, serde_json::to_vec(&mark)?)?;
-        fs::rename(unfinished, self.folder.join(format!("{}.json", job.name)))
+        fs::rename(unfinished, path)
     }
 
     /// All marks of this root. One that cannot be read is left out: the next run of its job writes it again.

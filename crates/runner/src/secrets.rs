@@ -1,7 +1,6 @@
 //! Resolves references of a job file: keys and tokens of object stores.
 
-use tidetable_job::Project;
-use tidetable_job::{Job, SettingValue};
+use tidetable_job::{Job, Project, SettingValue};
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 

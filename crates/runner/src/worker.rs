@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
-use tidetable_job::Project;
-use tidetable_job::{Job, Table, TableInput};
+use tidetable_job::{Job, Project, Table, TableInput};
 use tidetable_record::last_holder;
 use tidetable_source::panics::catch;
 use tidetable_source::{InputFile, SourceError};

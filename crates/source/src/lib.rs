@@ -80,7 +80,7 @@ pub use error::SourceError;
 pub use foreign::Foreign;
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
 pub use origin::Origin;
-pub use plan::names_columns;
+pub use plan::folder_values;
 pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected};

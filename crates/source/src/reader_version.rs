@@ -38,7 +38,8 @@ impl ReaderVersion {
 
     /// Whether values are read by the wider rules: NaN in float columns of Parquet is null, null markers compare as
     /// numbers and hold for Parquet, INT96 keeps its range, all blanks of Unicode are trimmed, U+2212 is a minus, 24:00 is
-    /// the next midnight, seconds may be left out, and epoch numbers may have a fraction.
+    /// the next midnight, seconds may be left out, epoch numbers may have a fraction, and months have names in nine
+    /// languages.
     pub(crate) fn reads_more_values(self) -> bool {
         self >= Self::SECOND
     }

@@ -80,10 +80,8 @@ impl Thousands {
         }
     }
 
-    /// The separator that a job file names so.
-    pub fn named(text: &str) -> Option<Self> {
-        [Self::Comma, Self::Point, Self::Blank, Self::Apostrophe].into_iter().find(|known| known.written() == text)
-    }
+    /// All of them, in the order of the reference.
+    pub const ALL: [Self; 4] = [Self::Comma, Self::Point, Self::Blank, Self::Apostrophe];
 
     /// Whether a character is this separator.
     pub(crate) fn is(self, letter: char) -> bool {

@@ -8,10 +8,10 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::is_utc;
 use tidetable_functions::ticks_per_second;
 
 use crate::rules::comparison_rule::{self, LogicalRules};
-use tidetable_functions::is_utc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

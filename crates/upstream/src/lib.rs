@@ -1,6 +1,6 @@
 //! Corrections of DataFusion.
 //!
-//! Each file works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
+//! Each module but `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
 //! `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a table or a store.
 
 mod date_comparisons;
@@ -15,7 +15,7 @@ mod preserved_order;
 mod property_barriers;
 mod rounded_decimals;
 pub mod rules;
-pub mod semantics;
+mod semantics;
 mod subqueries;
 mod yielding_joins;
 
@@ -27,7 +27,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use rules::node_rule::Rule;
 
-/// Name of the last rule of DataFusion that changes scans.
+/// Name of the rule that keeps orders, before which rules that change scans are inserted.
 pub const LAST: &str = preserved_order::NAME;
 
 /// DataFusion's analyzer rules with the workarounds. Those for subqueries follow type coercion, which gives the types of

@@ -32,15 +32,18 @@ pub fn assert_can_be_pasted(command: &Command, stdout: &str, stderr: &str) {
 /// The commands that a text names in backticks.
 pub fn named_commands(text: &str) -> Vec<String> {
     let spans = text.split("`tidetable ").skip(1).filter_map(|rest| rest.split_once('`'));
-    spans.map(|(command, _)| command.replace("\\\n", "")).filter(|command| !command.starts_with('-')).collect()
+    let commands = spans.map(|(command, _)| command.replace("\\\n", ""));
+    commands.filter(|command| !command.starts_with("--version") && !command.starts_with("--help")).collect()
 }
 
 /// The words of a command as a shell reads them.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
-    for c in command.chars() {
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
         match c {
+            '\\' if !is_quoted => words.last_mut().unwrap().extend(chars.next()),
             '\'' => is_quoted = !is_quoted,
             ' ' | '\n' if !is_quoted => words.push(String::new()),
             c => words.last_mut().unwrap().push(c),

@@ -82,12 +82,13 @@ impl Advice {
         );
         let mut loads = vec![(cost.write_load, writes)];
         for (place, (query, load)) in workload.queries.iter().zip(self.loads()).enumerate() {
+            let Some(load) = load else { continue };
             let table = self.pairs.first().map(|pair| {
                 let [first, second] = &pair.names;
                 let is_second = pair.by_second.get(place).copied().unwrap_or_default();
                 format!(" in {}", if is_second { second } else { first })
             });
-            loads.push((load.nodes(prices), query_text(query, load, &table.unwrap_or_default(), prices)));
+            loads.push((load.nodes(prices), query_text(query, &load, &table.unwrap_or_default(), prices)));
         }
         let bytes = cost.stored.1;
         let stored = format!(
@@ -110,11 +111,11 @@ impl Advice {
         facts
     }
 
-    /// The loads of the queries, in the tables that answer them.
-    fn loads(&self) -> &[QueryLoad] {
+    /// The loads of the queries, in the tables that answer them; `None` for one that none answers.
+    fn loads(&self) -> Vec<Option<QueryLoad>> {
         match self.pairs.first() {
-            Some(pair) => &pair.loads,
-            None => self.economy.costs.get(self.chosen()).map_or(&[], |cost| cost.queries.as_slice()),
+            Some(pair) => pair.loads.iter().copied().map(Some).collect(),
+            None => self.economy.loads(self.chosen()),
         }
     }
 
@@ -127,8 +128,9 @@ impl Advice {
         let source = layout.layout.source();
         let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
         let salts = nodes.ceil().max(LEAST_SALTS);
-        let costs = workload.queries.iter().zip(self.loads()).map(|(query, load)| {
-            let salted = QueryLoad { read_kib: load.read_kib * salts, ..*load };
+        let loads = workload.queries.iter().zip(self.loads()).filter_map(|(query, load)| Some((query, load?)));
+        let costs = loads.map(|(query, load)| {
+            let salted = QueryLoad { read_kib: load.read_kib * salts, ..load };
             format!("{} {} nodes instead of {}", query.name, short(salted.nodes(prices)), short(load.nodes(prices)))
         });
         Some(format!(

@@ -7,7 +7,7 @@ use tidetable_layout::time::{DAY, SECOND};
 
 use crate::advice::job_text::without_time;
 use crate::comparison::{Answer, Comparison, Economy};
-use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable};
+use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable, sorted_alike};
 use crate::growth::{KeyShape, read_growth, row_growth};
 use crate::queries::Asked;
 
@@ -94,15 +94,13 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
     let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
     if let Some(alike) = found.get_mut(..alike) {
         let is_days = |pair: &Pair| pair.second == Second::Days;
-        let node = &pairing.prices.node;
-        let busy = |load: &QueryLoad| load.read_kib / node.reads_per_second + load.scan_mb / node.scan_mb_per_second;
-        let read_load = |pair: &Pair| pair.loads.iter().map(busy).sum::<f64>();
-        // In steps of 1 %: what differs by less is alike.
-        let bytes_step = |pair: &Pair| (pair.bytes_seen.max(1.0).ln() / ALIKE.ln()).round();
-        alike.sort_by(|a, b| {
-            let bytes = bytes_step(a).total_cmp(&bytes_step(b));
-            is_days(a).cmp(&is_days(b)).then(bytes).then(read_load(a).total_cmp(&read_load(b)))
-        });
+        let read_load = |pair: &Pair| pair.loads.iter().map(|load| load.nodes(pairing.prices)).sum::<f64>();
+        alike.sort_by_key(is_days);
+        for of_kind in alike.chunk_by_mut(|one, other| is_days(one) == is_days(other)) {
+            for alike in sorted_alike(of_kind, |pair| pair.bytes_seen) {
+                alike.sort_by(|one, other| read_load(one).total_cmp(&read_load(other)));
+            }
+        }
     }
     found
 }
@@ -122,13 +120,12 @@ impl Pairing<'_> {
 
     /// The loads of a layout's queries; `None` for those that it does not answer as they must.
     fn loads(&self, at: usize) -> Option<Vec<Option<QueryLoad>>> {
-        let mut loads = self.economy.costs.get(at)?.queries.iter();
-        let load = |(query, answer): (&Query, &Answer)| {
-            let load = answer.asked.as_ref().and_then(|_| loads.next());
+        self.economy.costs.get(at)?;
+        let loads = self.asked(at).zip(self.economy.loads(at)).map(|((query, answer), load)| {
             let asked = answer.asked.as_ref()?;
-            load.copied().filter(|_| query.must.is_none_or(|must| asked.need <= must))
-        };
-        Some(self.asked(at).map(load).collect())
+            load.filter(|_| query.must.is_none_or(|must| asked.need <= must))
+        });
+        Some(loads.collect())
     }
 
     /// Another layout.

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use tidetable_job::JobError;
 use tidetable_job::workload::Workload;
-use tidetable_job::{Job, Project};
+use tidetable_job::{Job, JobError, Project};
 use tidetable_layout::SourceSchema;
 use tidetable_runner::Stop;
 use tidetable_source::Storage;
@@ -97,8 +96,9 @@ impl Found {
             order.extend(if let Second::Layout(at) = pair.second { Some(at) } else { None });
         }
         order.extend(by_place.first());
+        let loads: Vec<_> = (0..scores.len()).map(|at| self.economy.loads(at)).collect();
         for query in 0..asking.workload.queries.len() {
-            let load = |at: &usize| self.economy.costs.get(*at).and_then(|cost| cost.queries.get(query)).copied();
+            let load = |at: &usize| loads.get(*at).and_then(|loads| loads.get(query).copied().flatten());
             let fit =
                 by_place.iter().copied().filter(|at| self.economy.costs.get(*at).is_some_and(|cost| cost.errors == 0));
             let nodes = |at: &usize| load(at).map_or(f64::INFINITY, |load| load.nodes(asking.prices));

@@ -5,7 +5,7 @@ use tidetable_job::workload::{Need, Workload};
 use crate::comparison::compare::Comparison;
 use crate::comparison::compared::Compared;
 use crate::comparison::scaled::{is_sequential, scaled};
-use crate::cost::{Cost, Costing, Prices, Score, Unservable, cost, score, winner};
+use crate::cost::{Cost, Costing, Prices, QueryLoad, Score, Unservable, cost, score, winner};
 use crate::error::{AdvisorError, Result};
 use crate::facts::ScaleFacts;
 use crate::growth::{Demand, KeyShape};
@@ -55,6 +55,14 @@ pub struct Turn {
 }
 
 impl Economy {
+    /// For each query of the workload, its load on a layout; `None` for one that the layout does not answer.
+    pub fn loads(&self, layout: usize) -> Vec<Option<QueryLoad>> {
+        let (Some(cost), Some(answers)) = (self.costs.get(layout), self.answers.get(layout)) else { return Vec::new() };
+        // Costs are of the answered queries alone.
+        let mut loads = cost.queries.iter().copied();
+        answers.iter().map(|answer| answer.asked.as_ref().and_then(|_| loads.next())).collect()
+    }
+
     /// The same, with layouts of which so many findings refuse them: these come last.
     #[must_use]
     pub fn with_errors(mut self, errors: &[usize]) -> Self {

@@ -8,5 +8,5 @@ mod score;
 pub use estimate::{Cost, Costing, QueryLoad, Unservable, cost};
 pub use limits::{Bound, Limits};
 pub use prices::{GIB, Prices};
-pub(crate) use score::ALIKE;
+pub(crate) use score::{ALIKE, sorted_alike};
 pub use score::{Score, score, winner};

@@ -51,8 +51,8 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
     let mut order: Vec<(usize, &Cost)> = costs.iter().enumerate().collect();
     order.sort_by_key(|(_, cost)| class(cost));
     for of_class in order.chunk_by_mut(|one, other| class(one.1) == class(other.1)) {
-        for alike in sorted_alike(of_class, |cost| cost.month.1) {
-            for alike in sorted_alike(alike, |cost| cost.busy_month) {
+        for alike in sorted_alike(of_class, |(_, cost)| cost.month.1) {
+            for alike in sorted_alike(alike, |(_, cost)| cost.busy_month) {
                 alike.sort_by(|(at, one), (other_at, other)| {
                     let rows = rows_seen(one).total_cmp(&rows_seen(other));
                     rows.then(one.bytes_seen.total_cmp(&other.bytes_seen)).then(at.cmp(other_at))
@@ -63,18 +63,17 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
     order.into_iter().map(|(at, _)| at).collect()
 }
 
-/// Sorts costs by a price, and cuts them where that is not alike.
-fn sorted_alike<'s, 'c>(
-    mut costs: &'s mut [(usize, &'c Cost)],
-    price: fn(&Cost) -> f64,
-) -> Vec<&'s mut [(usize, &'c Cost)]> {
-    costs.sort_by(|(_, one), (_, other)| price(one).total_cmp(&price(other)));
+/// Sorts by a price, and cuts where what follows costs more than [`ALIKE`] times the least of its group.
+pub(crate) fn sorted_alike<T>(items: &mut [T], price: impl Fn(&T) -> f64) -> Vec<&mut [T]> {
+    items.sort_by(|one, other| price(one).total_cmp(&price(other)));
+
     let mut groups = Vec::new();
-    while let Some(least) = costs.first().map(|(_, cost)| price(cost)) {
-        let count = costs.partition_point(|(_, cost)| price(cost) <= least * ALIKE).max(1);
-        let (group, others) = std::mem::take(&mut costs).split_at_mut(count);
+    let mut rest = items;
+    while let Some(least) = rest.first().map(&price) {
+        let count = rest.partition_point(|item| price(item) <= least * ALIKE).max(1);
+        let (group, others) = rest.split_at_mut(count);
         groups.push(group);
-        costs = others;
+        rest = others;
     }
     groups
 }

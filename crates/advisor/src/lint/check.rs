@@ -1,7 +1,6 @@
 //! Runs all rules over a job.
 
-use tidetable_job::Job;
-use tidetable_job::Table;
+use tidetable_job::{Job, Table};
 
 use super::finding::Finding;
 use super::found::Found;

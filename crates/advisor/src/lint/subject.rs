@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use tidetable_job::Job;
-use tidetable_job::Table;
+use tidetable_job::{Job, Table};
 use tidetable_layout::FieldType;
 use tidetable_layout::error::Place;
 use tidetable_layout::outline::{FieldForm, PartContent, TemplatePart, template_parts};

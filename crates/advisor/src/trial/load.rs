@@ -12,7 +12,7 @@ use tidetable_job::{Job, Source};
 use tidetable_layout::Layout;
 use tidetable_layout::time::SECOND;
 use tidetable_runner::{Stop, UlidIds};
-use tidetable_source::{InputFile, Storage, names_columns};
+use tidetable_source::{InputFile, Storage, folder_values};
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Snapshot, Store, StoreError, Version};
 
@@ -181,8 +181,8 @@ fn load_source(
     for Compiled { identity, .. } in &compiled {
         let base = Version::empty(identity.clone());
         let hash = |file: &InputFile| storage.hash(file);
-        let has_folder_values = |path: &str| names_columns(&source.spec, path);
-        let looking = InputPlanOptions { has_folder_values: &has_folder_values, ..InputPlanOptions::default() };
+        let folder_values = |path: &str| folder_values(&source.spec, path);
+        let looking = InputPlanOptions { folder_values: &folder_values, ..InputPlanOptions::default() };
         let plan = InputPlan::new(&base, found.files.clone(), looking, hash)?;
         prepared.push((store.table(&identity.spec.name), base, plan));
     }

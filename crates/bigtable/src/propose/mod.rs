@@ -7,8 +7,8 @@ mod shape;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_job::scaffold::quoted;
+use tidetable_layout::KeyRange;
 use tidetable_layout::schema::Merge;
-use tidetable_layout::{FieldType, KeyRange};
 use tokio::runtime::Handle;
 
 use crate::client::{Client, ReadQuery, Row, SourceTable, TableName};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
+use tidetable_layout::KeyRange;
 use tidetable_record::PushCounts;
 use tonic::{Code, Status};
 
@@ -12,7 +13,6 @@ use crate::push::batch::Batch;
 use crate::push::merge::{Attempted, MergeRow};
 use crate::push::pace::Pace;
 use crate::push::wire::request_head;
-use tidetable_layout::KeyRange;
 
 /// Writes batches into a table.
 #[derive(Debug)]

@@ -9,9 +9,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::emulator::Emulator;
-use crate::support::faults::{Fault, Faults};
-use crate::support::{client, diff, push_of, push_until_done, runtime};
 use tidetable_proof::event::{Inputs, START};
 use tidetable_proof::random::Random;
 use tidetable_proof::shape::small;
@@ -19,6 +16,10 @@ use tidetable_proof::sim::Shelf;
 use tidetable_proof::step::{Kind, Script, Step};
 use tidetable_proof::world::World;
 use tidetable_store::Store;
+
+use crate::support::emulator::Emulator;
+use crate::support::faults::{Fault, Faults};
+use crate::support::{client, diff, push_of, push_until_done, runtime};
 use tonic::Code;
 
 const PATIENCE: Duration = Duration::from_secs(20);

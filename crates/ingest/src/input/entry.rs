@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, SourceError};
 use tidetable_store::version::Input;
 use tidetable_store::version::InputName;
+
+/// What makes files hold equal rows: their content, and the values that folders give to columns.
+pub(super) type Identity = (ContentHash, String);
 
 /// A name with its file and its record.
 pub(super) struct Entry<'a> {
@@ -22,6 +26,8 @@ pub(super) struct Entry<'a> {
     pub(super) known: Option<&'a InputName>,
     /// Hash of its present or last content; `None` if no other name can have the same.
     pub(super) content: Option<ContentHash>,
+    /// Values that its folders give to columns, as one text.
+    pub(super) folder: String,
     /// Its old name, if it was renamed.
     pub(super) renamed: Option<String>,
     /// Its growth, if it was renamed and has grown.
@@ -39,7 +45,13 @@ impl<'a> Entry<'a> {
 
     pub(super) fn named(input_seqno: u64, path: Cow<'a, str>) -> Self {
         let (file, held, known, content, renamed, growth) = (None, None, None, None, None, None);
-        Self { input_seqno, path, is_new: false, file, held, known, content, renamed, growth }
+        let folder = String::new();
+        Self { input_seqno, path, is_new: false, file, held, known, content, folder, renamed, growth }
+    }
+
+    /// Its content with the values of its folders.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        Some((self.content?, self.folder.clone()))
     }
 
     /// Gives the name to `file`; returns the old one.
@@ -67,13 +79,16 @@ impl Entry<'_> {
     }
 }
 
-/// For each present content, the least sequence number of its files, and the entry of that file.
-pub(super) fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
-    let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
+/// For each key of a file that is there, the least sequence number of its files, and the entry of that file.
+pub(super) fn carriers<K: Eq + Hash>(
+    entries: &[Entry<'_>],
+    key: impl Fn(&Entry<'_>) -> Option<K>,
+) -> HashMap<K, (u64, usize)> {
+    let mut carriers: HashMap<K, (u64, usize)> = HashMap::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
-        let Some(content) = entry.content else { continue };
+        let Some(key) = key(entry) else { continue };
         let own = (entry.input_seqno, at);
-        carriers.entry(content).and_modify(|least| *least = own.min(*least)).or_insert(own);
+        carriers.entry(key).and_modify(|least| *least = own.min(*least)).or_insert(own);
     }
     carriers
 }
@@ -120,63 +135,80 @@ impl Sizes {
     }
 }
 
-/// Vanished names by content, the latest first.
-pub(super) struct Gone(HashMap<ContentHash, Vec<(u64, usize)>>);
+/// Vanished names by identity, the latest first.
+pub(super) struct Gone(HashMap<Identity, Vec<(u64, usize)>>);
 
 impl Gone {
     pub(super) fn new(entries: &[Entry<'_>]) -> Self {
-        let mut gone: HashMap<ContentHash, Vec<(u64, usize)>> = HashMap::new();
+        let mut gone: HashMap<Identity, Vec<(u64, usize)>> = HashMap::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
-            if let Some(content) = entry.content {
-                gone.entry(content).or_default().push((entry.input_seqno, at));
+            if let Some(identity) = entry.identity() {
+                gone.entry(identity).or_default().push((entry.input_seqno, at));
             }
         }
         gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
         Self(gone)
     }
 
-    pub(super) fn has(&self, content: ContentHash) -> bool {
-        self.0.get(&content).is_some_and(|places| !places.is_empty())
+    pub(super) fn has(&self, identity: &Identity) -> bool {
+        self.0.get(identity).is_some_and(|places| !places.is_empty())
     }
 
-    /// Removes and returns the name of this content that was seen first.
-    pub(super) fn take(&mut self, content: ContentHash) -> Option<usize> {
-        self.0.get_mut(&content)?.pop().map(|(_, at)| at)
+    /// Removes and returns the name of this identity that was seen first.
+    pub(super) fn take(&mut self, identity: &Identity) -> Option<usize> {
+        self.0.get_mut(identity)?.pop().map(|(_, at)| at)
     }
 }
 
-/// Vanished inputs with rows whose content no file holds: by content, the least sequence number and its entry.
-pub(super) struct Outgrown(BTreeMap<HeldContent, (u64, usize)>);
+/// A file whose name is unseen.
+pub(super) struct Unnamed {
+    pub(super) file: InputFile,
+    pub(super) content: Option<ContentHash>,
+    /// Values that its folders give to columns, as one text.
+    pub(super) folder: String,
+}
+
+impl Unnamed {
+    /// Its content with the values of its folders.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        Some((self.content?, self.folder.clone()))
+    }
+}
+
+/// Vanished inputs with rows whose content no file holds: by the values of their folders and their content, the least
+/// sequence number and its entry.
+pub(super) struct Outgrown(HashMap<String, BTreeMap<HeldContent, (u64, usize)>>);
 
 impl Outgrown {
-    pub(super) fn new(entries: &[Entry<'_>], unnamed: &[(InputFile, Option<ContentHash>)]) -> Self {
-        let present = entries.iter().filter(|entry| entry.file.is_some()).map(|entry| entry.content);
-        let present: HashSet<ContentHash> =
-            present.chain(unnamed.iter().map(|(_, content)| *content)).flatten().collect();
-        let mut outgrown = BTreeMap::new();
+    pub(super) fn new(entries: &[Entry<'_>], unnamed: &[Unnamed]) -> Self {
+        let present = entries.iter().filter(|entry| entry.file.is_some()).filter_map(Entry::identity);
+        let present: HashSet<Identity> = present.chain(unnamed.iter().filter_map(Unnamed::identity)).collect();
+        let mut outgrown: HashMap<String, BTreeMap<HeldContent, (u64, usize)>> = HashMap::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
             // Any file begins with the header of a file without rows.
-            if let (Some(held), Some(content)) = (entry.held.filter(|held| held.read > 0), entry.content)
-                && !present.contains(&content)
+            if let (Some(held), Some(identity)) = (entry.held.filter(|held| held.read > 0), entry.identity())
+                && !present.contains(&identity)
             {
                 let own = (entry.input_seqno, at);
-                outgrown.entry(held.content()).and_modify(|least| *least = own.min(*least)).or_insert(own);
+                let of_folder = outgrown.entry(entry.folder.clone()).or_default();
+                of_folder.entry(held.content()).and_modify(|least| *least = own.min(*least)).or_insert(own);
             }
         }
         Self(outgrown)
     }
 
-    /// Removes and returns the longest of which `file` is a growth.
+    /// Removes and returns the longest of which `unnamed` is a growth.
     pub(super) fn take(
         &mut self,
-        file: &InputFile,
+        Unnamed { file, folder, .. }: &Unnamed,
         growth: impl FnOnce(&InputFile, &[HeldContent]) -> Result<Option<Growth>, SourceError>,
     ) -> Result<Option<(usize, Growth)>, SourceError> {
-        let smaller: Vec<HeldContent> = self.0.keys().take_while(|held| held.size < file.size).cloned().collect();
+        let Some(outgrown) = self.0.get_mut(folder) else { return Ok(None) };
+        let smaller: Vec<HeldContent> = outgrown.keys().take_while(|held| held.size < file.size).cloned().collect();
         let growth = if smaller.is_empty() { None } else { growth(file, &smaller)? };
         // A renamed file whose last record goes on is told from another one by nothing.
         let Some(growth) = growth.filter(|growth| growth.from.is_some()) else { return Ok(None) };
         let content = smaller.into_iter().rev().find(|held| held.hash == growth.before);
-        Ok(content.and_then(|content| self.0.remove(&content)).map(|(_, at)| (at, growth)))
+        Ok(content.and_then(|content| outgrown.remove(&content)).map(|(_, at)| (at, growth)))
     }
 }

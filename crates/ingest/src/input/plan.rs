@@ -17,7 +17,7 @@ use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, ReaderVersio
 use tidetable_store::version::{Input, Version};
 use tidetable_store::version::{InputContent, InputName};
 
-use crate::input::entry::{Entry, Gone, Outgrown, Sizes, carriers};
+use crate::input::entry::{Entry, Gone, Identity, Outgrown, Sizes, Unnamed, carriers};
 
 /// An input that has grown: its loaded rows stay, new rows are appended.
 #[derive(Debug, Clone)]
@@ -92,8 +92,9 @@ pub struct InputPlanOptions<'a> {
     pub growth: &'a GrowthOf<'a>,
     /// Called for files with other content than before, and unseen files with the content of others.
     pub holds_rows: &'a HoldsRows<'a>,
-    /// Whether folders of this path give values of columns: then a file with the content of another is no copy of it.
-    pub has_folder_values: &'a dyn Fn(&str) -> bool,
+    /// Values that the folders of a path give to columns, as one text; empty for none. Files of equal content hold equal rows
+    /// only if these are equal, too.
+    pub folder_values: &'a dyn Fn(&str) -> String,
     /// Whether all inputs are loaded, into an emptied table.
     pub rebuild: bool,
 }
@@ -106,7 +107,7 @@ impl Default for InputPlanOptions<'_> {
             wants: &|_| true,
             growth,
             holds_rows,
-            has_folder_values: &|_| false,
+            folder_values: &|_| String::new(),
             rebuild: false,
         }
     }
@@ -132,16 +133,25 @@ impl InputPlan {
     ) -> Result<Self, SourceError> {
         let mut plan = Self::default();
         let entries = compare(version, found, options, &mut hash, &mut plan)?;
-        let carriers = carriers(&entries);
+        let by_identity = carriers(&entries, |entry| entry.identity());
+        let by_content = carriers(&entries, |entry| entry.content);
+        let of_inputs: HashSet<Identity> =
+            entries.iter().filter(|entry| entry.held.is_some()).filter_map(Entry::identity).collect();
         let carrier = |(at, entry): (usize, &Entry<'_>)| {
             // Files without rows are no copies; of one that is gone, another with its content brings as much.
             if entry.file.is_some() && entry.held.is_some_and(|held| is_empty(held)) {
                 return None;
             }
-            let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
-            let carrier = carrier.filter(|carrier| *carrier != at).map(|carrier| &entries[carrier].path);
-            let is_copy = !(options.has_folder_values)(&entry.path);
-            carrier.filter(|path| is_copy && !(options.has_folder_values)(path)).map(|path| path.clone().into_owned())
+            let identity = entry.identity()?;
+            // A copy that was found before folders gave columns is that of an input of other folders; it stays one until a
+            // rebuild.
+            let is_unchanged = entry.known.is_some() && entry.content == entry.before().map(|(.., before)| before);
+            let carrier = match is_unchanged && !options.rebuild && !of_inputs.contains(&identity) {
+                true => by_content.get(&identity.0),
+                false => by_identity.get(&identity),
+            };
+            let carrier = carrier.map(|(_, carrier)| *carrier).filter(|carrier| *carrier != at);
+            carrier.map(|carrier| entries[carrier].path.clone().into_owned())
         };
         // For each copy, the path of the input with its content.
         let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
@@ -352,6 +362,9 @@ fn compare<'a>(
 ) -> Result<Vec<Entry<'a>>, SourceError> {
     let inputs = version.inputs.shares_of().map(Entry::of_input);
     let mut entries: Vec<Entry<'a>> = inputs.chain(version.names.iter().map(Entry::of_name)).collect();
+    for entry in &mut entries {
+        entry.folder = (options.folder_values)(&entry.path);
+    }
     let places: HashMap<&str, usize> = {
         let inputs = version.inputs.iter().map(|input| input.path.as_str());
         inputs.chain(version.names.iter().map(|name| name.path.as_str())).zip(0..).collect()
@@ -395,35 +408,40 @@ fn compare<'a>(
         }
     }
     let mut gone = Gone::new(&entries);
-    let mut contents: HashSet<ContentHash> = entries.iter().filter_map(|entry| entry.content).collect();
+    let mut known: HashSet<Identity> = entries.iter().filter_map(Entry::identity).collect();
     let mut unnamed = Vec::new();
     for file in fresh {
         let is_wanted = (options.wants)(&file);
         let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
-        let is_alike = is_alike && !(options.has_folder_values)(&file.path);
         let content = if is_alike { Some(hash(&file)?) } else { None };
-        let is_known = content.is_some_and(|content| gone.has(content) || contents.contains(&content));
-        let content = if is_known && !(options.holds_rows)(&file)? { None } else { content };
-        contents.extend(content);
-        if let Some(at) = content.and_then(|content| gone.take(content)) {
-            plan.forgotten.push(entries[at].rename(file));
+        let folder = (options.folder_values)(&file.path);
+        let mut fresh = Unnamed { file, content, folder };
+        let is_known = fresh.identity().is_some_and(|identity| gone.has(&identity) || known.contains(&identity));
+        if is_known && !(options.holds_rows)(&fresh.file)? {
+            fresh.content = None;
+        }
+        let identity = fresh.identity();
+        known.extend(identity.clone());
+        if let Some(at) = identity.and_then(|identity| gone.take(&identity)) {
+            plan.forgotten.push(entries[at].rename(fresh.file));
         } else if is_wanted {
-            unnamed.push((file, content));
+            unnamed.push(fresh);
         }
     }
     let mut outgrown = Outgrown::new(&entries, &unnamed);
-    let mut present: HashSet<ContentHash> =
-        entries.iter().filter(|entry| entry.file.is_some()).filter_map(|entry| entry.content).collect();
+    let mut present: HashSet<Identity> =
+        entries.iter().filter(|entry| entry.file.is_some()).filter_map(Entry::identity).collect();
     let mut next = version.next_input_seqno();
-    for (file, content) in unnamed {
-        let is_copy = content.is_some_and(|content| !present.insert(content));
-        let grown = if is_copy { None } else { outgrown.take(&file, options.growth)? };
+    for unnamed in unnamed {
+        let is_copy = unnamed.identity().is_some_and(|identity| !present.insert(identity));
+        let grown = if is_copy { None } else { outgrown.take(&unnamed, options.growth)? };
+        let Unnamed { file, content, folder } = unnamed;
         if let Some((at, growth)) = grown {
             let entry = &mut entries[at];
             plan.forgotten.push(entry.rename(file));
             (entry.content, entry.growth) = (content, Some(growth));
         } else {
-            let entry = Entry { is_new: true, content, ..Entry::named(next, Cow::Owned(file.path.clone())) };
+            let entry = Entry { is_new: true, content, folder, ..Entry::named(next, Cow::Owned(file.path.clone())) };
             entries.push(Entry { file: Some(file), ..entry });
             next += 1;
         }

@@ -1,5 +1,9 @@
 //! Writes a proposal as a job file.
 
+use tidetable_layout::FieldType;
+use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
+use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, InputFile, SchemaMode, TextNotes, Unread};
+
 use crate::scaffold::entity::{RowKey, copies, differing, keyless};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
@@ -8,9 +12,6 @@ use crate::scaffold::time::EventTime;
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
-use tidetable_layout::FieldType;
-use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
-use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, InputFile, SchemaMode, TextNotes, Unread};
 
 /// Width of comments.
 const WIDTH: usize = 116;

@@ -67,7 +67,7 @@ pub(crate) struct Interner {
     is_fresh: bool,
     /// For [`Plan::Text`]: the texts in order of first appearance.
     known_texts: Dictionary,
-    /// For [`Plan::Text`]: the code of each of `texts`.
+    /// For [`Plan::Text`]: the code of each of `known_texts`.
     text_codes: Vec<u32>,
     calendar: Calendar,
     scratch: Vec<u8>,

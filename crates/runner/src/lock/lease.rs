@@ -67,6 +67,8 @@ struct State {
     /// The number of the last write.
     number: u64,
     lost: bool,
+    /// Whether the log says already that it was not renewed in time.
+    is_late: bool,
 }
 
 impl HeldLease {
@@ -142,12 +144,14 @@ impl HeldLease {
     /// # Errors
     /// [`BlobError::LeaseLost`].
     pub(super) fn check(&self) -> Result<(), BlobError> {
-        let state = self.state();
+        let mut state = self.state();
         if state.lost {
             return Err(BlobError::LeaseLost { job: self.job.clone() });
         }
         if state.renewed.elapsed() >= self.times.trusted() {
-            self.log_lost("it could not be renewed in time");
+            if !std::mem::replace(&mut state.is_late, true) {
+                self.log_lost("it could not be renewed in time");
+            }
             return Err(BlobError::LeaseLost { job: self.job.clone() });
         }
         Ok(())
@@ -233,7 +237,7 @@ impl LeaseAttempt {
         // Another run was first: it may be the same lease again at the next look.
         let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false, left: None }) };
         tracing::debug!(job = self.job, run = self.holder.run, reason, "lease_taken");
-        let state = State { lease, tag, renewed: sent, number: 0, lost: false };
+        let state = State { lease, tag, renewed: sent, number: 0, lost: false, is_late: false };
         let held = HeldLease::begin(Arc::clone(&self.blobs), self.job.clone(), self.times, state);
         Ok(Look::Taken(held))
     }

@@ -2,8 +2,7 @@
 
 use std::fmt::Debug;
 
-use tidetable_job::Project;
-use tidetable_job::Push;
+use tidetable_job::{Project, Push};
 use tidetable_record::PushRecord;
 use tidetable_store::Store;
 

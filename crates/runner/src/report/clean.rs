@@ -7,8 +7,7 @@ use std::path::Path;
 
 use tidetable_blobs::Blobs;
 use tidetable_export::stranded;
-use tidetable_job::Job;
-use tidetable_job::Project;
+use tidetable_job::{Job, Project};
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};

@@ -7,8 +7,7 @@ use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 use tidetable_layout::time::DAY;
 
-use tidetable_job::Per;
-use tidetable_job::Period;
+use tidetable_job::{Per, Period};
 
 /// Parses the label of a period of any kind.
 pub(crate) fn period_of(label: &str) -> Option<Period> {

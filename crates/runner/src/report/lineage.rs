@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
-use tidetable_job::Period;
-use tidetable_job::Project;
-use tidetable_job::{Job, Per};
+use tidetable_job::{Job, Per, Period, Project};
 use tidetable_record::{InputState, Runs};
 use tidetable_store::leave_out;
 use tidetable_store::published::Published;

@@ -8,9 +8,7 @@ use serde::Serialize;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_ingest::{LeftWindow, owed_in};
-use tidetable_job::Period;
-use tidetable_job::Project;
-use tidetable_job::{Job, Per};
+use tidetable_job::{Job, Per, Period, Project};
 use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
-use tidetable_job::Period;
-use tidetable_job::Project;
 use tidetable_job::day::day_bounds;
 use tidetable_job::day::local_days;
-use tidetable_job::{Job, Per};
+use tidetable_job::{Job, Per, Period, Project};
 use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions, SqlError, quoted_name};
 use tidetable_store::published::Published;

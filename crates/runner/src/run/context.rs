@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use tidetable_job::Project;
-use tidetable_job::{Job, Stage};
+use tidetable_job::{Job, Project, Stage};
 use tidetable_record::{Failures, KnownVersions, RunRecord, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, Store};

@@ -22,8 +22,7 @@ use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
-use tidetable_job::Project;
-use tidetable_job::{Job, JobError, hooks_alone};
+use tidetable_job::{Job, JobError, Project, hooks_alone};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use tidetable_sql::ScalarValue;
 
-use tidetable_job::Period;
-use tidetable_job::{Export, Per};
+use tidetable_job::{Export, Per, Period};
 
 /// The parameters of a query for a period: `$day` (of a month, the first), the bounds `$from` and `$to`
 /// (exclusive; `bounds`, microseconds since the epoch), and `$now`, the logical time of the run.

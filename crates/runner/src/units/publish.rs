@@ -1,8 +1,7 @@
 //! Units of publishing: one part of an export. The unit checks it and writes its files; the driver settles them.
 
 use tidetable_export::{FileMode, PartDraft, PublishRequest, write_part};
-use tidetable_job::Period;
-use tidetable_job::{Export, ExportMode, Job};
+use tidetable_job::{Export, ExportMode, Job, Period};
 use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
 use tidetable_store::Store;

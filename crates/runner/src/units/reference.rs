@@ -1,7 +1,6 @@
 //! How a job is named to other processes, which have its files, too.
 
-use tidetable_job::Project;
-use tidetable_job::{Job, TableInput};
+use tidetable_job::{Job, Project, TableInput};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::units::wire::JobReference;

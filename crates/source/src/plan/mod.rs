@@ -6,5 +6,5 @@ mod path_values;
 
 pub(crate) use compile::column_plans;
 pub(crate) use matching::{Matched, match_columns};
-pub use path_values::names_columns;
+pub use path_values::folder_values;
 pub(crate) use path_values::{PathColumn, path_columns, path_values};

@@ -40,9 +40,12 @@ pub(crate) fn path_values(path: &str) -> Vec<(String, Option<String>)> {
     folders.split('/').filter_map(key_and_value).collect()
 }
 
-/// Whether a folder of `path`, such as `site=A`, names a declared column: files of equal content hold other rows then.
-pub fn names_columns(spec: &SourceSpec, path: &str) -> bool {
-    path_values(path).iter().any(|(key, _)| spec.columns.iter().any(|column| column.name == *key))
+/// Values that the folders of `path`, such as `site=A`, give to declared columns, as one text; empty for none. A column that
+/// the file itself has is named, too: only reading the file tells.
+pub fn folder_values(spec: &SourceSpec, path: &str) -> String {
+    let values = path_values(path).into_iter();
+    let declared = values.filter(|(key, _)| spec.columns.iter().any(|column| column.name == *key));
+    declared.map(|(key, value)| format!("{key}={value:?}/")).collect()
 }
 
 /// The declared columns that the file at `path` names in its path. `has` says which columns the file itself has: those win.

@@ -131,8 +131,12 @@ impl InputReader {
                 None => Matched::by_place(0),
             };
         } else {
-            // The path names the last of the columns, behind those of the file.
-            matched.path_columns = path_columns(&path, &columns, |_| false)?;
+            // The path names the last of the columns, behind those of the file, unless the file has all of them.
+            let named = path_columns(&path, &columns, |_| false)?;
+            if !named.is_empty() {
+                let width = first_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)?;
+                matched.path_columns = if width < columns.len() { named } else { Vec::new() };
+            }
             matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
         }
         let Matched { steps, diff, path_columns } = matched;
@@ -369,6 +373,36 @@ fn find_line_ends(
         exhausted = append_more(bytes, carry, chunk_bytes)?;
     }
     Ok(exhausted)
+}
+
+/// The fields of the first record, which is no header; 0 if there is none.
+fn first_width(
+    dialect: &Dialect,
+    bytes: &mut Decoded,
+    carry: &mut Vec<u8>,
+    chunk_bytes: usize,
+    exhausted: &mut bool,
+) -> Result<usize, SourceError> {
+    let mut at = 0;
+    loop {
+        match dialect.scan(carry, at, *exhausted) {
+            Scan::Record(end) => {
+                let record = dialect.body(carry.get(at..end).unwrap_or_default());
+                if !record.is_empty() && !dialect.is_comment(record) {
+                    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
+                    split(dialect, record, &mut spans, &mut scratch);
+                    return Ok(spans.len());
+                }
+                at = end;
+            }
+            Scan::Open { resume, .. } => at = resume,
+            Scan::More if *exhausted || carry.len() >= LONGEST_RECORD => return Ok(0),
+            Scan::More => *exhausted = append_more(bytes, carry, chunk_bytes)?,
+        }
+        if at >= carry.len() && *exhausted {
+            return Ok(0);
+        }
+    }
 }
 
 /// The names of a header; `None` for a blank line, a comment, or a line that declares the delimiter.

@@ -128,6 +128,8 @@ fn are_alike(one: &Declared, other: &Declared) -> bool {
 
 /// Adds the columns of `other`, the declaration of the file at `path`.
 fn merge(declared: &mut Declared, other: &Declared, path: &str, files: &mut SampledFiles) {
+    // Not every file needs to have a quote in a value.
+    declared.spec.csv.escape = declared.spec.csv.escape.or(other.spec.csv.escape);
     let first = declared.spec.files.first().cloned().unwrap_or_default();
     let lacks = |files: &SampledFiles, name: &str| files.lacking.iter().any(|(column, _)| column == name);
     for column in &mut declared.spec.columns {
@@ -211,6 +213,18 @@ mod tests {
         assert!(found.files.unlike[0].why.contains("id, name, place"));
         assert_eq!(found.files.sampled, ["in/1.csv", "in/2.csv"]);
         assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4);
+    }
+
+    #[test]
+    fn escape_of_one_file_is_that_of_all() {
+        let rows = |day: u8, note: &str| {
+            (0..4).map(|at| format!("2021-04-0{day}T00:0{at}:00Z,h,{note}\n")).collect::<String>()
+        };
+        let file = |day, note| format!("ts,host,note\n{}", rows(day, note));
+        let found =
+            sample(&[("in/1.csv", &file(1, "plain")), ("in/2.csv", &file(2, "\"said \\\"stop\\\", then went\""))])
+                .unwrap();
+        assert_eq!((found.spec.csv.escape, found.rejected), (Some(b'\\'), 0));
     }
 
     #[test]

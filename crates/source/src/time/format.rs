@@ -2,7 +2,7 @@
 
 use crate::number::Exact;
 use crate::time::civil::Civil;
-use crate::time::month_names::{take_month, take_weekday};
+use crate::time::month_names::{take_english_month, take_month, take_weekday};
 use crate::time::stamp::Stamp;
 use crate::time::zone_names::ZoneName;
 
@@ -120,6 +120,8 @@ pub(super) enum Item {
     Month,
     /// Three letters or whole, English or another large language of Europe.
     MonthName,
+    /// Its English name alone, as the first reader version reads it.
+    EnglishMonth,
     /// English, three letters or whole; says nothing.
     Weekday,
     /// May be padded with a blank.
@@ -210,7 +212,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
 /// Checks that a format determines a time: years, quarters and months stand for their start.
 pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     let has = |wanted: &[Item]| wanted.iter().any(|item| items.contains(item));
-    let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName]));
+    let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName, Item::EnglishMonth]));
     let day = year && month && has(&[Item::Day]);
     let clock = has(&[Item::Hour, Item::Hour12, Item::Minute, Item::Second]);
     let finer = clock || has(&[Item::Day]) || month && has(&[Item::Quarter]);
@@ -262,6 +264,7 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
             }
             Item::Month => civil.month = number(&mut rest, 1, 2)?,
             Item::MonthName => civil.month = take_month(&mut rest)?,
+            Item::EnglishMonth => civil.month = take_english_month(&mut rest)?,
             Item::Weekday => take_weekday(&mut rest)?,
             Item::Day => {
                 rest = rest.strip_prefix(b" ").unwrap_or(rest);

@@ -84,7 +84,12 @@ impl TimeRule {
         if let Some(unit) = Unit::named(text) {
             return Ok(Self { written: text.to_owned(), shape: Shape::Epoch(unit), fixed: Vec::new(), zone, is_old });
         }
-        let items = format::compile(text)?;
+        let mut items = format::compile(text)?;
+        if is_old {
+            for item in items.iter_mut().filter(|item| **item == Item::MonthName) {
+                *item = Item::EnglishMonth;
+            }
+        }
         format::check(&items)?;
         let fixed = Fixed::new(&items, false).into_iter().collect();
         Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone, is_old })

@@ -29,6 +29,11 @@ pub(super) fn take_month(rest: &mut &[u8]) -> Option<u32> {
         *rest = after.strip_prefix(b".").unwrap_or(after);
         return Some(month);
     }
+    take_english_month(rest)
+}
+
+/// Takes the English name of a month, whole or short, whatever letters follow.
+pub(super) fn take_english_month(rest: &mut &[u8]) -> Option<u32> {
     for (month, names) in (1..).zip(MONTHS) {
         // The first two are English, the whole one and the short one.
         for name in names.split(' ').take(2) {

@@ -12,9 +12,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::is_utc;
 
 use crate::optimizer::interval_comparisons::micros;
-use tidetable_functions::is_utc;
 
 /// Rewrites `time + interval` and `time - interval`, of times in UTC and intervals without months.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::logical_expr::expr::{BinaryExpr, InList};
 use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::is_utc;
 use tidetable_layout::pushdown::{Scalar, ValueSet};
 
 use crate::pushdown::value_sets::{Bounds, intersect_bounds, scalar, union_bounds};
-use tidetable_functions::is_utc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Integers below this are exact as 64-bit floats: 2^53.

@@ -84,7 +84,7 @@ impl StripeReader {
     }
 
     /// The records that are set in `mask`, if that is most of them: all columns are decoded whole and then filtered. `known` has the
-    /// values of column `filtered` that pass.
+    /// values of column `filtered_column` that pass.
     fn into_most(
         self,
         rows: Range<usize>,

@@ -131,6 +131,7 @@ fn decoded<T: Lane>(
     page: &[u8],
 ) -> Result<[Vec<u64>; 2], ReadError> {
     let corrupt = || ReadError::Corrupt { what: NAME, offset: 0 };
+    let codec = Codec::of(codec % 11).ok_or_else(corrupt)?;
     let mut decoder = Decoder::<T>::new(codec, input(setup))?;
     let page = Bytes::copy_from_slice(page);
 

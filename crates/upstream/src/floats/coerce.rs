@@ -10,11 +10,11 @@ use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit, when};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::check_abandoned;
 use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, without_cast_label};
 
 use crate::rounded_decimals::with_literal_places;
 use crate::semantics::{as_cast, compared_times, with_own_semantics};
-use tidetable_functions::check_abandoned;
 
 /// Operators from which on a chain is coerced as a whole.
 const MIN_CHAIN: usize = 32;

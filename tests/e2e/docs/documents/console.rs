@@ -92,10 +92,12 @@ pub(super) fn commands_not_run(text: &str) -> Vec<&str> {
     found
 }
 
-/// A line without what varies between runs: names of runs, sizes of files, seconds, instants with a fraction, widths.
+/// A line without what varies between runs: names of runs, sizes of files, seconds, instants with a fraction and their
+/// days, widths.
 fn comparable(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let timed = line.starts_with("took ");
+    let mut day = None;
     for word in line.split_whitespace() {
         let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
         let number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -107,7 +109,10 @@ fn comparable(line: &str) -> String {
         } else if timed && number {
             words.push("N".to_owned());
         } else if is_instant {
+            day = Some(&bare[..10]);
             words.push("INSTANT".to_owned());
+        } else if day == Some(bare) {
+            words.push("DAY".to_owned());
         } else {
             words.push(without_runs(&without_width(word)));
         }
@@ -283,6 +288,9 @@ fn varying_output_is_not_compared() {
     assert_eq!(comparable("│ 1 ┆ 26.17 KiB │"), comparable("│ 1    ┆ 6.1 KiB   │"));
     assert_eq!(comparable("┌───┬──┐"), comparable("┌─┬─────┐"));
     assert_ne!(comparable("│ 7200 ┆ 0 │"), comparable("│ 7201 ┆ 0 │"));
+    let said = |day: &str, on: &str| comparable(&format!("{day}T05:14:19.818Z wrote to it on {on}."));
+    assert_eq!(said("2026-11-28", "2026-11-28"), said("2026-12-01", "2026-12-01"));
+    assert_ne!(said("2026-11-28", "2026-11-28"), said("2026-11-28", "2026-11-27"));
     assert_eq!(comparable("run 01M7ZWH82YZJY6NYE0A3S2DR0C: 1"), comparable("run 01M81TC7XZPPYGT9T2HTM0YCAH: 1"));
     assert_eq!(comparable("│ {\"run\":\"01M7ZWH82YZJY6NYE0A3S2DR0C\"}"), "│ {\"run\":\"RUN\"}");
     assert!(line_fits("a ... c", "a b b c") && !line_fits("a ... c", "a b") && !line_fits("a", "a b"));

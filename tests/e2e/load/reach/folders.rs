@@ -38,6 +38,32 @@ fn declared_columns_are_read_from_folders() {
 }
 
 #[test]
+fn files_are_one_only_in_folders_of_one_value() {
+    let project = Project::new("j", KEYED);
+    let counts = |project: &Project| {
+        project.ok(&["run", "j"]);
+        project.csv("select site, count(*) as n from T group by site order by site")
+    };
+    project.write("lake/site=A/unit=1/p.csv", rows(0, 4));
+    project.write("lake/site=B/unit=1/p.csv", rows(0, 4));
+    assert_eq!(counts(&project), "site,n\nA,4\nB,4\n");
+
+    // A copy in the same folder is one; a file that goes there under another name is renamed.
+    project.write("lake/site=B/unit=1/q.csv", rows(0, 4));
+    let record = project.run_job("j");
+    assert!(record["loads"][0]["inputs"].to_string().contains("same content"), "{record}");
+    std::fs::rename(project.path("lake/site=A/unit=1/p.csv"), project.path("lake/site=A/unit=1/r.csv")).unwrap();
+    let record = project.run_job("j");
+    assert!(record["loads"][0]["inputs"].to_string().contains("renamed"), "{record}");
+    assert_eq!(record["loads"][0]["rows_read"], 0, "{record}");
+
+    // One that grows while it goes to another folder holds other rows from its first.
+    std::fs::remove_file(project.path("lake/site=A/unit=1/r.csv")).unwrap();
+    project.write("lake/site=C/unit=1/r.csv", rows(0, 6));
+    assert_eq!(counts(&project), "site,n\nA,4\nB,4\nC,6\n");
+}
+
+#[test]
 fn keys_that_are_not_read_and_replaced_rows_are_named() {
     let project = Project::new("j", &super::job("\"lake/**/*.csv\"", ""));
     project.write("lake/site=A/p.csv", rows(0, 8));

@@ -4,6 +4,14 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
+use tidetable_advisor::cost::Prices;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
+use tidetable_page::layouts_page;
+use tidetable_runner::run::source_storage;
+use tidetable_runner::runtime;
+
 use super::data::job_or_data;
 use super::report::{advice_page, refused_text, turns};
 use super::sections::Costed;
@@ -18,13 +26,6 @@ use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
 use crate::signals::stop_on_signals;
 use serde_json::{Value, json};
-use tidetable_advisor::advice::{Advice, Asking, Explanation, Pair, advise as propose_layouts};
-use tidetable_advisor::cost::Prices;
-use tidetable_job::workload::Workload;
-use tidetable_job::{Job, Project};
-use tidetable_page::layouts_page;
-use tidetable_runner::run::source_storage;
-use tidetable_runner::runtime;
 
 /// Layouts that rules refuse which are shown.
 const REFUSED_SHOWN: usize = 8;

@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 
 use tidetable_advisor::comparison::Comparison;
 use tidetable_advisor::trial::Candidate;
-use tidetable_job::Job;
-use tidetable_job::Table;
+use tidetable_job::{Job, Table};
 use tidetable_source::Location;
 
 use crate::error::CliError;

@@ -11,8 +11,7 @@ use tidetable_bigtable::pull::{
     Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, RawDecoder, RawJob, RawSchema, RecordDecoder,
 };
 use tidetable_job::scaffold::as_pattern;
-use tidetable_job::{Job, Table, TableInput};
-use tidetable_job::{JobError, Project};
+use tidetable_job::{Job, JobError, Project, Table, TableInput};
 use tidetable_runner::{UlidIds, runtime};
 use tidetable_store::{Ids, ulid_text};
 

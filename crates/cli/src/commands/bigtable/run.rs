@@ -2,8 +2,7 @@
 
 use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::push::{Push as BigtablePush, PushChoices};
-use tidetable_job::Project;
-use tidetable_job::Push;
+use tidetable_job::{Project, Push};
 use tidetable_layout::KeyRange;
 use tidetable_runner::record::{PushCounts, PushRecord};
 use tidetable_runner::run::{PushFailure, Pusher, lock_named};

@@ -1,9 +1,8 @@
 //! `tidetable run JOB --catch-up`: a run for each scheduled time to make up for, at its logical time.
 
 use serde_json::json;
-use tidetable_job::Cron;
 use tidetable_job::schedule::{done_until, minute_of, scheduled_times, to_run};
-use tidetable_job::{Job, Project};
+use tidetable_job::{Cron, Job, Project};
 use tidetable_layout::time::DAY;
 use tidetable_runner::record::Runs;
 use tidetable_runner::{RunOptions, UlidIds, open_store};

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
-use tidetable_job::Per;
-use tidetable_job::{Job, Project};
+use tidetable_job::{Job, Per, Project};
 use tidetable_runner::RunReport;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{

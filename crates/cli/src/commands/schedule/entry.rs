@@ -1,7 +1,6 @@
 //! Data for crontab lines and systemd units.
 
-use tidetable_job::Cron;
-use tidetable_job::Job;
+use tidetable_job::{Cron, Job};
 
 /// A job with a schedule.
 pub(super) struct Scheduled {

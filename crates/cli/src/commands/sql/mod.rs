@@ -11,8 +11,7 @@ pub(crate) mod words;
 
 use std::io::{IsTerminal, Read};
 
-use tidetable_job::Project;
-use tidetable_job::ProjectError;
+use tidetable_job::{Project, ProjectError};
 use tidetable_runner::{open_store, runtime};
 use tidetable_source::Location;
 use tidetable_sql::{ExternalTables, statements};

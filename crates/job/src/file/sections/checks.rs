@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tidetable_record::Severity;
 use toml::de::DeValue;
 
 use crate::file::fields::{Fields, Named, Reader};
@@ -10,7 +11,6 @@ use crate::file::names::Id;
 use crate::file::problem::Mistake;
 use crate::file::sections::export::query;
 use crate::file::words::nearest;
-use tidetable_record::Severity;
 
 /// A rule set that a part must satisfy before it is published.
 #[derive(Debug, Clone, PartialEq)]

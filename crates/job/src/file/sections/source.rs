@@ -76,6 +76,8 @@ impl Source {
             let set = [
                 ("csv.delimiter", csv.delimiter != default.delimiter),
                 ("csv.quote", csv.quote != default.quote),
+                ("csv.escape", csv.escape != default.escape),
+                ("csv.skip", csv.skip != default.skip),
                 ("csv.header", csv.header != default.header),
                 ("csv.comment", csv.comment != default.comment),
             ];
@@ -128,7 +130,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let rejected_floor = rejected_floor(reader, &fields);
     let mode = mode(reader, &fields, &csv);
     let rejects_nan = fields.choice(reader, "nan", &[("null", false), ("reject", true)]);
-    let columns = columns(reader, &fields);
+    let columns = columns(reader, &fields, csv.decimal_comma);
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
     let declared = columns.as_deref().and_then(|columns| match &derived.compiled {
@@ -287,7 +289,8 @@ fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> Schem
 }
 
 /// The columns in file order; `None` if one is invalid.
-fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpec>> {
+/// `decimal_comma` holds for columns that do not say.
+fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>, decimal_comma: bool) -> Option<Vec<ColumnSpec>> {
     fields.require(reader, "columns");
     let named = fields.named("columns");
     if named.is_empty() {
@@ -296,12 +299,12 @@ fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpe
         }
         return None;
     }
-    let read: Vec<_> = named.iter().map(|named| column(reader, named)).collect();
+    let read: Vec<_> = named.iter().map(|named| column(reader, named, decimal_comma)).collect();
     read.into_iter().collect()
 }
 
 /// Reads `"uint64"` or `{ type, format, timezone }`.
-fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
+fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: bool) -> Option<ColumnSpec> {
     let name = named.name.to_owned();
     if let Some(written) = named.value.get_ref().as_str() {
         let kind = field_type(reader, written, named.value)?;
@@ -336,23 +339,20 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     }
     let timezone = zone.and_then(|text| timezone(reader, &text));
     let decimal_comma = fields.has("decimal").then(|| fields.choice(reader, "decimal", &[(".", false), (",", true)]));
-    let thousands = fields.choice(reader, "thousands", &THOUSANDS.map(|known| (known.written(), Some(known))));
+    let thousands = fields.choice(reader, "thousands", &Thousands::ALL.map(|known| (known.written(), Some(known))));
     for key in ["decimal", "thousands"] {
         if fields.has(key) && !is_number(kind) {
             reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: kind.to_string() });
         }
     }
-    if let (Some(separator), Some(is_comma)) = (thousands, decimal_comma)
-        && separator.written() == if is_comma { "," } else { "." }
-    {
+    let is_comma = decimal_comma.unwrap_or(decimal_comma_of_file);
+    if thousands.is_some_and(|separator| separator.written() == if is_comma { "," } else { "." }) {
         let value = if is_comma { ',' } else { '.' };
         let mistake = Mistake::SameCharacter { value, first: "decimal", second: "thousands" };
         reader.refuse(fields.value_at("thousands"), mistake);
     }
     Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone, decimal_comma, thousands })
 }
-
-const THOUSANDS: [Thousands; 4] = [Thousands::Comma, Thousands::Point, Thousands::Blank, Thousands::Apostrophe];
 
 fn is_number(kind: FieldType) -> bool {
     matches!(kind, FieldType::UInt64 | FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. })

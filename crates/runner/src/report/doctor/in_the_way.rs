@@ -5,8 +5,7 @@ use std::fs;
 use chrono::NaiveDate;
 use tidetable_blobs::Blobs;
 use tidetable_export::DELTA_LOG;
-use tidetable_job::Project;
-use tidetable_job::{Export, Job, may_be_folder_of};
+use tidetable_job::{Export, Job, Project, may_be_folder_of};
 use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
-use tidetable_job::Job;
-use tidetable_job::Project;
+use tidetable_job::{Job, Project};
 use tidetable_record::{Failures, RunRecord, Runs};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};

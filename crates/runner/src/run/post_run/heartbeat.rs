@@ -7,8 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use reqwest::Client;
-use tidetable_job::Hooks;
-use tidetable_job::Project;
+use tidetable_job::{Hooks, Project};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::secrets::value;

@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
-use tidetable_job::Project;
 use tidetable_job::day::day_bounds;
-use tidetable_job::{Hooks, Job, Per};
+use tidetable_job::{Hooks, Job, Per, Project};
 use tidetable_layout::time::SECOND;
 use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tidetable_blobs::Stat;
 use tidetable_export::{ExportError, adopt, appended_unlisted, found_instead};
-use tidetable_job::Period;
-use tidetable_job::{Export, ExportMode, Per};
+use tidetable_job::{Export, ExportMode, Per, Period};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::Snapshot;
 use tidetable_store::leave_out;

@@ -36,8 +36,7 @@ pub use decide::{check_columns, tables_read};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
-use tidetable_job::Export;
-use tidetable_job::Period;
+use tidetable_job::{Export, Period};
 
 /// The results of the parts of an export, also if publishing was stopped.
 #[derive(Default)]

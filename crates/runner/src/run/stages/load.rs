@@ -13,7 +13,7 @@ use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
     ContentHash, DiscoveredFiles, Growth, HeldContent, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
-    Unread, names_columns,
+    Unread, folder_values,
 };
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
@@ -219,14 +219,14 @@ impl<'a> LoadStage<'a> {
                     Ok,
                 )
             };
-            let has_folder_values = |path: &str| names_columns(&source.spec, path);
+            let folder_values = |path: &str| folder_values(&source.spec, path);
             let rebuild = base.reset.is_some();
             let looking = InputPlanOptions {
                 without: &without,
                 wants: &wants,
                 growth: &growth,
                 holds_rows: &holds_rows,
-                has_folder_values: &has_folder_values,
+                folder_values: &folder_values,
                 rebuild,
             };
             let found = if at == last { files.take() } else { files.clone() };

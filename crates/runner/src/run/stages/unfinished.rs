@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use tidetable_job::Job;
 use tidetable_source::{ContentHash, InputFile, SourceError, Storage};
 use tidetable_store::{Input, StoreError, Version};
 
 use crate::fault::error::RunError;
-use tidetable_job::Job;
 
 /// A file that changed within so many microseconds may still be being written.
 const SETTLES_AFTER: i64 = 3_600_000_000;

@@ -61,21 +61,8 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         .into_iter()
         .filter(|delimiter| declared.is_none_or(|declared| declared == *delimiter))
         .map(|delimiter| CsvOptions { delimiter, comment, ..CsvOptions::default() })
-        .map(|csv| {
-            let records = records(&csv, &bytes, whole);
-            if is_single_quoted(&records) {
-                let csv = CsvOptions { quote: Some(b'\''), ..csv };
-                let records = self::records(&csv, &bytes, whole);
-                return (csv, records);
-            }
-            (csv, records)
-        });
-    let mut dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
-    if memmem::find(&bytes, b"\\\"").is_some() {
-        let escaped = dialects.iter().map(|(csv, _)| CsvOptions { escape: Some(b'\\'), ..csv.clone() });
-        let escaped: Vec<_> = escaped.map(|csv| (csv.clone(), records(&csv, &bytes, whole))).collect();
-        dialects.extend(escaped);
-    }
+        .map(|csv| with_quotes(csv, &bytes, whole));
+    let dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
     let best = dialects
         .iter()
         .filter_map(|(csv, records)| {
@@ -94,14 +81,27 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     let header = records.first().map(|record| record.fields.clone()).unwrap_or_default();
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: 1, encoding })?;
-    let mut csv = csv.clone();
-    if memmem::find(&bytes, b"\\\"").is_some() {
+    Ok(Head { csv: csv.clone(), names, encoding })
+}
+
+/// The quote and the escape of a file with this delimiter, and its first records.
+fn with_quotes(csv: CsvOptions, bytes: &[u8], whole: bool) -> (CsvOptions, Vec<HeadRecord>) {
+    let mut csv = csv;
+    let mut found = records(&csv, bytes, whole);
+    if is_single_quoted(&found) {
+        csv.quote = Some(b'\'');
+        found = records(&csv, bytes, whole);
+    }
+
+    if memmem::find(bytes, b"\\\"").is_some() {
+        let width = found.first().map_or(0, |header| header.fields.len());
         let escaped = CsvOptions { escape: Some(b'\\'), ..csv.clone() };
-        if untidy(&escaped, &bytes, whole, names.len()) < untidy(&csv, &bytes, whole, names.len()) {
+        if untidy(&escaped, bytes, whole, width) < untidy(&csv, bytes, whole, width) {
+            found = records(&escaped, bytes, whole);
             csv = escaped;
         }
     }
-    Ok(Head { csv, names, encoding })
+    (csv, found)
 }
 
 /// Whether all names of the header are in single quotes.
