@@ -13,7 +13,7 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
-use crate::chunks::ChunkError;
+use crate::client::ChunkError;
 use crate::names::NameError;
 
 /// An error of a transfer to or from Bigtable, or of the server.

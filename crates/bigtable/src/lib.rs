@@ -1,7 +1,6 @@
 //! tidetable and Bigtable: push, pull, diff, and a read-only server of the Data API.
 
 pub mod cells;
-mod chunks;
 pub mod client;
 pub mod diff;
 mod error;

@@ -20,6 +20,7 @@ pub mod order;
 mod project;
 pub mod scaffold;
 pub mod schedule;
+mod shell;
 mod size;
 pub mod workload;
 
@@ -32,4 +33,5 @@ pub use file::{
     name_conflict, nearest,
 };
 pub use project::Project;
+pub use shell::shell_word;
 pub use size::parse_size;

@@ -37,6 +37,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 pub mod time;
+pub mod varint;
 
 pub use block::{Block, GroupBlock, Keys, Projection};
 pub use plan::Layout;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidetable_blobs::Blobs;
-use tidetable_store::{StoreError, hex_bytes};
+use tidetable_store::StoreError;
 
 /// Directory of the states, inside the store.
 const PUSHES: &str = "pushes";
@@ -22,10 +22,10 @@ pub struct PushState {
     /// The table of Bigtable, by its full name.
     pub target: String,
     /// First row key of the range; empty for all.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub start: Vec<u8>,
     /// The row key after the range; empty for none.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub end: Vec<u8>,
     /// The version that was pushed last; 0 if none was.
     pub version: u64,
@@ -73,13 +73,13 @@ pub enum PushBase {
 #[serde(default)]
 pub struct PushRange {
     /// First row key of the range.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub start: Vec<u8>,
     /// The row key after it; empty for none.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub end: Vec<u8>,
     /// The last row key up to which all is written; empty at first.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub done: Vec<u8>,
     /// Whether all of it is written.
     pub finished: bool,

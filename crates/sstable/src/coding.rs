@@ -1,17 +1,9 @@
 //! Integers and blocks in byte strings: writing appends to a `Vec`, reading goes through [`Input`], which checks every length.
 
 use bytes::Bytes;
+pub(crate) use tidetable_layout::varint::{put_varint, take_varint};
 
 use crate::error::ReadError;
-
-/// Appends `value` in LEB128, as protobuf does: seven bits a byte, least significant first, one to ten bytes.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
 
 /// Appends a block: the length of `bytes` as a varint, then `bytes`.
 pub(crate) fn put_block(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -105,19 +97,10 @@ impl Input {
 
     /// Reads what [`put_varint`] appended; more than 64 bits are an error.
     pub(crate) fn varint(&mut self) -> Result<u64, ReadError> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            let part = u64::from(byte & 0x7f);
-            if shift == 63 && part > 1 {
-                return Err(self.corrupt());
-            }
-            value |= part << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(self.corrupt())
+        let mut rest = self.bytes.get(self.at..).unwrap_or_default();
+        let value = take_varint(&mut rest).ok_or_else(|| self.corrupt())?;
+        self.at = self.bytes.len() - rest.len();
+        Ok(value)
     }
 
     /// Reads a varint that counts something. A count over `most` is an error, so callers can allocate by it.

@@ -39,7 +39,6 @@ pub use row_size::LargestRow;
 pub use sst_store::SstStore;
 pub use store::Store;
 pub use table::Table;
-pub use version::hex::hex_bytes;
 pub use version::{Input, Sst, Version, VersionEdit};
 
 #[doc(hidden)]

@@ -4,7 +4,7 @@
 //! bytes shared with the key before (varint)   bytes that follow (varint)   these bytes | ..
 //! ```
 
-use crate::spread::{put_varint, take_varint};
+use tidetable_layout::varint::{put_varint, take_varint};
 
 /// Bytes that are held at most.
 const MOST_BYTES: usize = 96 << 20;

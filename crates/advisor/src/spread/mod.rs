@@ -15,4 +15,3 @@ pub(crate) use axis::MOST_SLICES;
 pub use axis::{Axis, parse_slice};
 pub use shares::{HotRow, Shares, Spread, spread};
 pub use write_log::{SliceWrite, WriteLog};
-pub(crate) use write_log::{put_varint, take_varint};

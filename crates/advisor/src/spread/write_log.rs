@@ -10,6 +10,8 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
+use tidetable_layout::varint::{put_varint, take_varint};
+
 use crate::error::Result;
 use crate::spread::axis::Axis;
 use crate::trial::{TrialTable, Write};
@@ -162,29 +164,6 @@ impl Iterator for Writes<'_> {
         self.rank += take_varint(&mut self.bytes)? as u32;
         let rows = take_varint(&mut self.bytes)?;
         Some(SliceWrite { rank: self.rank, rows: (rows >> 1) as u32, is_new: rows & 1 == 1 })
-    }
-}
-
-/// Appends a number, 7 bits a byte, the lowest first.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Takes a number off `bytes`; `None` at their end.
-pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            return Some(number);
-        }
-        shift += 7;
     }
 }
 

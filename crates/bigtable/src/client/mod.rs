@@ -2,6 +2,7 @@
 
 mod admin;
 mod backoff;
+mod chunks;
 mod connection;
 mod endpoints;
 pub(crate) mod kinds;
@@ -10,11 +11,11 @@ mod read;
 mod repeat;
 pub(crate) mod rules;
 
-pub use crate::chunks::{ChunkError, RowMerger};
 pub use crate::names::{InstanceName, NameError, TableName, Target};
 pub use crate::row::{Cell, Row};
 pub use admin::{SampledKey, SourceFamily, SourceTable};
 pub use backoff::is_transient;
+pub use chunks::{ChunkError, RowMerger};
 pub use connection::{Client, ClientOptions};
 pub use endpoints::{ADMIN_OVERRIDE, DATA_OVERRIDE, EMULATOR, Endpoints, UNIVERSE};
 pub use read::{ReadQuery, RowStream};

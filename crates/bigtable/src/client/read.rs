@@ -5,7 +5,7 @@ use tidetable_layout::KeyRange;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use crate::chunks::RowMerger;
+use crate::client::chunks::RowMerger;
 use crate::client::connection::Client;
 use crate::client::repeat::{Repeat, within};
 use crate::error::{BigtableError, Result};

@@ -89,13 +89,13 @@ impl RawDecoder {
         let mut values: Vec<Values> = self.families.iter().map(Values::of).collect();
         let mut undecoded = Vec::new();
         for row in rows {
-            let key = hex(&row.key);
+            let key = hex::encode(&row.key);
             let mut rejected: Option<Undecoded> = None;
             for cell in &row.cells {
                 match self.family_of(cell) {
                     Ok(at) => {
                         keys.append_value(&key);
-                        qualifiers.append_value(hex(&cell.qualifier));
+                        qualifiers.append_value(hex::encode(&cell.qualifier));
                         times.append_value(cell.timestamp);
                         for (family, values) in values.iter_mut().enumerate() {
                             values.append((family == at).then_some(&cell.value));
@@ -141,7 +141,7 @@ impl Values {
 
     fn append(&mut self, value: Option<&bytes::Bytes>) {
         match self {
-            Self::Bytes(builder) => builder.append_option(value.map(|value| hex(value))),
+            Self::Bytes(builder) => builder.append_option(value.map(hex::encode)),
             Self::Integers(builder) => {
                 let bytes = value.and_then(|value| <[u8; 8]>::try_from(value.as_ref()).ok());
                 builder.append_option(bytes.map(i64::from_be_bytes));
@@ -155,12 +155,6 @@ impl Values {
             Self::Integers(mut builder) => Arc::new(builder.finish()),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).map_or('0', |digit| char::from(*digit));
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

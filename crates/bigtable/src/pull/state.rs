@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tidetable_source::PullList;
-use tidetable_store::hex_bytes;
 
 use crate::error::{BigtableError, Result};
 
@@ -34,10 +33,10 @@ pub struct PullState {
 #[serde(default)]
 pub struct PullPart {
     /// First row key.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub start: Vec<u8>,
     /// The row key after it; empty for none.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub end: Vec<u8>,
     /// What was read, once its file is written.
     pub counts: Option<PullCounts>,

@@ -102,7 +102,7 @@ pub(super) fn objects(state: &State, request: &Request, page: usize) -> Result<R
 }
 
 fn sealed(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(text)
 }
 
 fn unsealed(token: &str) -> Result<String, Refusal> {

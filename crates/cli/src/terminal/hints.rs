@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use tidetable_job::shell_word;
+
 /// How a command begins in a message.
 const COMMAND: &str = "tidetable ";
 
@@ -13,7 +15,7 @@ static PLACE: OnceLock<String> = OnceLock::new();
 /// Sets the options that every command in a message gets, such as `["-C", "/srv/meters", "--root", "data"]`. Only the first
 /// call counts.
 pub(crate) fn set_place(words: &[String]) {
-    let words = words.iter().map(|word| format!("{} ", quoted(word)));
+    let words = words.iter().map(|word| format!("{} ", shell_word(word)));
     // Set by the process once, when it has read its command line.
     let _ = PLACE.set(words.collect());
 }
@@ -61,15 +63,6 @@ fn has_place(words: &str) -> bool {
     words.starts_with('-') || words[..end].split(' ').any(|word| word == "--root")
 }
 
-/// A word for a shell, in quotes if it needs them.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,13 +82,5 @@ mod tests {
             assert_eq!(shown(unchanged), unchanged);
         }
         assert!(matches!(with_place("`tidetable run j`", ""), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn a_shell_reads_the_word_that_was_given() {
-        assert_eq!(quoted("/srv/a-b_c.d"), "/srv/a-b_c.d");
-        assert_eq!(quoted("my data"), "'my data'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 use crate::hll::parameters::{NORMAL_PRECISION, SPARSE_PRECISION};
+use crate::varint::varint_len;
 
 /// Bits of the sparse index after the normal one.
 const EXTRA: u32 = SPARSE_PRECISION - NORMAL_PRECISION;
@@ -80,8 +81,4 @@ pub(super) fn bytes(sorted: &[u32]) -> usize {
     let mut last = 0;
     let differences = sorted.iter().map(|value| value - std::mem::replace(&mut last, *value));
     differences.map(|difference| varint_len(difference.into())).sum()
-}
-
-pub(super) fn varint_len(value: u64) -> usize {
-    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

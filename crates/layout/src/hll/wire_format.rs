@@ -3,8 +3,7 @@
 use crate::hll::error::SketchError;
 use crate::hll::parameters::{MAX_REGISTER, NORMAL_PRECISION, REGISTERS, SPARSE_PRECISION};
 use crate::hll::sparse;
-use crate::hll::sparse::varint_len;
-use crate::protobuf::coding::write_varint;
+use crate::varint::{put_varint, take_varint, varint_len};
 
 const TYPE: u64 = 1;
 const COUNT: u64 = 2;
@@ -102,7 +101,7 @@ impl<'a> Parts<'a> {
         let mut rest = self.sparse;
         let (mut last, mut found) = (0u64, 0);
         while !rest.is_empty() {
-            let difference = varint(&mut rest)?;
+            let difference = number(&mut rest)?;
             last = last.checked_add(difference).ok_or(damaged("a sparse value is too great"))?;
             let value = u32::try_from(last).ok().filter(|value| difference > 0 && sparse::is_valid(*value));
             put(value.ok_or(damaged("a sparse value is none"))?);
@@ -117,12 +116,12 @@ fn next_field<'a>(rest: &mut &'a [u8]) -> Result<Option<(u64, Value<'a>)>, Sketc
     if rest.is_empty() {
         return Ok(None);
     }
-    let tag = varint(rest)?;
+    let tag = number(rest)?;
     let value = match tag & 7 {
-        0 => Value::Number(varint(rest)?),
+        0 => Value::Number(number(rest)?),
         1 => take(rest, 8).map(|_| Value::Other)?,
         2 => {
-            let length = varint(rest)?;
+            let length = number(rest)?;
             Value::Bytes(take(rest, length)?)
         }
         5 => take(rest, 4).map(|_| Value::Other)?,
@@ -138,22 +137,13 @@ fn take<'a>(rest: &mut &'a [u8], length: u64) -> Result<&'a [u8], SketchError> {
     Ok(taken)
 }
 
-fn varint(rest: &mut &[u8]) -> Result<u64, SketchError> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, after) = rest.split_first().ok_or(damaged("it ends early"))?;
-        *rest = after;
-        value |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(damaged("a number is over 64 bits"))
+fn number(rest: &mut &[u8]) -> Result<u64, SketchError> {
+    take_varint(rest).ok_or(damaged("a number ends early or is over 64 bits"))
 }
 
 fn put_number(field: u64, value: u64, out: &mut Vec<u8>) {
-    write_varint(field << 3, out);
-    write_varint(value, out);
+    put_varint(out, field << 3);
+    put_varint(out, value);
 }
 
 /// The fields before the state, and the state up to its data.
@@ -164,9 +154,9 @@ fn put_head(kind: u64, count: u64, size: usize, data: usize, out: &mut Vec<u8>) 
     if kind != 0 {
         put_number(KIND, kind, out);
     }
-    write_varint(STATE << 3 | 2, out);
+    put_varint(out, STATE << 3 | 2);
     let size_bytes = if size > 0 { 1 + varint_len(size as u64) } else { 0 };
-    write_varint((size_bytes + 4 + 1 + varint_len(data as u64) + data) as u64, out);
+    put_varint(out, (size_bytes + 4 + 1 + varint_len(data as u64) + data) as u64);
     if size > 0 {
         put_number(SIZE, size as u64, out);
     }
@@ -177,19 +167,19 @@ fn put_head(kind: u64, count: u64, size: usize, data: usize, out: &mut Vec<u8>) 
 pub(super) fn write_sparse(kind: u64, count: u64, sorted: &[u32], out: &mut Vec<u8>) {
     let data = sparse::bytes(sorted);
     put_head(kind, count, sorted.len(), data, out);
-    write_varint(SPARSE_BYTES << 3 | 2, out);
-    write_varint(data as u64, out);
+    put_varint(out, SPARSE_BYTES << 3 | 2);
+    put_varint(out, data as u64);
     let mut last = 0;
     for value in sorted {
-        write_varint(u64::from(value - last), out);
+        put_varint(out, u64::from(value - last));
         last = *value;
     }
 }
 
 pub(super) fn write_dense(kind: u64, count: u64, registers: &[u8], out: &mut Vec<u8>) {
     put_head(kind, count, 0, registers.len(), out);
-    write_varint(REGISTER_BYTES << 3 | 2, out);
-    write_varint(registers.len() as u64, out);
+    put_varint(out, REGISTER_BYTES << 3 | 2);
+    put_varint(out, registers.len() as u64);
     out.extend_from_slice(registers);
 }
 

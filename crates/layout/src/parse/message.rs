@@ -4,6 +4,7 @@ use crate::parse::value::{from_bits, read_text};
 use crate::scalar::Scalar;
 use crate::schema::{FieldType, MessageField, ProtoType};
 use crate::time::SECOND;
+use crate::varint::take_varint;
 
 /// A value on the wire, by its wire type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +19,12 @@ pub(super) enum Wire<'a> {
 pub(super) fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Wire<'_>)>> {
     let mut out = Vec::new();
     while !bytes.is_empty() {
-        let key = varint(&mut bytes)?;
+        let key = take_varint(&mut bytes)?;
         let value = match key & 7 {
-            0 => Wire::Varint(varint(&mut bytes)?),
+            0 => Wire::Varint(take_varint(&mut bytes)?),
             1 => Wire::Eight(array(&mut bytes)?),
             2 => {
-                let len = usize::try_from(varint(&mut bytes)?).ok()?;
+                let len = usize::try_from(take_varint(&mut bytes)?).ok()?;
                 let (payload, after) = bytes.split_at_checked(len)?;
                 bytes = after;
                 Wire::Bytes(payload)
@@ -85,19 +86,6 @@ fn read_field(proto: ProtoType, kind: FieldType, value: Wire<'_>) -> Option<Scal
         }
         _ => None,
     }
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for shift in (0..70).step_by(7) {
-        let (byte, after) = bytes.split_first()?;
-        *bytes = after;
-        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {

@@ -14,6 +14,7 @@ use crate::scalar::ScalarRef;
 use crate::schema::{FieldType, ProtoType};
 use crate::time::SECOND;
 use crate::time::calendar::Calendar;
+use crate::varint::put_varint;
 
 /// The wire type of length-delimited values.
 pub(crate) const LENGTH: u8 = 2;
@@ -122,23 +123,14 @@ impl ProtoType {
     }
 }
 
-/// Appends a varint: seven bits a byte, least significant first.
-pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 /// Appends the key of a field: its number and wire type.
 pub(crate) fn write_key(number: u32, wire: u8, out: &mut Vec<u8>) {
-    write_varint(u64::from(number) << 3 | u64::from(wire), out);
+    put_varint(out, u64::from(number) << 3 | u64::from(wire));
 }
 
 /// Appends the length of `bytes` and then `bytes`.
 pub(crate) fn write_delimited(bytes: &[u8], out: &mut Vec<u8>) {
-    write_varint(bytes.len() as u64, out);
+    put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
@@ -169,7 +161,7 @@ pub(crate) fn write_field(
                 // Its fields have implicit presence.
                 if part != 0 {
                     write_key(number, 0, scratch);
-                    write_varint(part.cast_unsigned(), scratch);
+                    put_varint(scratch, part.cast_unsigned());
                 }
             }
             write_delimited(scratch, out);
@@ -188,11 +180,11 @@ pub(crate) fn write_field(
 /// Appends an integer in the encoding of its type.
 fn write_integer(kind: ProtoType, bits: u64, out: &mut Vec<u8>) {
     match kind {
-        ProtoType::Sint32 | ProtoType::Sint64 => write_varint(zigzag(bits.cast_signed()), out),
+        ProtoType::Sint32 | ProtoType::Sint64 => put_varint(out, zigzag(bits.cast_signed())),
         ProtoType::Fixed32 | ProtoType::Sfixed32 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
         ProtoType::Fixed64 | ProtoType::Sfixed64 => out.extend_from_slice(&bits.to_le_bytes()),
         // A negative int32 takes ten bytes, as an int64 does.
-        _ => write_varint(bits, out),
+        _ => put_varint(out, bits),
     }
 }
 

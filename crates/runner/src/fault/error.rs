@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tidetable_blobs::BlobError;
 use tidetable_export::ExportError;
+use tidetable_job::shell_word;
 use tidetable_source::SourceError;
 use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
@@ -116,7 +117,7 @@ pub enum RunError {
         "rebuilding table {table} would lose the rows of inputs that are missing or empty now: {}; put them back, or remove their rows for good \
          with{}",
         gone.join(", "),
-        gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
+        gone.iter().map(|path| format!(" --without {}", shell_word(path))).collect::<String>()
     )]
     RebuildGone {
         /// The table.

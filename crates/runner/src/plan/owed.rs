@@ -1,7 +1,8 @@
 //! Windows that a run leaves as they are, in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use tidetable_job::shell_word;
 use tidetable_record::OwedRecord;
 use tidetable_store::Version;
 
@@ -26,6 +27,7 @@ pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String], rows: 
 
 /// The most rows of `version` that go with the inputs `paths`: those that were not rejected.
 pub fn rows_of(version: &Version, paths: &[String]) -> u64 {
+    let paths: HashSet<&String> = paths.iter().collect();
     let inputs = version.inputs.iter().filter(|input| paths.contains(&input.path));
     inputs.map(|input| input.read.saturating_sub(input.rejected)).sum()
 }
@@ -97,7 +99,7 @@ fn owing(windows: &[&OwedRecord]) -> String {
 /// The options that remove `paths`.
 fn without(paths: &[String]) -> String {
     match paths.len() {
-        0..=NAMED => paths.iter().map(|path| format!("--without {path}")).collect::<Vec<_>>().join(" "),
+        0..=NAMED => paths.iter().map(|path| format!("--without {}", shell_word(path))).collect::<Vec<_>>().join(" "),
         number => format!("--without FILE for each of the {number} missing inputs"),
     }
 }

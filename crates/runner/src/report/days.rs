@@ -35,7 +35,7 @@ fn after(period: &Period) -> Option<Period> {
 }
 
 /// Whether the age at `now` exceeds `limit`. The age counts from the end of a day; without any day it is exceeded.
-pub(crate) fn is_stale(now: i64, limit: i64, until: Option<i64>) -> bool {
+pub(crate) fn is_overdue(now: i64, limit: i64, until: Option<i64>) -> bool {
     until.is_none_or(|until| age(now, until) > limit)
 }
 
@@ -86,10 +86,10 @@ mod tests {
     fn a_day_is_as_old_as_its_end_is_past() {
         let end = 10 * DAY;
         let hour = DAY / 24;
-        assert!(!is_stale(end + 26 * hour, 26 * hour, Some(end)));
-        assert!(is_stale(end + 26 * hour + 1, 26 * hour, Some(end)));
-        assert!(!is_stale(end - hour, 0, Some(end)), "a day that is not over is fresh");
-        assert!(is_stale(end, 26 * hour, None), "what never was is stale");
+        assert!(!is_overdue(end + 26 * hour, 26 * hour, Some(end)));
+        assert!(is_overdue(end + 26 * hour + 1, 26 * hour, Some(end)));
+        assert!(!is_overdue(end - hour, 0, Some(end)), "a day that is not over is fresh");
+        assert!(is_overdue(end, 26 * hour, None), "what never was is stale");
         assert_eq!((age(end, end + 1), age(i64::MAX, i64::MIN)), (0, i64::MAX));
     }
 

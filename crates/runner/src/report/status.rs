@@ -18,7 +18,7 @@ use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
-use crate::report::days::{age, gaps, is_stale, period_of};
+use crate::report::days::{age, gaps, is_overdue, period_of};
 
 /// Tolerated difference between clocks. Microseconds.
 pub(crate) const CLOCK_SKEW: i64 = HOUR;
@@ -147,9 +147,9 @@ pub struct Statuses {
 
 impl Status {
     /// Whether its last good run, or its published parts (without exports, its data), are older than `limit` at `now`.
-    pub fn is_stale(&self, now: i64, limit: i64) -> bool {
+    pub fn is_overdue(&self, now: i64, limit: i64) -> bool {
         let newest = if self.publishes { self.published_until } else { self.data_until };
-        is_stale(now, limit, self.good) || is_stale(now, limit, newest)
+        is_overdue(now, limit, self.good) || is_overdue(now, limit, newest)
     }
 
     /// Microseconds from `until` to `now`.
@@ -411,14 +411,14 @@ mod tests {
     fn what_is_behind_makes_a_job_stale() {
         let day = DAY;
         let status = Status { good: Some(10 * day), data_until: Some(10 * day), ..Status::default() };
-        assert!(!status.is_stale(11 * day, day));
-        assert!(status.is_stale(11 * day + 1, day));
+        assert!(!status.is_overdue(11 * day, day));
+        assert!(status.is_overdue(11 * day + 1, day));
         let published = Status { publishes: true, ..status.clone() };
-        assert!(published.is_stale(10 * day, day), "nothing is published");
+        assert!(published.is_overdue(10 * day, day), "nothing is published");
         let published = Status { published_until: Some(10 * day), ..published };
-        assert!(!published.is_stale(10 * day, day));
-        assert!(Status { good: None, ..published.clone() }.is_stale(10 * day, day));
-        assert!(Status { good: Some(day), ..published }.is_stale(10 * day, day), "no run since, whatever the data");
+        assert!(!published.is_overdue(10 * day, day));
+        assert!(Status { good: None, ..published.clone() }.is_overdue(10 * day, day));
+        assert!(Status { good: Some(day), ..published }.is_overdue(10 * day, day), "no run since, whatever the data");
     }
 
     #[test]

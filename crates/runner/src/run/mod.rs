@@ -9,7 +9,7 @@ pub(crate) mod damage;
 pub(crate) mod parts;
 pub(crate) mod post_run;
 pub(crate) mod publish;
-pub(crate) mod rejects;
+pub(crate) mod reject_log;
 pub(crate) mod retry;
 pub(crate) mod select;
 pub(crate) mod stages;

@@ -118,9 +118,7 @@ fn literal(scalar: &ScalarValue) -> Result<Expr> {
     }
 
     Ok(match scalar {
-        ScalarValue::Binary(Some(bytes)) => {
-            value(Value::HexStringLiteral(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
-        }
+        ScalarValue::Binary(Some(bytes)) => value(Value::HexStringLiteral(hex::encode(bytes))),
         ScalarValue::Utf8(Some(text)) => value(Value::SingleQuotedString(text.clone())),
         ScalarValue::Boolean(Some(is_true)) => value(Value::Boolean(*is_true)),
         ScalarValue::List(_) => cast(call("make_array", items(scalar)?), kind),

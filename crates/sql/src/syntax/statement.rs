@@ -202,8 +202,7 @@ impl VisitorMut for StatementRewriter {
 
     fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
         if let Value::SingleQuotedByteStringLiteral(text) | Value::DoubleQuotedByteStringLiteral(text) = &value.value {
-            let digits = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-            value.value = Value::HexStringLiteral(digits);
+            value.value = Value::HexStringLiteral(hex::encode(text));
         }
         ControlFlow::Continue(())
     }
@@ -292,14 +291,10 @@ pub(crate) fn prefix_range(function: &Function) -> Option<Expr> {
         return None;
     }
 
-    let mut bytes = Vec::with_capacity(digits.len() / 2);
-    for at in (0..digits.len()).step_by(2) {
-        bytes.push(u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?);
-    }
+    let bytes = hex::decode(digits).ok()?;
 
     let compared = |op: BinaryOperator, bytes: &[u8]| {
-        let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let bound = Expr::Value(Value::HexStringLiteral(digits).with_empty_span());
+        let bound = Expr::Value(Value::HexStringLiteral(hex::encode(bytes)).with_empty_span());
         Expr::BinaryOp { left: Box::new(value.clone()), op, right: Box::new(bound) }
     };
 

@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use crate::codec::bit_unpacking::unpack;
 use crate::codec::delta_order;
-use crate::coding::put_varint;
+use crate::coding::{put_varint, take_varint};
 
 /// Values that share a base and a bit width. The last block of a page may have fewer.
 const BLOCK: usize = 128;
@@ -64,7 +64,7 @@ pub(crate) fn read_where(
 
     let (first, rest) = out.split_at_mut(order);
     for slot in first {
-        *slot = unzigzag(varint(&mut input)?);
+        *slot = unzigzag(take_varint(&mut input)?);
     }
 
     // The last block may hold more values than are read.
@@ -137,7 +137,7 @@ struct BlockHead<'a> {
 
 /// Reads the head of a block of `count` values, and leaves `input` at the values of its exceptions.
 fn block_head<'a>(input: &mut &'a [u8], count: usize) -> Option<BlockHead<'a>> {
-    let base = unzigzag(varint(input)?);
+    let base = unzigzag(take_varint(input)?);
     let (&[width, found], rest) = input.split_first_chunk::<2>()?;
     let (width, found) = (u32::from(width), usize::from(found));
     if width > 64 || found > count {
@@ -158,7 +158,7 @@ fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64], may_have: impl
     unpack(packed, if is_wanted { width } else { 0 }, base, slots);
 
     for at in exceptions {
-        let value = base.wrapping_add(unzigzag(varint(input)?));
+        let value = base.wrapping_add(unzigzag(take_varint(input)?));
         match slots.get_mut(usize::from(*at)) {
             Some(slot) => *slot = value,
             // Beyond the values that are read.
@@ -172,32 +172,12 @@ fn read_block(input: &mut &[u8], count: usize, slots: &mut [i64], may_have: impl
 /// Advances `input` past a block of `count` values without unpacking it.
 fn skip_block(input: &mut &[u8], count: usize) -> Option<()> {
     let head = block_head(input, count)?;
-    head.exceptions.iter().try_for_each(|_| varint(input).map(drop))
+    head.exceptions.iter().try_for_each(|_| take_varint(input).map(drop))
 }
 
 /// The greatest integer of `width` bits, at most 64.
 fn mask(width: u32) -> u64 {
     if width == 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
-/// As [`crate::coding::Input::varint`], but on a slice: sharing reference-counted bytes for each integer would dominate.
-fn varint(input: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = input.split_first()?;
-        *input = rest;
-
-        let part = u64::from(byte & 0x7f);
-        if shift == 63 && part > 1 {
-            return None;
-        }
-
-        value |= part << shift;
-        if *byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// The frame of a block: values from `base` to `base + 2^width - 1` are packed, others are exceptions.

@@ -7,7 +7,6 @@ pub(crate) mod apply;
 pub(crate) mod compacted;
 pub(crate) mod cow_list;
 pub(crate) mod edit;
-pub(crate) mod hex;
 pub(crate) mod inputs;
 pub mod invariants;
 pub(crate) mod multi_window;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::version::hex::hex_bytes;
 use crate::version::multi_window::MultiWindow;
 
 /// An SST of a version.
@@ -24,10 +23,10 @@ pub struct Sst {
     /// Number of cells in the file, with hidden and expired ones.
     pub cells: u64,
     /// First row key; hexadecimal in the manifest.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub first_key: Vec<u8>,
     /// Last row key; hexadecimal in the manifest.
-    #[serde(with = "hex_bytes")]
+    #[serde(with = "hex::serde")]
     pub last_key: Vec<u8>,
     /// Least stored timestamp, microseconds; `None` if it holds only cells at 0.
     pub min_timestamp: Option<i64>,

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Group, KeyRange};
 
-use crate::version::hex::hex_bytes;
 use crate::version::sst::Sst;
 
 /// Target of a delete.
@@ -26,19 +25,19 @@ pub enum DeleteTarget {
     /// All rows whose keys have this prefix.
     Prefix {
         /// The prefix, not empty.
-        #[serde(with = "hex_bytes")]
+        #[serde(with = "hex::serde")]
         prefix: Vec<u8>,
     },
     /// All cells of one row.
     Row {
         /// Key of the row, not empty.
-        #[serde(with = "hex_bytes")]
+        #[serde(with = "hex::serde")]
         key: Vec<u8>,
     },
     /// The cells of a family in one row.
     Family {
         /// Key of the row.
-        #[serde(with = "hex_bytes")]
+        #[serde(with = "hex::serde")]
         key: Vec<u8>,
         /// Name of the family.
         family: String,
@@ -46,12 +45,12 @@ pub enum DeleteTarget {
     /// The cells of a column in one row.
     Column {
         /// Key of the row.
-        #[serde(with = "hex_bytes")]
+        #[serde(with = "hex::serde")]
         key: Vec<u8>,
         /// Name of its family.
         family: String,
         /// Qualifier of the column; hexadecimal in the manifest.
-        #[serde(with = "hex_bytes")]
+        #[serde(with = "hex::serde")]
         qualifier: Vec<u8>,
         /// Only cells with a timestamp in this range, microseconds, half-open.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use super::economy::{answers_of, cost_of, show};
 use super::findings::{linted, page_findings, show_errors};
 use super::report::comparison_page;
 use super::sections::Costed;
-use super::{command_line, hex, micros, outliers_text, pattern_names, rounded, share_text, shares};
+use super::{command_line, micros, outliers_text, pattern_names, rounded, share_text, shares};
 use crate::activity::Activity;
 use crate::args::{Compare, Global, Output};
 use crate::commands::project;
@@ -134,7 +134,7 @@ fn object(comparison: &Comparison, compared: &Compared, sample: Option<f64>) -> 
         "packed": { "snappy": measured.packed.snappy, "zstd": measured.packed.zstd },
         "cells_a_row": quantiles(measured.cells_a_row),
         "bytes_a_row": quantiles(measured.bytes_a_row),
-        "largest_row": { "key": hex(&largest.key), "cells": largest.cells, "bytes": largest.bytes },
+        "largest_row": { "key": hex::encode(&largest.key), "cells": largest.cells, "bytes": largest.bytes },
         "versions_a_column": quantiles(measured.versions_a_column),
         "own_bytes": measured.own_bytes,
         "duplication": rounded(duplication(comparison, bytes.total())),
@@ -148,7 +148,7 @@ fn object(comparison: &Comparison, compared: &Compared, sample: Option<f64>) -> 
         "hindsight_share_10": shares(&spread.hindsight),
         "hottest_row_share": shares(&spread.rows),
         "hottest_row": hottest_row.as_ref().map(|row| json!({
-            "key": hex(&row.key),
+            "key": hex::encode(&row.key),
             "time": micros(row.second),
             "share": rounded(row.share),
             "rows": row.rows,

@@ -11,7 +11,7 @@ use tidetable_page::layouts_page;
 
 use super::raster::{Canvas, draw};
 use super::report::heatmap_page;
-use super::{command_line, hex, micros, pattern_names, rounded, share_text, shares};
+use super::{command_line, micros, pattern_names, rounded, share_text, shares};
 use crate::activity::Activity;
 use crate::args::{self, Global, HeatmapMetric, Output};
 use crate::commands::{open_newest, store, warn_of_lost_windows};
@@ -67,7 +67,7 @@ pub fn heatmap(global: &Global, args: &args::Heatmap) -> Result<(), CliError> {
         "patterns": found,
         "top_share_10": shares(&spread.few),
         "travel": rounded(spread.travel),
-        "buckets": map.buckets.iter().map(|key| hex(key)).collect::<Vec<_>>(),
+        "buckets": map.buckets.iter().map(hex::encode).collect::<Vec<_>>(),
     });
     if let Some(file) = &file {
         // The page holds the matrix in its own form.

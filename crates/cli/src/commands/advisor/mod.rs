@@ -23,11 +23,6 @@ use crate::output::values::count;
 /// Decimals of shares, in tables and JSON.
 const DECIMALS: f64 = 1e6;
 
-/// Bytes as stored JSON has them.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Microseconds of a second since the epoch.
 fn micros(second: i64) -> i64 {
     second.saturating_mul(SECOND)

@@ -73,12 +73,12 @@ fn object(report: &DiffReport, version: u64, target: &str) -> Value {
         .iter()
         .map(|found| {
             json!({
-                "key": hex(&found.key),
+                "key": hex::encode(&found.key),
                 "family": found.family.as_ref(),
-                "qualifier": hex(&found.qualifier),
+                "qualifier": hex::encode(&found.qualifier),
                 "timestamp": found.timestamp,
-                "here": found.here.as_ref().map(|value| hex(value)),
-                "there": found.there.as_ref().map(|value| hex(value)),
+                "here": found.here.as_ref().map(hex::encode),
+                "there": found.there.as_ref().map(hex::encode),
             })
         })
         .collect();
@@ -103,11 +103,6 @@ fn object(report: &DiffReport, version: u64, target: &str) -> Value {
 
 fn family_kinds(found: &FamilyKinds) -> String {
     format!("{} is {} here and {} there", found.family, found.here, found.there)
-}
-
-/// As bytes are stored in JSON.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn text(report: &DiffReport, here: &str, there: &str, out: &mut dyn Write) -> Result<(), CliError> {

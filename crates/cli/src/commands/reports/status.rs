@@ -40,7 +40,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let stale: Vec<String> = found
         .jobs
         .iter()
-        .filter(|status| args.fresh.is_some_and(|limit| status.is_stale(now, limit)))
+        .filter(|status| args.fresh.is_some_and(|limit| status.is_overdue(now, limit)))
         .map(|status| format!("{} ({})", status.job, why_stale(status, now, args.fresh.unwrap_or_default())))
         .collect();
 
@@ -171,7 +171,7 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     }
 
     if let Some(limit) = args.fresh {
-        rows.fact("fresh", json!(if status.is_stale(now, limit) { "no" } else { "yes" }));
+        rows.fact("fresh", json!(if status.is_overdue(now, limit) { "no" } else { "yes" }));
     }
     rows
 }
@@ -196,7 +196,7 @@ fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) ->
             age_in_seconds(now, status.data_until),
             status.published_until.and_then(time),
             age_in_seconds(now, status.published_until),
-            args.fresh.map(|limit| !status.is_stale(now, limit)),
+            args.fresh.map(|limit| !status.is_overdue(now, limit)),
             days_value(&status.gaps, output),
             days_value(&status.failed, output),
             days_value(&status.sealed, output),

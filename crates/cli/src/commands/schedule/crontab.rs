@@ -1,8 +1,8 @@
 //! Crontab lines, for the cron of Debian and others, which knows one time zone and takes `%` for a line end.
 
 use chrono_tz::Tz;
-use tidetable_job::CatchUp;
 use tidetable_job::schedule::minutes_elsewhere;
+use tidetable_job::{CatchUp, shell_word};
 
 use super::entry::{Invocation, Scheduled};
 
@@ -33,7 +33,7 @@ pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Opti
             )
         };
         let mut line = |times: &str, guard: &str| {
-            let logs = quoted(&invocation.logs);
+            let logs = shell_word(&invocation.logs);
             let command = format!(
                 "{guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
                 called(invocation),
@@ -54,11 +54,11 @@ pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Opti
 
 /// The command, run in the project directory.
 fn called(invocation: &Invocation) -> String {
-    format!("{} -C {}", quoted(&invocation.binary), quoted(&invocation.folder))
+    format!("{} -C {}", shell_word(&invocation.binary), shell_word(&invocation.folder))
 }
 
 fn root(invocation: &Invocation) -> String {
-    invocation.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
+    invocation.root.as_ref().map(|root| format!(" --root {}", shell_word(root))).unwrap_or_default()
 }
 
 fn listed(minutes: &[u32]) -> String {
@@ -73,13 +73,4 @@ fn is_utc(zone: Tz) -> bool {
         zone,
         Tz::UTC | Tz::Etc__UTC | Tz::Etc__UCT | Tz::Etc__Universal | Tz::Etc__Zulu | Tz::UCT | Tz::Universal | Tz::Zulu
     )
-}
-
-/// Quotes a word for the shell.
-fn quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

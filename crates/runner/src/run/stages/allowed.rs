@@ -5,7 +5,7 @@ use tidetable_job::Job;
 use tidetable_store::Input;
 
 use crate::fault::error::RunError;
-use crate::run::rejects::first_rejects;
+use crate::run::reject_log::first_rejects;
 use crate::run::stages::load::Pending;
 
 /// Checks the lines that rejects of a load take away against the limit of its source. `first` are rejected rows of all

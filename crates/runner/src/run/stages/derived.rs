@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use crate::run::rejects::first_rejects;
+use crate::run::reject_log::first_rejects;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
 

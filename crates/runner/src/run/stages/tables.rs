@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use tidetable_ingest::{LoadStats, NotedRows, RejectedRow};
-use tidetable_job::{Stage, Table, TableInput};
+use tidetable_job::{Stage, Table, TableInput, shell_word};
 use tidetable_record::{
     Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
@@ -21,7 +21,7 @@ use crate::plan::{Plan, owed_notes, ranges, rows_of, up_to};
 use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
-use crate::run::rejects::RejectLog;
+use crate::run::reject_log::RejectLog;
 use crate::run::stages::allowed::check_rejected;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
@@ -500,16 +500,18 @@ fn note(
         (InputState::Gone, _) => {
             let except = owed.lost_of(&input.path).map(|windows| format!(", except those lost with window {windows}"));
             Some(format!(
-                "{0} is gone: its cells stay in the table{1}; run with --without {0} to take them out{2}",
+                "{0} is gone: its cells stay in the table{1}; run with --without {2} to take them out{3}",
                 input.path,
                 except.unwrap_or_default(),
+                shell_word(&input.path),
                 rows()
             ))
         }
         (InputState::Empty, _) => Some(format!(
             "{0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
-             --without {0} to take them out{1}",
+             --without {1} to take them out{2}",
             input.path,
+            shell_word(&input.path),
             rows()
         )),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
