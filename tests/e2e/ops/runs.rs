@@ -474,6 +474,26 @@ fn events_of_the_log_name_table_window_and_reason() {
 }
 
 #[test]
+fn reads_tell_the_log_what_they_skipped_and_why() {
+    // Enough rows for a key filter. Odd meters are absent.
+    let project = Project::new("j", JOB);
+    let rows: String = (0..998).step_by(2).map(|meter| format!("{meter},2020-01-01T10:00:00Z,{meter}\n")).collect();
+    project.write("in/2020-01-01.csv", format!("meter,ts,kwh\n{rows}"));
+    project.run_job("j");
+
+    let skipped = |args: &[&str], name: &str| {
+        let told = events(&project, args, "tidetable_store=debug");
+        let event = told.iter().find(|event| event["message"] == name).unwrap_or_else(|| panic!("{name}: {told:?}"));
+        assert_eq!((&event["table"], &event["window"]), (&json!("T"), &json!("2020-01-01")), "{event}");
+        event["reason"].as_str().unwrap().to_owned()
+    };
+    let absent = ["read", "T", "--row", "003#20200101"];
+    assert_eq!(skipped(&absent, "sst_skipped"), "the key filter excludes the row");
+    let large = ["sql", "-c", "select * from T where kwh > 5000"];
+    assert_eq!(skipped(&large, "stripes_skipped"), "statistics exclude the filter");
+}
+
+#[test]
 fn the_guide_lists_every_event_of_the_log() {
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|above| above.join("docs/guide").is_dir()).unwrap();

@@ -141,6 +141,29 @@ fn contributing_names_existing_files_tests_and_recipes() {
 }
 
 #[test]
+fn pages_name_existing_files() {
+    let roots = ["crates/", "tests/", "docs/", "jobs/", "bench/", "fuzz/", "packaging/", "sample-data/"];
+    let mut found = 0;
+    // The change log names files as they were; beside data files stand paths in the projects that they are from.
+    let is_ours =
+        |page: &String| !["CHANGELOG.md", "sample-data/", "tests/data/"].iter().any(|own| page.starts_with(own));
+    for page in markdown_files().into_iter().filter(is_ours) {
+        let text = read(&page);
+        let paths = spans(&text).into_iter().filter(|span| roots.iter().any(|root| span.starts_with(root)));
+        // Words such as NAME, patterns and commands are no paths.
+        let is_path = |span: &str| !span.contains(['*', '<', '{', ' ']) && !span.contains("NAME");
+        for path in paths.filter(|span| is_path(span)) {
+            found += 1;
+            // Pages of a guide name files of the project and beside themselves.
+            let beside = repository().join(&page).parent().map(|folder| folder.join(path));
+            let exists = repository().join(path).exists() || beside.is_some_and(|path| path.exists());
+            assert!(exists, "{page} names {path}, which does not exist");
+        }
+    }
+    assert!(found > 200, "{found}");
+}
+
+#[test]
 fn glossary_names_existing_code() {
     let (code, page) = (code("crates"), read("docs/glossary.md"));
     let (options, job, root) =
