@@ -13,8 +13,8 @@ use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
-use crate::client::ChunkError;
 use crate::names::NameError;
+use crate::row_merger::ChunkError;
 
 /// An error of a transfer to or from Bigtable, or of the server.
 #[derive(Debug, thiserror::Error)]

@@ -10,6 +10,7 @@ pub mod proto;
 pub mod pull;
 pub mod push;
 mod row;
+mod row_merger;
 pub mod rows;
 pub mod serve;
 

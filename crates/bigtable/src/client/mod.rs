@@ -2,7 +2,6 @@
 
 mod admin;
 mod backoff;
-mod chunks;
 mod connection;
 mod endpoints;
 pub(crate) mod kinds;
@@ -13,9 +12,9 @@ pub(crate) mod rules;
 
 pub use crate::names::{InstanceName, NameError, TableName, Target};
 pub use crate::row::{Cell, Row};
+pub use crate::row_merger::{ChunkError, RowMerger};
 pub use admin::{SampledKey, SourceFamily, SourceTable};
 pub use backoff::is_transient;
-pub use chunks::{ChunkError, RowMerger};
 pub use connection::{Client, ClientOptions};
 pub use endpoints::{ADMIN_OVERRIDE, DATA_OVERRIDE, EMULATOR, Endpoints, UNIVERSE};
 pub use read::{ReadQuery, RowStream};

@@ -5,13 +5,13 @@ use tidetable_layout::KeyRange;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use crate::client::chunks::RowMerger;
 use crate::client::connection::Client;
 use crate::client::repeat::{Repeat, within};
 use crate::error::{BigtableError, Result};
 use crate::names::TableName;
 use crate::proto::data::{ReadRowsRequest, RowFilter, RowRange, RowSet, row_range};
 use crate::row::Row;
+use crate::row_merger::RowMerger;
 
 /// Rows and bytes of a batch that is passed on.
 const BATCH_ROWS: usize = 1 << 10;
