@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tidetable_job::{Job, Project};
-use tidetable_record::RunRecord;
+use tidetable_record::{RunRecord, Runs};
 use tidetable_store::Store;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -37,6 +37,9 @@ pub struct Marks {
 /// What a job last wrote to a root.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Mark {
+    /// The job, which is the name of the file.
+    #[serde(skip)]
+    job: String,
     root: String,
     run: String,
     /// Day of the run's end, `YYYY-MM-DD`.
@@ -128,6 +131,47 @@ impl Marks {
         Ok(None)
     }
 
+    /// The tables that jobs of `project` wrote to this root and that are not there any more.
+    ///
+    /// # Errors
+    /// If the root cannot be listed.
+    pub fn lost_tables(&self, project: &Project, store: &Store) -> Result<Vec<LostStore>, RunError> {
+        let jobs = project.jobs();
+        let mut marks = self.read();
+        marks.retain(|mark| jobs.contains(&mark.job));
+        if marks.is_empty() {
+            return Ok(Vec::new());
+        }
+
+        let there = store.tables()?;
+        let lost = marks.into_iter().flat_map(|Mark { run, date, tables, .. }| {
+            let of_table = move |table| LostStore::TableGone {
+                root: self.root.clone(),
+                table,
+                run: run.clone(),
+                date: date.clone(),
+            };
+            tables.into_keys().filter(|table| !there.contains(table)).map(of_table).collect::<Vec<_>>()
+        });
+        Ok(lost.collect())
+    }
+
+    /// Notes what the jobs of `project` have in a store that was restored, so that its loss is noticed before the next run, too.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or the project cannot be written.
+    pub fn remember(&self, project: &Project, store: &Store) -> Result<(), RunError> {
+        let runs = Runs::of(store.blobs().as_ref());
+        for name in project.jobs() {
+            // A job file with mistakes is told by the next run.
+            let Ok(job) = Job::load(project, &name) else { continue };
+            if let Some(record) = runs.last(&job.name)? {
+                self.write(store, &job, &record).map_err(RunError::Marks)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Notes what `job` has in the store after the run of `record`.
     ///
     /// # Errors
@@ -153,7 +197,7 @@ impl Marks {
         }
         let time = chrono::DateTime::from_timestamp_micros(record.finished.unwrap_or(record.started));
         let date = time.map(|time| time.date_naive().to_string()).unwrap_or_default();
-        let mark = Mark { root: self.root.clone(), run: record.run.clone(), date, tables };
+        let mark = Mark { job: job.name.clone(), root: self.root.clone(), run: record.run.clone(), date, tables };
         let unfinished = self.folder.join(format!(".{}.{}", job.name, record.run));
         fs::write(&unfinished, serde_json::to_vec(&mark)?)?;
         fs::rename(unfinished, path)
@@ -164,7 +208,11 @@ impl Marks {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-        paths.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+        let mark = |path: PathBuf| {
+            let mark: Mark = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            Some(Mark { job: path.file_stem()?.to_string_lossy().into_owned(), ..mark })
+        };
+        paths.filter_map(mark).collect()
     }
 
     /// Keeps the marks of the roots that were used last: roots for a trial leave marks, too.

@@ -37,6 +37,27 @@ fn pattern_without_a_match_does_not_hide_other_patterns() {
 }
 
 #[test]
+fn inputs_that_lose_rows_and_patterns_without_a_file_are_warnings() {
+    let project = sums("\"in/*.csv\"", "month");
+    put(&project, "in/1.csv", &[("x", 1, 1), ("x", 2, 2), ("x", 3, 3)]);
+    project.ok(&["run", "j"]);
+
+    put(&project, "in/1.csv", &[("x", 1, 1), ("x", 2, 5), ("x", 3, 3)]);
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(!told.contains("warning"), "{told}");
+    put(&project, "in/1.csv", &[("x", 1, 1)]);
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(told.contains("warning: in/1.csv has 1 of the 3 rows it had: the others are removed"), "{told}");
+
+    project.write("in/1.csv", "");
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(told.contains("warning: in/1.csv has no rows any more"), "{told}");
+    fs::remove_dir_all(project.path("in")).unwrap();
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(told.contains("warning: source") && told.contains("no file matches \"in/*.csv\""), "{told}");
+}
+
+#[test]
 fn renamed_input_keeps_its_sequence_beside_a_changed_one() {
     let project = sums("\"in/*.csv\"", "month");
     put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);

@@ -274,7 +274,9 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
     let still = project.json(&["rejects", "j"]);
     assert_eq!((still.len(), &still[0]["run"]), (1, &done["run"]), "{still:?}");
     let then = project.run(&["rejects", "j", "--run", first]);
-    assert!(then.stderr.contains("not shown: 2 rows of inputs that were read again since"), "{}", then.stderr);
+    assert!(then.stderr.contains("shown too: 2 rows of inputs that were read again since"), "{}", then.stderr);
+    assert!(!then.stderr.contains("cleaned away"), "{}", then.stderr);
+    assert_eq!(project.json(&["rejects", "j", "--run", first]).len(), 2);
     write_day(&project, 2, "8");
     project.ok(&["replay", text(&done["run"])]);
     let none = project.run(&["rejects", "j"]);

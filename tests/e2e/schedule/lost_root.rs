@@ -48,7 +48,7 @@ fn a_lost_root_is_refused_until_a_new_one_is_meant() {
         ] {
             let told = project.fails(2, args).replace("\n  ", " ");
             assert!(told.contains("/data is gone") && told.contains(&run), "{args:?}: {told}");
-            assert!(told.contains("--new-root") && told.contains(" restore`"), "{args:?}: {told}");
+            assert!(told.contains("--new-root") && told.contains(" restore FOLDER`"), "{args:?}: {told}");
             assert!(is_empty(&project, "data"), "{args:?} writes nothing");
         }
         assert!(project.ok(&["plan", "j", "--new-root"]).contains("in/a.csv"));
@@ -113,11 +113,26 @@ fn a_root_with_another_store_is_refused() {
 fn a_lost_table_is_not_begun_anew() {
     let project = project();
     project.run_job("j");
+    project.ok(&["backup", "vault"]);
     fs::remove_dir_all(project.path("data/tables/T")).unwrap();
     fs::remove_dir_all(project.path("data/exports")).unwrap();
-    let told = project.fails(2, &["run", "j"]).replace("\n  ", " ");
-    assert!(told.contains("table T, which does not exist any more") && told.contains("--rebuild"), "{told}");
+    // A backup of the rest would in time take the place of the one that holds the table.
+    for args in [&["run", "j"][..], &["backup", "vault", "--keep", "1"]] {
+        let told = project.fails(2, args).replace("\n  ", " ");
+        assert!(told.contains("table T, which does not exist any more") && told.contains("--rebuild"), "{told}");
+    }
+    for args in [&["verify"][..], &["verify", "--all"]] {
+        assert!(project.fails(1, args).contains("table T, which does not exist"), "{args:?}");
+    }
+    let ran = project.run(&["doctor"]);
+    let found = ran.stdout;
+    assert_eq!(ran.code, Some(1), "{found}");
+    assert!(found.contains("tables/T") && found.contains("the table is gone"), "{found}");
+    assert_eq!(project.json(&["backup", "vault", "--list"])[0]["tables"], 1);
+
     project.ok(&["run", "j", "--rebuild"]);
+    project.ok(&["doctor"]);
+    project.ok(&["backup", "vault"]);
     project.ok(&["run", "j"]);
 }
 
@@ -129,6 +144,10 @@ fn restored_moved_and_unmarked_roots_are_no_loss() {
     project.write("in/b.csv", "meter,ts,kwh\n1,2020-01-02T10:00:00Z,1.5\n");
     project.run_job("j");
     fs::remove_dir_all(project.path("data")).unwrap();
+    project.ok(&["restore", "vault"]);
+    // What was restored is missed, too.
+    fs::remove_dir_all(project.path("data")).unwrap();
+    assert!(project.fails(2, &["run", "j"]).contains("is gone"));
     project.ok(&["restore", "vault"]);
     project.run_job("j");
 
@@ -160,6 +179,7 @@ fn a_project_that_cannot_be_written_runs_with_a_note() {
 fn a_lost_root_in_a_bucket_is_refused() {
     let place = InBucket::new(project());
     place.ok(&["run", "j"]);
+    place.ok(&["backup", "vault"]);
     let toml = place.project.read("tidetable.toml");
     place.root("elsewhere");
     place.ok(&["run", "j"]);
@@ -177,14 +197,20 @@ fn a_lost_root_in_a_bucket_is_refused() {
     let told = place.ends(2, &["run", "j"]).stderr.replace("\n  ", " ");
     assert!(told.contains("another store than before"), "{told}");
 
-    let keys: Vec<String> = place.server.keys("tidetable").into_iter().filter(|key| key.contains("prod/")).collect();
-    for key in keys {
-        place.remove(&key);
-    }
+    let empty = || {
+        let keys = place.server.keys("tidetable").into_iter().filter(|key| key.contains("prod/"));
+        keys.for_each(|key| place.remove(&key));
+    };
+    empty();
     for args in [&["run", "j"][..], &["plan", "j"], &["status"]] {
         let told = place.ends(2, args).stderr.replace("\n  ", " ");
         assert!(told.contains("is gone"), "{args:?}: {told}");
     }
+    // The lock of the refused run is no store.
+    place.ok(&["restore", "vault"]);
+    place.ok(&["run", "j"]);
+
+    empty();
     place.ok(&["run", "j", "--new-root"]);
     place.ok(&["run", "j"]);
 }

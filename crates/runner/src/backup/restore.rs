@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use tidetable_blobs::{Blobs, LocalBlobs};
+use tidetable_record::holder;
 
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;
@@ -60,7 +61,7 @@ impl Vault {
                 return Err(BackupError::OtherRestore { root: to.display(), id });
             }
             None => {
-                if !to.list("")?.is_empty() {
+                if to.list("")?.iter().any(|name| name != "locks") || is_locked(to)? {
                     let (root, folder) = (to.display(), self.name());
                     return Err(BackupError::RootTaken { root, folder });
                 }
@@ -106,12 +107,26 @@ fn rank(path: &str) -> u8 {
     }
 }
 
+/// Whether a job holds its lock. A run that found the store gone leaves a lock that is free.
+fn is_locked(root: &dyn Blobs) -> Result<bool, BackupError> {
+    for name in root.list("locks")? {
+        let Some(job) = name.strip_suffix(".lock") else { continue };
+        if holder(root, job)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Marks a root as being restored, unless it holds a store.
 fn mark(root: &Path, id: &str, vault: &str) -> Result<File, BackupError> {
     let path = root.join(RESTORING);
     let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };
     let is_marked = path.is_file();
-    if !is_marked && FOLDERS.iter().chain(&["locks"]).any(|folder| root.join(folder).exists()) {
+    let is_taken = || -> Result<bool, BackupError> {
+        Ok(FOLDERS.iter().any(|folder| root.join(folder).exists()) || is_locked(&LocalBlobs::new(root.to_owned()))?)
+    };
+    if !is_marked && is_taken()? {
         return Err(BackupError::RootTaken { root: root.display().to_string(), folder: vault.to_owned() });
     }
     std::fs::create_dir_all(root).map_err(|source| io("make the folder of", source))?;

@@ -7,7 +7,7 @@ pub enum LostStore {
     /// The root is missing or empty.
     #[error(
         "the store at {root} is gone: run {run} wrote to it on {date}. Mount its disk, restore a backup with \
-         `tidetable restore`, or add `--new-root` to begin a new store there"
+         `tidetable restore FOLDER`, or add `--new-root` to begin a new store there"
     )]
     Gone {
         /// The root.

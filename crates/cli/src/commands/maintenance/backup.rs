@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use tidetable_job::Project;
 use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_runner::record::NewestVersions;
-use tidetable_runner::{Marks, UlidIds};
+use tidetable_runner::{Marks, RunError, UlidIds, open_store};
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
 
@@ -29,7 +30,11 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     }
 
     let store = store(global)?;
-    // A backup of what is left would take the place of one that holds the lost versions.
+    // A backup of what is left would take the place of one that holds the lost tables and versions.
+    let project = project_of_store(global)?;
+    if let Some(lost) = Marks::of(&project).lost_tables(&project, &store)?.into_iter().next() {
+        return Err(RunError::from(lost).into());
+    }
     let newest = NewestVersions::default();
     for table in store.tables()? {
         if let Err(error @ StoreError::VersionLost { .. }) = newest.check_latest(&store, &table) {
@@ -84,9 +89,9 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
 
     // What the root held before is not missed any more.
     if let Ok(project) = project_of_store(global)
-        && let Err(error) = Marks::of(&project.with_root(Some(&root))).forget()
+        && let Err(error) = note_restored(&project.with_root(Some(&root)))
     {
-        print_message(global, &format!("note: cannot forget the former store of {root}: {error}"));
+        print_message(global, &format!("warning: the project does not remember the store of {root}: {error}"));
     }
 
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
@@ -114,6 +119,13 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     out.flush()?;
     let missing = restored.backup.damaged.len() + restored.damaged.len();
     damaged(missing, "the rest is restored: `tidetable doctor` says what is missing")
+}
+
+/// Forgets what the root of `project` held before, and notes what it holds now.
+fn note_restored(project: &Project) -> Result<(), CliError> {
+    let marks = Marks::of(project);
+    marks.forget().map_err(RunError::Marks)?;
+    Ok(marks.remember(project, &open_store(project)?)?)
 }
 
 /// A new name of a backup, or of a process that uses a place of backups.

@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 use tidetable_blobs::BlobError;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::window_name;
-use tidetable_runner::RunError;
 use tidetable_runner::record::{KnownVersions, Runs, holder, rejected_rows};
+use tidetable_runner::{Marks, RunError};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::{TableReport, VerifyOptions};
 
 use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
-use crate::commands::{store, sums, table_or_all};
+use crate::commands::{project_of_store, store, sums, table_or_all};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -30,6 +31,14 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let mut kinds = DamagedKinds::default();
     let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
+    if args.table.is_none() && !args.exports {
+        let project = project_of_store(global)?;
+        for lost in Marks::of(&project).lost_tables(&project, &store)? {
+            print_message(global, &lost.to_string());
+            damaged += 1;
+            kinds.manifests = true;
+        }
+    }
     let named = KnownVersions::of(store.blobs().as_ref(), &tables, usize::MAX)?;
 
     for name in tables {

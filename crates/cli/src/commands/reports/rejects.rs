@@ -23,14 +23,15 @@ const LONGEST_HEADER: u64 = 1 << 20;
 /// Bytes of a row that are kept.
 const KEPT: usize = 1 << 20;
 
-/// Shows the rejected rows of a run, except those whose input was read again since.
+/// Shows the rejected rows of a run: of one that is named all, else those whose input was not read again since.
 pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let store = store(global)?;
     let mut out = sentences(global.output);
     let found = find(&store, args)?;
     if found.read_again > 0 {
         let rows = count(found.read_again, "row");
-        print_message(global, &format!("not shown: {rows} of inputs that were read again since"));
+        let shown = if args.run.is_some() { "shown too" } else { "not shown" };
+        print_message(global, &format!("{shown}: {rows} of inputs that were read again since"));
     }
 
     let Some(record) = found.record else {
@@ -101,8 +102,11 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
         if is_wanted && (wanted.is_some() || record.all_rejected() > 0) {
             let mut rows = rejected_rows(blobs, &record)?;
             let all = rows.len();
-            rows.retain(|row| !read_since.contains(&row.file));
-            found.read_again += (all - rows.len()) as u64;
+            let is_current = |row: &RejectedRow| !read_since.contains(&row.file);
+            found.read_again += rows.iter().filter(|row| !is_current(row)).count() as u64;
+            if wanted.is_none() {
+                rows.retain(is_current);
+            }
             if wanted.is_some() || all == 0 || !rows.is_empty() {
                 return Ok(Found { record: Some(record), rows, ..found });
             }

@@ -17,6 +17,8 @@ use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
 
 use crate::fault::error::RunError;
+use crate::fault::lost_store::LostStore;
+use crate::marks::Marks;
 use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
 
@@ -126,6 +128,9 @@ impl Diagnosis {
         let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
         for table in tables {
             or_in_the_way(found.table(store, table, &named))?;
+        }
+        if let Some(project) = project {
+            or_in_the_way(found.lost_tables(store, project))?;
         }
         or_in_the_way(found.locks(blobs))?;
         or_in_the_way(found.in_the_way(blobs, project))?;
@@ -298,6 +303,19 @@ impl Diagnosis {
         let lost = self.lost_versions(store, &table, &health, named)?;
         if (!health.damaged.is_empty() || lost > 0) && !health.is_newer {
             self.tables.push(DamagedTable { name: table, health, named: lost });
+        }
+        Ok(())
+    }
+
+    /// Finds tables that runs of the project wrote and that are gone as a whole.
+    fn lost_tables(&mut self, store: &Store, project: &Project) -> Result<(), RunError> {
+        for lost in Marks::of(project).lost_tables(project, store)? {
+            let LostStore::TableGone { table, run, date, .. } = lost else { continue };
+            let damage = format!("run {run} wrote into it on {date}, and the table is gone");
+            let remedy =
+                "restore a backup, or load the inputs that are still there by a run with `--rebuild`".to_owned();
+            let path = format!("tables/{table}");
+            self.find((path, FindingKind::Manifest), damage, format!("all rows of {table}"), Remedy::Person(remedy));
         }
         Ok(())
     }

@@ -27,7 +27,9 @@ use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
-use crate::run::stages::unread::{folder_notes, replaced_notes, rowless_notes, unread_notes};
+use crate::run::stages::unread::{
+    folder_notes, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes, unmatched_notes, unread_notes,
+};
 use crate::units::compact::CarriedMerges;
 
 /// What the attempts of a load share.
@@ -179,20 +181,17 @@ impl Run<'_> {
         sources: Vec<PlannedSource<'_>>,
         record: &mut RunRecord,
     ) -> Result<Vec<Pending>, RunError> {
-        for PlannedSource { source, unmatched, .. } in &sources {
-            for pattern in unmatched {
-                self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
-            }
-        }
-        let notes = unread_notes(&sources).into_iter().chain(folder_notes(&sources));
+        let notes = unmatched_notes(&sources).into_iter().chain(unread_notes(&sources)).chain(folder_notes(&sources));
         notes.for_each(|note| self.note(record, note));
+        let rows_before = rows_of_changed(&sources);
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
-        let notes = rowless_notes(&pending).into_iter().chain(replaced_notes(self.job, &pending));
+        let notes = rowless_notes(&pending).into_iter().chain(shrunk_notes(&rows_before, &pending));
+        let notes = notes.chain(replaced_notes(self.job, &pending));
         let notes = notes.chain(reading_notes(&pending)).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
@@ -508,7 +507,7 @@ fn note(
             ))
         }
         (InputState::Empty, _) => Some(format!(
-            "{0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
+            "warning: {0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
              --without {1} to take them out{2}",
             input.path,
             shell_word(&input.path),

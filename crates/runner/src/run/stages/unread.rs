@@ -30,6 +30,36 @@ pub(crate) fn folder_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     sources.iter().filter_map(note).collect()
 }
 
+/// Notes on patterns without a file. Where a table holds inputs of the source, all of them are gone, which is a warning.
+pub(crate) fn unmatched_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
+    let note = |planned: &PlannedSource<'_>, pattern: &String| {
+        let warning = match planned.tables.iter().any(|table| !table.plan.vanished.is_empty()) {
+            true => "warning: ",
+            false => "",
+        };
+        format!("{warning}source {}: no file matches \"{pattern}\"", planned.source.spec.name)
+    };
+    sources.iter().flat_map(|planned| planned.unmatched.iter().map(|pattern| note(planned, pattern))).collect()
+}
+
+/// The rows that tables hold of changed inputs, by path.
+pub(crate) fn rows_of_changed(sources: &[PlannedSource<'_>]) -> BTreeMap<String, u64> {
+    let changed = sources.iter().flat_map(|planned| &planned.tables).flat_map(|table| &table.plan.changed);
+    changed.map(|(file, held)| (file.path.clone(), held.read)).collect()
+}
+
+/// Warnings of changed inputs that have fewer rows than `before`: a file cut short looks like a correction.
+pub(crate) fn shrunk_notes(before: &BTreeMap<String, u64>, loads: &[Pending]) -> Vec<String> {
+    let inputs = loads.iter().flat_map(Pending::inputs_read);
+    let now: BTreeMap<&str, u64> = inputs.map(|input| (input.path.as_str(), input.read)).collect();
+    let shrunk = now.into_iter().filter_map(|(path, rows)| Some((path, rows, *before.get(path)?)));
+    let shrunk = shrunk.filter(|(_, rows, before)| *rows > 0 && rows < before);
+    let note = |(path, rows, before)| {
+        format!("warning: {path} has {rows} of the {before} rows it had: the others are removed")
+    };
+    shrunk.map(note).collect()
+}
+
 /// Warnings of rows that other rows of the same load replaced, where it read several files. A table of the newest rows
 /// replaces them on purpose.
 pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
