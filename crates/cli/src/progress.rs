@@ -13,6 +13,7 @@ use tidetable_runner::{Observer, Stop};
 use crate::args::{Global, Log};
 use crate::log;
 use crate::output::values::count;
+use crate::terminal::hints;
 use crate::terminal::printable::printable;
 
 /// Interval of plain lines of one stage.
@@ -220,6 +221,10 @@ impl Stage {
 }
 
 impl Observer for Watcher {
+    fn completed(&self, text: &str) -> String {
+        hints::completed(text).into_owned()
+    }
+
     fn event(&self, event: Event) {
         match event {
             Event::Stage { name, unit, total } => self.begin(name, unit, total),

@@ -1,7 +1,7 @@
 //! Marks of a project, outside the root, that name the stores its runs wrote to. A root whose disk is not mounted looks like a new
 //! one: only something beside it can tell them apart. See `docs/decisions/0046-marks-of-roots.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -46,6 +46,9 @@ struct Mark {
     date: String,
     /// The tables of the job with their UUIDs.
     tables: BTreeMap<String, String>,
+    /// Tables that `doctor` moved to quarantine since: a run asks for `--rebuild`, and nothing else misses them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    set_aside: BTreeSet<String>,
 }
 
 impl Marks {
@@ -144,14 +147,18 @@ impl Marks {
         }
 
         let there = store.tables()?;
-        let lost = marks.into_iter().flat_map(|Mark { run, date, tables, .. }| {
+        let lost = marks.into_iter().flat_map(|Mark { run, date, tables, set_aside, .. }| {
             let of_table = move |table| LostStore::TableGone {
                 root: self.root.clone(),
                 table,
                 run: run.clone(),
                 date: date.clone(),
             };
-            tables.into_keys().filter(|table| !there.contains(table)).map(of_table).collect::<Vec<_>>()
+            tables
+                .into_keys()
+                .filter(|table| !there.contains(table) && !set_aside.contains(table))
+                .map(of_table)
+                .collect::<Vec<_>>()
         });
         Ok(lost.collect())
     }
@@ -197,10 +204,28 @@ impl Marks {
         }
         let time = chrono::DateTime::from_timestamp_micros(record.finished.unwrap_or(record.started));
         let date = time.map(|time| time.date_naive().to_string()).unwrap_or_default();
-        let mark = Mark { job: job.name.clone(), root: self.root.clone(), run: record.run.clone(), date, tables };
-        let unfinished = self.folder.join(format!(".{}.{}", job.name, record.run));
-        fs::write(&unfinished, serde_json::to_vec(&mark)?)?;
-        fs::rename(unfinished, path)
+        let (run, set_aside) = (record.run.clone(), BTreeSet::new());
+        self.replace(&Mark { job: job.name.clone(), root: self.root.clone(), run, date, tables, set_aside })
+    }
+
+    /// Notes that a table was moved to quarantine: it is not lost.
+    ///
+    /// # Errors
+    /// If the project cannot be written.
+    pub(crate) fn set_aside(&self, table: &str) -> io::Result<()> {
+        let of_table = self.read().into_iter().filter(|mark| mark.tables.contains_key(table));
+        for mut mark in of_table {
+            mark.set_aside.insert(table.to_owned());
+            self.replace(&mark)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a mark in the place of the one before.
+    fn replace(&self, mark: &Mark) -> io::Result<()> {
+        let unfinished = self.folder.join(format!(".{}.{}", mark.job, mark.run));
+        fs::write(&unfinished, serde_json::to_vec(mark)?)?;
+        fs::rename(unfinished, self.folder.join(format!("{}.json", mark.job)))
     }
 
     /// All marks of this root. One that cannot be read is left out: the next run of its job writes it again.

@@ -78,6 +78,11 @@ pub enum Unit {
 pub trait Observer: Sync {
     /// Receives an event.
     fn event(&self, event: Event);
+
+    /// `text` for a reader elsewhere, as of a hook: commands that it names get the options that say where the store is.
+    fn completed(&self, text: &str) -> String {
+        text.to_owned()
+    }
 }
 
 /// Ignores all events.

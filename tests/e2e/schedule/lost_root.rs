@@ -40,6 +40,7 @@ fn a_lost_root_is_refused_until_a_new_one_is_meant() {
             &["run", "--all"],
             &["run", "j", "--dry-run"],
             &["run", "j", "--rebuild"],
+            &["run", "j", "--root", "data"],
             &["plan", "j"],
             &["status"],
             &["status", "--root", "data"],
@@ -58,6 +59,9 @@ fn a_lost_root_is_refused_until_a_new_one_is_meant() {
         assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1);
         let told = project.read("told.txt");
         assert!(told.contains("is gone") && told.contains(&run), "{told}");
+        // Who reads the message of a hook is elsewhere.
+        let told = project.read("told.txt");
+        assert!(told.contains("tidetable --root data restore FOLDER"), "{told}");
         if !is_mount_point {
             // The mark names the newest run from now on.
             let newest = project.run_job("j")["run"].as_str().unwrap().to_owned();

@@ -19,8 +19,9 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let now = clock();
 
     let activity = Activity::begin(global, "looking at the files of the root");
-    let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
-    let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
+    let project = project_if_any(global)?;
+    let mut found = Diagnosis::new(&store, project.as_ref(), now)?;
+    let fixed = if args.fix { found.fix(&store, project.as_ref(), &UlidIds::default()) } else { Ok(()) };
     drop(activity);
 
     let mut out = sentences(global.output);

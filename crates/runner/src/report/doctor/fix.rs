@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
+use tidetable_job::Project;
 use tidetable_record::rejected_lines;
 use tidetable_store::{Ids, Store, StoreError};
 
@@ -17,18 +18,22 @@ use super::{DamagedTable, Diagnosis, FindingKind, QUARANTINE};
 use crate::fault::error::RunError;
 use crate::lock::lease::LeaseTimes;
 use crate::lock::take_all;
+use crate::marks::Marks;
 
 impl Diagnosis {
-    /// Fixes what can be fixed. No job may run meanwhile.
+    /// Fixes what can be fixed. No job may run meanwhile. A table of `project` that is set aside as a whole is lost no more.
     ///
     /// # Errors
     /// [`RunError::Running`], or if something could not be moved or written: earlier fixes stay, and the call can
     /// be repeated.
-    pub fn fix(&mut self, store: &Store, ids: &dyn Ids) -> Result<(), RunError> {
+    pub fn fix(&mut self, store: &Store, project: Option<&Project>, ids: &dyn Ids) -> Result<(), RunError> {
         let _locks = take_all(store.blobs(), LeaseTimes::default())?;
         let quarantine = Quarantine { blobs: Arc::clone(store.blobs()), moved: RefCell::default() };
         for table in std::mem::take(&mut self.tables) {
             mend(store, &table, &quarantine, ids)?;
+            if let Some(project) = project.filter(|_| table.health.is_lost()) {
+                Marks::of(project).set_aside(&table.name).map_err(RunError::Marks)?;
+            }
         }
         let moved = quarantine.moved.borrow().clone();
         for finding in self.findings.iter_mut().filter(|finding| finding.fixable) {

@@ -75,7 +75,7 @@ impl HookRun<'_> {
             .env("TIDETABLE_OUTCOME", record.outcome.name())
             .env("TIDETABLE_EXIT_CODE", self.exit_code.to_string())
             .env("TIDETABLE_NOW", now)
-            .env("TIDETABLE_ERROR", record.failure().unwrap_or_default().replace('\0', " "))
+            .env("TIDETABLE_ERROR", self.observer.completed(&record.failure().unwrap_or_default()).replace('\0', " "))
             .env("TIDETABLE_ROOT", self.root)
             .env_remove("TIDETABLE_RECORD")
             // Ctrl-C stops the run, and must not stop the hook that reports it.

@@ -55,7 +55,9 @@ pub(crate) fn shrunk_notes(before: &BTreeMap<String, u64>, loads: &[Pending]) ->
     let shrunk = now.into_iter().filter_map(|(path, rows)| Some((path, rows, *before.get(path)?)));
     let shrunk = shrunk.filter(|(_, rows, before)| *rows > 0 && rows < before);
     let note = |(path, rows, before)| {
-        format!("warning: {path} has {rows} of the {before} rows it had: the others are removed")
+        format!(
+            "warning: {path} has {rows} of the {before} rows that it had; if it was cut short, put the whole file back"
+        )
     };
     shrunk.map(note).collect()
 }
