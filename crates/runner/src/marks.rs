@@ -147,20 +147,16 @@ impl Marks {
         }
 
         let there = store.tables()?;
-        let lost = marks.into_iter().flat_map(|Mark { run, date, tables, set_aside, .. }| {
-            let of_table = move |table| LostStore::TableGone {
-                root: self.root.clone(),
-                table,
-                run: run.clone(),
-                date: date.clone(),
-            };
-            tables
-                .into_keys()
-                .filter(|table| !there.contains(table) && !set_aside.contains(table))
-                .map(of_table)
-                .collect::<Vec<_>>()
-        });
-        Ok(lost.collect())
+        let mut lost = BTreeMap::new();
+        // Of a table that went from one job to another, the newest mark counts.
+        marks.sort_unstable_by(|one, other| one.run.cmp(&other.run));
+        for Mark { run, date, tables, set_aside, .. } in &marks {
+            for table in tables.keys().filter(|table| !there.contains(table) && !set_aside.contains(*table)) {
+                let (root, run, date) = (self.root.clone(), run.clone(), date.clone());
+                lost.insert(table, LostStore::TableGone { root, table: table.clone(), run, date });
+            }
+        }
+        Ok(lost.into_values().collect())
     }
 
     /// Notes what the jobs of `project` have in a store that was restored, so that its loss is noticed before the next run, too.

@@ -112,8 +112,8 @@ fn walks_name_existing_files_and_tests() {
             assert!(defines(&files, last), "docs/walks.md: {:?} do not define {name}", step.files);
         }
         for test in step.tests {
-            let is_test = has(&tests, "#[test]\nfn ", test, |after| after.starts_with('('))
-                || has(&tests, "#[test]\n    fn ", test, |after| after.starts_with('('));
+            let begins = ["#[test]\nfn ", "#[test]\n    fn ", "#[tokio::test]\nasync fn "];
+            let is_test = begins.iter().any(|begin| has(&tests, begin, test, |after| after.starts_with('(')));
             assert!(is_test, "docs/walks.md names {test}, which is no test");
         }
     }

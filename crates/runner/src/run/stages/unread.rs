@@ -32,14 +32,18 @@ pub(crate) fn folder_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
 
 /// Notes on patterns without a file. Where a table holds inputs of the source, all of them are gone, which is a warning.
 pub(crate) fn unmatched_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
-    let note = |planned: &PlannedSource<'_>, pattern: &String| {
-        let warning = match planned.tables.iter().any(|table| !table.plan.vanished.is_empty()) {
-            true => "warning: ",
-            false => "",
-        };
-        format!("{warning}source {}: no file matches \"{pattern}\"", planned.source.spec.name)
-    };
-    sources.iter().flat_map(|planned| planned.unmatched.iter().map(|pattern| note(planned, pattern))).collect()
+    let mut notes = Vec::new();
+    for PlannedSource { source, tables, unmatched, .. } in sources {
+        let are_gone = tables.iter().any(|table| !table.plan.vanished.is_empty());
+        for pattern in unmatched {
+            let said = format!("source {}: no file matches \"{pattern}\"", source.spec.name);
+            notes.push(match are_gone {
+                true => format!("warning: {said}, and inputs are gone: put them back, or correct `files`"),
+                false => said,
+            });
+        }
+    }
+    notes
 }
 
 /// The rows that tables hold of changed inputs, by path.
