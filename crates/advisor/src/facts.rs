@@ -84,11 +84,15 @@ pub struct ScaleFacts {
     pub row_bytes: f64,
     /// Source rows a second of the busiest row.
     pub row_rate: f64,
+    /// KiB that a source row writes, at least 1. A rewritten row has grown, and is half of its size on average.
+    pub write_kib: f64,
     /// Slices of time in which a row is written that has no time in its key; 0 of others.
     pub row_slices: u64,
     /// Source rows a second that go to the end of one series: behind the busiest values of the columns before the time. `None`
     /// if keys hold no time, or these values were not counted.
     pub series_rate: Option<f64>,
+    /// The same of the busiest values of all columns of the row key: of a row that holds all events of these.
+    pub entity_rate: Option<f64>,
     /// Whether no column comes before the time.
     pub is_time_first: bool,
 }
@@ -96,7 +100,7 @@ pub struct ScaleFacts {
 /// The factors by which a row grows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowGrowth {
-    /// Of entities that its key does not name.
+    /// Of entities that its key does not name; in a row of one instant, of those that write at it.
     pub entities: f64,
     /// Of the rate of an entity.
     pub rate: f64,

@@ -53,7 +53,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let wants = wants(asking.workload, &first.schema, &specs, &known.draws)?;
     let scale = &asking.workload.scale.entities;
     let columns = Columns { schema: &first.schema, profile, entity: &entity, scale };
-    let demand = Demand::new(asking.workload, profile, profile.rows as f64, known.seconds);
+    let demand = Demand::new(asking.workload, profile, known.rows);
     let mut candidates = Vec::new();
     for mut proposed in proposals(&columns, &wants, demand.writes_per_second, demand.kept_rows) {
         of_source(asking.job, &mut proposed);
@@ -71,7 +71,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let part = |most: f64| Part::new(profile, entities, most);
     let ranking = part(RANKED.min(profile.rows as f64 * asking.sample.fraction).max(ENOUGH));
     let number = |name: &str| columns.number(name);
-    let ranked = pass.measured(&first.schema, &candidates, &ranking, RANKED_DRAWS)?;
+    let ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
     let order = ranked.finalists(asking, &number);
     let best: Vec<Proposed> = order.iter().take(FULL).filter_map(|at| candidates.get(*at).cloned()).collect();
     let full = part(MEASURED);
@@ -80,7 +80,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     } else {
         let mut best = best;
         best.sort_by(|a, b| a.name.cmp(&b.name));
-        Some(pass.measured(&first.schema, &best, &full, MEASURED_DRAWS)?)
+        Some(pass.measured(&first.schema, &best, known.rows, &full, MEASURED_DRAWS)?)
     };
     let rows =
         |found: &Found| found.comparison.layouts.iter().map(|it| it.measured.source_rows).max().unwrap_or_default();

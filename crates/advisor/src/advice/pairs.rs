@@ -8,7 +8,7 @@ use tidetable_layout::time::{DAY, SECOND};
 use crate::advice::job_text::without_time;
 use crate::comparison::{Answer, Comparison, Economy};
 use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable, sorted_alike};
-use crate::growth::{KeyShape, read_growth, row_growth};
+use crate::growth::KeyShape;
 use crate::queries::Asked;
 
 /// Days of which tables are read for one query at most.
@@ -149,11 +149,12 @@ impl Pairing<'_> {
         let measured = &layout.measured;
         let of_day = measured.factor * demand.factor / demand.days().max(f64::MIN_POSITIVE);
         let bytes = measured.bytes.total() as f64 * of_day;
-        let rows = measured.rows as f64 * of_day / row_growth(&shape, demand).factor();
+        let row_growth = self.economy.scales.get(at)?.row_growth;
+        let rows = measured.rows as f64 * of_day / row_growth.factor();
         let load = |query: &Query, asked: &Asked| {
             let seconds = asked.bounds.covered(DAY)?;
             let days = (seconds / SECONDS_A_DAY).ceil().max(1.0);
-            let is_open = !read_growth(&shape, demand, &asked.bounds, 1.0).is_one_series;
+            let is_open = !shape.is_one_series(&asked.bounds);
             let part = self.part(&shape, asked);
             let load = QueryLoad::new(query.per_second, days, rows * days * part, bytes * days * part);
             Some(load).filter(|_| days <= MOST_DAYS && is_open)

@@ -12,9 +12,10 @@ use crate::advice::advised::Refused;
 use crate::advice::generate::Proposed;
 use crate::advice::job_text::job_with;
 use crate::advice::pairs::{Pairing, Second, pairs};
-use crate::comparison::{Comparison, Economy, Extent, compare, economy};
+use crate::comparison::{Comparison, Economy, Extent, compare, demand_of, economy_at};
 use crate::cost::Prices;
 use crate::error::{AdvisorError, Result};
+use crate::growth::SourceRows;
 use crate::lint::{lint_apart, survey_compared};
 use crate::trial::{Candidate, Draw, DrawSpec, Profile, Sample, Trial, TrialOptions};
 
@@ -68,7 +69,8 @@ impl Part {
 pub(super) struct Known {
     pub(super) profile: Profile,
     pub(super) draws: Vec<Vec<Draw>>,
-    pub(super) seconds: (i64, i64),
+    /// All of its rows.
+    pub(super) rows: SourceRows,
 }
 
 /// Candidates that were measured.
@@ -137,7 +139,9 @@ impl Pass<'_> {
         let options = self.options(&Part::default(), KNOWN_DRAWS);
         let trial = Trial::load(self.asking.job, self.asking.storage, std::slice::from_ref(first), &options)?;
         let seconds = trial.seconds().ok_or_else(|| trial.no_rows())?;
-        Ok(Known { profile: trial.profile.clone(), draws: trial.draws.clone(), seconds })
+        let rows = trial.tables.iter().map(|table| table.stats.rows_accepted).max().unwrap_or_default();
+        let rows = SourceRows { rows: rows as f64, seconds };
+        Ok(Known { profile: trial.profile.clone(), draws: trial.draws.clone(), rows })
     }
 
     /// Whether the templates and types of a candidate's columns go together.
@@ -165,11 +169,13 @@ impl Pass<'_> {
         Ok(Job::load(self.asking.project, &path.display().to_string())?)
     }
 
-    /// Candidates in the order of their names, measured on a part of the rows, with their cost and what rules find.
+    /// Candidates in the order of their names, measured on a part of the rows, with their cost and what rules find. What is
+    /// written and kept follows from all rows of the source, whatever part of them was measured.
     pub(super) fn measured(
         &self,
         schema: &SourceSchema,
         candidates: &[Proposed],
+        whole: SourceRows,
         part: &Part,
         draws: usize,
     ) -> Result<Found> {
@@ -179,7 +185,8 @@ impl Pass<'_> {
         let options = self.options(part, draws);
         let trial = Trial::load(&job, storage, &candidates, &options)?;
         let comparison = compare(&trial, None, Extent::ALL)?;
-        let economy = economy(&trial, &comparison, workload, &options.draws, prices)?;
+        let demand = demand_of(&trial, &comparison, workload, Some(whole));
+        let economy = economy_at(demand, &trial, &comparison, workload, &options.draws, prices)?;
         let facts = survey_compared(&trial, &comparison, Some((workload, &economy)));
         let reports = lint_apart(&job, (&job.tables, &job.text), Some(&facts), prices);
         let counts: Vec<usize> = reports.iter().map(|report| report.refusals().count()).collect();

@@ -8,7 +8,7 @@ use crate::comparison::scaled::{is_sequential, scaled};
 use crate::cost::{Cost, Costing, Prices, QueryLoad, Score, Unservable, cost, score, winner};
 use crate::error::{AdvisorError, Result};
 use crate::facts::ScaleFacts;
-use crate::growth::{Demand, KeyShape};
+use crate::growth::{Demand, KeyShape, SourceRows};
 use crate::queries::{Asked, ask};
 use crate::trial::{DrawSpec, Trial, TrialTable};
 
@@ -96,6 +96,21 @@ pub fn economy(
     specs: &[DrawSpec],
     prices: &Prices,
 ) -> Result<Economy> {
+    economy_at(demand_of(trial, comparison, workload, None), trial, comparison, workload, specs, prices)
+}
+
+/// The same for a demand that is known, of which the trial holds a part.
+///
+/// # Errors
+/// As of [`economy`].
+pub(crate) fn economy_at(
+    demand: Demand,
+    trial: &Trial,
+    comparison: &Comparison,
+    workload: &Workload,
+    specs: &[DrawSpec],
+    prices: &Prices,
+) -> Result<Economy> {
     let values = value_columns(trial);
     let mut answers: Vec<Vec<Answer>> = trial.tables.iter().map(|_| Vec::new()).collect();
     for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
@@ -124,11 +139,13 @@ pub fn economy(
         let reference = reference(trial, comparison, &answers);
         compare_with(&reference, trial, &mut answers);
     }
-    let demand = demand_of(trial, comparison, workload);
-    let given = Given { trial, comparison, workload, prices };
+    let shaped = comparison.layouts.iter().map(|compared| {
+        let shape = KeyShape::of(&compared.layout);
+        Shaped { is_sequential: is_sequential(&shape, compared), shape }
+    });
+    let given = Given { trial, comparison, workload, prices, shaped: &shaped.collect::<Vec<_>>() };
     let costs = given.costs(&answers, &demand);
-    let layouts = trial.tables.iter().zip(&comparison.layouts);
-    let scales = layouts.map(|(table, compared)| scaled(table, compared, comparison.axis, &demand)).collect();
+    let scales = given.scales(&demand);
     let mut changed = Vec::new();
     for (weight, change) in CHANGES {
         for (at, query) in workload.queries.iter().enumerate() {
@@ -155,10 +172,18 @@ pub(crate) fn value_columns(trial: &Trial) -> Vec<String> {
     fields.map(|(_, field)| field.name.clone()).collect()
 }
 
-/// How much of the rows of a trial a workload declares.
-pub(crate) fn demand_of(trial: &Trial, comparison: &Comparison, workload: &Workload) -> Demand {
+/// How much will be written and kept of the rows of a trial. `whole` are all rows of its source, where it holds a part of their
+/// time.
+pub(crate) fn demand_of(
+    trial: &Trial,
+    comparison: &Comparison,
+    workload: &Workload,
+    whole: Option<SourceRows>,
+) -> Demand {
     let rows = comparison.layouts.iter().map(|it| it.measured.source_rows as f64 * it.measured.factor);
-    Demand::new(workload, &trial.profile, rows.fold(0.0, f64::max), trial.seconds().unwrap_or_default())
+    let seconds = trial.seconds().unwrap_or_default();
+    let measured = SourceRows { rows: rows.fold(0.0, f64::max), seconds };
+    Demand::of_part(workload, &trial.profile, whole.unwrap_or(measured), measured)
 }
 
 /// The values that the last query returns of the source, for each draw, and whether that is certain.
@@ -213,26 +238,43 @@ struct Given<'a> {
     comparison: &'a Comparison,
     workload: &'a Workload,
     prices: &'a Prices,
+    /// For each layout; no workload changes it.
+    shaped: &'a [Shaped],
+}
+
+/// The row key of a layout.
+struct Shaped {
+    shape: KeyShape,
+    is_sequential: bool,
 }
 
 impl Given<'_> {
-    /// The cost of each layout.
-    fn costs(&self, answers: &[Vec<Answer>], demand: &Demand) -> Vec<Cost> {
-        let layouts = self.trial.tables.iter().zip(&self.comparison.layouts).zip(answers);
-        layouts.map(|((table, compared), answers)| self.cost(table, compared, answers, demand)).collect()
+    /// The rows of each layout at scale.
+    fn scales(&self, demand: &Demand) -> Vec<ScaleFacts> {
+        let layouts = self.trial.tables.iter().zip(&self.comparison.layouts).zip(self.shaped);
+        let axis = self.comparison.axis;
+        layouts.map(|((table, compared), shaped)| scaled(table, compared, &shaped.shape, axis, demand)).collect()
     }
 
-    fn cost(&self, table: &TrialTable, compared: &Compared, answers: &[Answer], demand: &Demand) -> Cost {
-        let asked: Vec<Asked> = answers.iter().filter_map(|answer| answer.asked.clone()).collect();
-        let shape = KeyShape::of(&compared.layout);
-        let scale = scaled(table, compared, self.comparison.axis, demand);
-        let costing = Costing {
-            measured: &compared.measured,
-            shape: &shape,
-            scale: &scale,
-            is_sequential: is_sequential(&shape, compared),
-            asked: &asked,
-        };
+    /// The cost of each layout.
+    fn costs(&self, answers: &[Vec<Answer>], demand: &Demand) -> Vec<Cost> {
+        let layouts = self.comparison.layouts.iter().zip(self.shaped).zip(self.scales(demand)).zip(answers);
+        layouts
+            .map(|(((compared, shaped), scale), answers)| {
+                let asked: Vec<Asked> = answers.iter().filter_map(|answer| answer.asked.clone()).collect();
+                let costing = Costing {
+                    measured: &compared.measured,
+                    shape: &shaped.shape,
+                    scale: &scale,
+                    is_sequential: shaped.is_sequential,
+                    asked: &asked,
+                };
+                self.cost(costing, answers, demand)
+            })
+            .collect()
+    }
+
+    fn cost(&self, costing: Costing<'_>, answers: &[Answer], demand: &Demand) -> Cost {
         let mut cost = cost(costing, demand, self.workload, self.prices);
 
         let lacks = answers.iter().find(|answer| answer.asked.is_none());

@@ -7,21 +7,32 @@ use crate::heatmap::Pattern;
 use crate::spread::Axis;
 use crate::trial::TrialTable;
 
-/// The rows of a layout at scale; its writes were counted in slices of `axis`.
-pub(crate) fn scaled(table: &TrialTable, compared: &Compared, axis: Axis, demand: &Demand) -> ScaleFacts {
+/// The rows of a layout with a key of this shape at scale; its writes were counted in slices of `axis`.
+pub(crate) fn scaled(
+    table: &TrialTable,
+    compared: &Compared,
+    shape: &KeyShape,
+    axis: Axis,
+    demand: &Demand,
+) -> ScaleFacts {
     let measured = &compared.measured;
     let busiest = compared.spread.busiest_row.map_or(0, |row| row.rows);
     let facts = compared.facts.as_ref();
     let found = Grown {
         row_bytes: measured.largest_row.bytes,
+        row_events: measured.largest_row.source_rows,
+        events_together: measured.source_rows_together,
         versions: measured.versions_a_column.max,
         versions_kept: table.versions_kept(),
         row_rate: busiest as f64 / axis.width.max(1) as f64,
-        row_seconds: facts.map_or(0, |facts| facts.longest_row.seconds),
+        row_slices: facts.map_or(0, |facts| facts.rewritten.slices),
+        write_kib: measured.write_kib(),
+        rewrites: measured.rewrites,
         rate: measured.source_rows as f64 * measured.factor / demand.span,
         fields: facts.map_or(&[], |facts| facts.fields.as_slice()),
+        sampled: measured.sampled(),
     };
-    at_scale(&KeyShape::of(&compared.layout), demand, found)
+    at_scale(shape, demand, found)
 }
 
 /// Whether row keys come in sequence: with the time first, or with numbers first that are counted up.

@@ -5,7 +5,7 @@ use std::fmt;
 use tidetable_job::workload::Workload;
 
 use crate::cost::prices::Prices;
-use crate::facts::{RowGrowth, ScaleFacts};
+use crate::facts::ScaleFacts;
 use crate::growth::{Demand, KeyShape, read_growth};
 use crate::measure::Measured;
 use crate::queries::Asked;
@@ -118,10 +118,10 @@ pub struct Costing<'a> {
 /// - Nodes: the load by the part of the CPU to use, or what is stored by the capacity of a node, at least 1.
 /// - It cannot be served if one row takes more writes than a node, or the time comes first in its keys and all writes do.
 pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: &Prices) -> Cost {
-    let Costing { measured, shape, scale, is_sequential, asked } = costing;
-    let kib_a_write = kib_a_write(measured, &scale.row_growth);
+    let Costing { measured, scale, is_sequential, asked, .. } = costing;
+    let kib_a_write = scale.write_kib;
     let write_kib = demand.writes_per_second * kib_a_write;
-    let queries: Vec<QueryLoad> = asked.iter().map(|asked| query_load(asked, shape, demand, measured.factor)).collect();
+    let queries: Vec<QueryLoad> = asked.iter().map(|asked| query_load(asked, costing, demand)).collect();
 
     // Each rewritten row is read first.
     let rewritten = if measured.rewrites { demand.writes_per_second } else { 0.0 };
@@ -162,18 +162,13 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
     }
 }
 
-/// KiB that a source row writes, at least 1. A rewritten row has grown, and is half of its size on average.
-fn kib_a_write(measured: &Measured, growth: &RowGrowth) -> f64 {
-    let growth = if measured.rewrites { growth.factor() } else { 1.0 };
-    (measured.bytes_written as f64 * growth / measured.source_rows.max(1) as f64 / KIB).max(1.0)
-}
-
-/// The load of a query on a layout of this shape. `sampled` is by what a sample of the entities is to be multiplied.
-fn query_load(asked: &Asked, shape: &KeyShape, demand: &Demand, sampled: f64) -> QueryLoad {
-    let growth = read_growth(shape, demand, &asked.bounds, sampled);
+/// The load of a query on a layout.
+fn query_load(asked: &Asked, costing: Costing<'_>, demand: &Demand) -> QueryLoad {
+    let Costing { measured, shape, scale, .. } = costing;
+    let growth = read_growth(shape, demand, &asked.bounds, measured.sampled(), scale.row_growth);
     let (mut rows, mut bytes) = (asked.rows.mean * growth.rows, asked.bytes.mean * growth.bytes());
     // A read ends with the last record it wants, if records come in the order it wants.
-    let is_in_order = !asked.newest || (shape.descends() && growth.is_one_series);
+    let is_in_order = !asked.newest || (shape.descends() && shape.is_one_series(&asked.bounds));
     if let Some(limit) = asked.limit.filter(|_| is_in_order) {
         let part = (limit as f64 / (asked.matching * growth.bytes()).max(1.0)).min(1.0);
         let part = part.max(1.0 / rows.max(1.0));
@@ -206,8 +201,8 @@ impl QueryLoad {
 mod tests {
     use super::*;
     use crate::cost::prices::GIB;
-    use crate::growth::tests::{profile, shape, workload};
-    use crate::growth::{QueryBounds, row_growth};
+    use crate::growth::tests::{counted, profile, shape, workload};
+    use crate::growth::{Grown, QueryBounds, at_scale};
     use crate::measure::PackedSize;
     use crate::queries::Seen;
     use tidetable_job::workload::Need;
@@ -238,11 +233,11 @@ mod tests {
 
     fn of(measured: &Measured, row_key: &str, asked: &[Asked], text: &str, prices: &Prices) -> Cost {
         let workload = workload(text);
-        let rows = measured.source_rows as f64;
-        let demand = Demand::new(&workload, &profile(&[("meter", 10)]), rows, (0, measured.source_rows as i64 - 1));
+        let rows = counted(measured.source_rows as f64, 0, measured.source_rows as i64 - 1);
+        let demand = Demand::new(&workload, &profile(&[("meter", 10)]), rows);
         let shape = shape(row_key);
-        let row_growth = row_growth(&shape, &demand);
-        let scale = ScaleFacts { rate: demand.writes_per_second, row_growth, ..ScaleFacts::default() };
+        let (write_kib, rewrites) = (measured.write_kib(), measured.rewrites);
+        let scale = at_scale(&shape, &demand, Grown { write_kib, rewrites, ..Grown::default() });
         cost(
             Costing { measured, shape: &shape, scale: &scale, is_sequential: false, asked },
             &demand,
@@ -338,12 +333,13 @@ mod tests {
     fn a_row_or_a_time_first_above_a_node_cannot_be_served() {
         let prices = Prices::load(None).unwrap();
         let workload = workload("");
-        let demand = Demand::new(&workload, &profile(&[]), 10.0, (0, 9));
+        let demand = Demand::new(&workload, &profile(&[]), counted(10.0, 0, 9));
         let measured = Measured { factor: 1.0, source_rows: 10, ..Measured::default() };
         let of = |row_rate: f64, series_rate: f64, is_time_first: bool| {
             let shape = shape("{meter:010}#{ts:ms}");
             let series_rate = Some(series_rate);
-            let scale = ScaleFacts { row_rate, series_rate, is_time_first, ..ScaleFacts::default() };
+            let write_kib = 1.0;
+            let scale = ScaleFacts { row_rate, series_rate, is_time_first, write_kib, ..ScaleFacts::default() };
             let costing =
                 Costing { measured: &measured, shape: &shape, scale: &scale, is_sequential: false, asked: &[] };
             let found = cost(costing, &demand, &workload, &prices);

@@ -5,6 +5,27 @@ use tidetable_layout::time::{DAY, SECOND};
 
 use crate::trial::Profile;
 
+/// Source rows that were counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SourceRows {
+    /// Rows; of a sample of entities, those of all entities as it tells.
+    pub rows: f64,
+    /// First and last second, since the epoch.
+    pub seconds: (i64, i64),
+}
+
+impl SourceRows {
+    /// Seconds from the first row to the last, both included.
+    pub fn span(&self) -> f64 {
+        (self.seconds.1 - self.seconds.0 + 1).max(1) as f64
+    }
+
+    /// Rows a second.
+    pub fn rate(&self) -> f64 {
+        self.rows / self.span()
+    }
+}
+
 /// How much will be written and kept, in all layouts, and how that differs from what was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
@@ -16,12 +37,15 @@ pub struct Demand {
     pub factor: f64,
     /// Whether the workload declares a scale.
     pub is_scaled: bool,
-    /// Whether it declares a scale, or how long rows are kept.
+    /// Whether there will be other rows than those that were measured: the workload declares a scale or how long rows are kept,
+    /// or a part of the time was measured.
     pub is_declared: bool,
     /// Seconds that were measured.
     pub span: f64,
     /// Seconds that rows are kept.
     pub keep: f64,
+    /// Seconds of which all event times are multiples.
+    pub grid: f64,
     /// By what the rate of one entity is multiplied.
     pub per_entity: f64,
     /// By what the values of columns are multiplied.
@@ -29,14 +53,18 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// The demand of a workload. `rows` source rows were measured over `seconds` (first and last, since the epoch).
+    /// The demand of a workload, of whose source all rows were measured.
+    pub fn new(workload: &Workload, profile: &Profile, measured: SourceRows) -> Self {
+        Self::of_part(workload, profile, measured, measured)
+    }
+
+    /// The demand of a workload. `whole` are all rows of the source; `measured` are those that were measured, in a part of the
+    /// time of `whole` or in all of it.
     ///
     /// `scale.entities` multiplies the values of columns, and the rate with them unless the workload declares that. Without a
-    /// scale the measured rate holds, without `keep` the measured span.
-    pub fn new(workload: &Workload, profile: &Profile, rows: f64, seconds: (i64, i64)) -> Self {
+    /// scale the rate of the whole source holds, without `keep` its span: which part of it was measured changes no demand.
+    pub fn of_part(workload: &Workload, profile: &Profile, whole: SourceRows, measured: SourceRows) -> Self {
         let scale = &workload.scale;
-        let span = (seconds.1 - seconds.0 + 1).max(1) as f64;
-        let measured = rows / span;
         let values = scale.entities.iter().map(|(name, number)| (name.clone(), number / profile.distinct(name)));
         let entities: Vec<(String, f64)> = values.collect();
         let more: f64 = entities.iter().map(|(_, factor)| factor).product();
@@ -44,20 +72,22 @@ impl Demand {
         let number: f64 = scale.entities.iter().map(|(_, number)| number).product();
         let by_entity = scale.every.filter(|_| !scale.entities.is_empty());
         let by_entity = by_entity.map(|every| number * SECOND as f64 / every as f64);
-        let writes_per_second = scale.rows_per_second.or(by_entity).unwrap_or(measured * more);
-        let keep = workload.keep.map_or(span, |keep| keep as f64 / SECOND as f64);
+        let writes_per_second = scale.rows_per_second.or(by_entity).unwrap_or(whole.rate() * more);
+
+        let keep = workload.keep.map_or(whole.span(), |keep| keep as f64 / SECOND as f64);
         let kept_rows = writes_per_second * keep;
         let is_scaled = scale.rows_per_second.is_some() || !scale.entities.is_empty();
-        let per_entity = if measured > 0.0 { writes_per_second / measured / more } else { 1.0 };
+        let rate = measured.rate();
         Self {
             writes_per_second,
             kept_rows,
-            factor: if rows > 0.0 { kept_rows / rows } else { 0.0 },
+            factor: if measured.rows > 0.0 { kept_rows / measured.rows } else { 0.0 },
             is_scaled,
-            is_declared: is_scaled || workload.keep.is_some(),
-            span,
+            is_declared: is_scaled || workload.keep.is_some() || whole.span() > measured.span(),
+            span: measured.span(),
             keep,
-            per_entity,
+            grid: profile.grid.max(1) as f64 / SECOND as f64,
+            per_entity: if rate > 0.0 { writes_per_second / rate / more } else { 1.0 },
             entities,
         }
     }
@@ -110,6 +140,11 @@ pub(crate) mod tests {
         Workload::parse(Path::new("q.toml"), format!("{text}\n[query.q]\nwhere = \"true\"\n")).unwrap()
     }
 
+    /// So many rows over these seconds.
+    pub(crate) fn counted(rows: f64, first: i64, last: i64) -> SourceRows {
+        SourceRows { rows, seconds: (first, last) }
+    }
+
     pub(crate) fn profile(columns: &[(&str, u64)]) -> Profile {
         let column = |(name, distinct): &(&str, u64)| ColumnProfile {
             name: (*name).to_owned(),
@@ -123,7 +158,7 @@ pub(crate) mod tests {
     fn growth_has_three_factors() {
         // 90 meters were measured for 100 s, one row a second together.
         let text = "keep = \"1000s\"\n[scale]\nentities = { meter = 9_000 }\nevery = \"15m\"";
-        let demand = Demand::new(&workload(text), &profile(&[("meter", 90)]), 100.0, (0, 99));
+        let demand = Demand::new(&workload(text), &profile(&[("meter", 90)]), counted(100.0, 0, 99));
         // 9,000 / 900 s = 10 rows a second, kept for 1,000 s.
         assert_eq!((demand.writes_per_second, demand.kept_rows, demand.factor), (10.0, 10_000.0, 100.0));
         // 100 times the meters, each a tenth as often, ten times as long.
@@ -134,10 +169,24 @@ pub(crate) mod tests {
 
     #[test]
     fn more_entities_write_more() {
-        let demand =
-            Demand::new(&workload("[scale]\nentities = { host = 1000 }"), &profile(&[("host", 10)]), 100.0, (0, 99));
+        let text = "[scale]\nentities = { host = 1000 }";
+        let demand = Demand::new(&workload(text), &profile(&[("host", 10)]), counted(100.0, 0, 99));
         assert_eq!((demand.writes_per_second, demand.per_entity, demand.time()), (100.0, 1.0, 1.0));
-        let same = Demand::new(&workload(""), &profile(&[]), 100.0, (0, 99));
+        let same = Demand::new(&workload(""), &profile(&[]), counted(100.0, 0, 99));
         assert_eq!((same.factor, same.is_declared, same.days()), (1.0, false, 100.0 / 86_400.0));
+    }
+
+    #[test]
+    fn the_part_that_was_measured_does_not_change_the_demand() {
+        // 1,000 rows in 1,000 s, of which the first 100 s have 20.
+        let (whole, part) = (counted(1000.0, 0, 999), counted(20.0, 0, 99));
+        let demand = Demand::of_part(&workload(""), &profile(&[]), whole, part);
+        assert_eq!((demand.writes_per_second, demand.keep, demand.kept_rows), (1.0, 1000.0, 1000.0));
+        // What was measured grows to it: 5 times the rate, 10 times the time.
+        assert_eq!((demand.per_entity, demand.time(), demand.factor), (5.0, 10.0, 50.0));
+        assert!(demand.is_declared && !demand.is_scaled);
+        let declared = workload("keep = \"50s\"\n[scale]\nrows_per_second = 7");
+        let demand = Demand::of_part(&declared, &profile(&[]), whole, part);
+        assert_eq!((demand.writes_per_second, demand.kept_rows), (7.0, 350.0));
     }
 }

@@ -4,6 +4,8 @@ use tidetable_layout::outline::{FieldForm, PartContent, TemplatePart, template_p
 use tidetable_layout::time::{DAY, SECOND};
 use tidetable_layout::{FieldType, Layout};
 
+use crate::growth::bounds::QueryBounds;
+
 /// A part of a row key; literals are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyPart {
@@ -95,7 +97,12 @@ impl KeyShape {
 
     /// Whether rows hold the events of one instant of their columns, and grow with neither rate nor time.
     pub fn is_by_event(&self) -> bool {
-        self.step().is_some_and(|step| step <= SECOND) && !self.columns().is_empty()
+        self.step().is_some_and(|step| step <= SECOND)
+    }
+
+    /// Whether all that the row key tells apart before the time is fixed.
+    pub fn is_one_series(&self, bounds: &QueryBounds) -> bool {
+        self.leading().into_iter().all(|name| bounds.fixed.contains(name))
     }
 }
 

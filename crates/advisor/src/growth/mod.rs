@@ -5,26 +5,29 @@
 //!
 //! | growth | of a row | of what a query reads |
 //! |---|---|---|
-//! | entities | by the columns that the key lacks | by the columns that the query leaves open |
-//! | rate of an entity | in full; rows of single events do not grow | in full |
+//! | entities | by the columns that the key lacks; in a row of one instant by those that write at one | by the columns that the query leaves open |
+//! | rate of an entity | in full; rows of one instant do not grow | in full |
 //! | time | until the bucket of time is full | by the length of the query's range of time, or in full |
 //!
-//! Shares that were measured are of entities and of slices, and are multiplied by the growth of what they are shares of.
+//! Shares that were measured are of entities and of slices, and are multiplied by the growth of what they are shares of. So are
+//! counts of a sample of entities, its [`Sampled`]: the rows of one entity are all in it.
 
 mod at_scale;
 mod bounds;
 mod demand;
 mod key_shape;
 mod reads;
+mod sampled;
 
 pub use at_scale::{Grown, at_scale, row_growth};
 pub use bounds::QueryBounds;
-pub use demand::Demand;
+pub use demand::{Demand, SourceRows};
 pub use key_shape::{KeyPart, KeyShape};
 pub use reads::{ReadGrowth, read_growth};
+pub use sampled::Sampled;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    pub(crate) use super::demand::tests::{profile, workload};
+    pub(crate) use super::demand::tests::{counted, profile, workload};
     pub(crate) use super::key_shape::tests::shape;
 }

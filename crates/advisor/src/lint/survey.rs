@@ -7,7 +7,7 @@ use tidetable_layout::error::RejectReason;
 use crate::comparison::{Compared, Comparison, Economy, Extent, compare, demand_of, scaled, value_columns};
 use crate::error::{AdvisorError, Result};
 use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
-use crate::growth::Demand;
+use crate::growth::{Demand, KeyShape};
 use crate::measure::Measured;
 use crate::queries::{Asked, ask};
 use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
@@ -20,7 +20,7 @@ use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
 pub fn survey(job: &Job, trial: &Trial, workload: Option<(&Workload, &[DrawSpec])>) -> Result<DataFacts> {
     let comparison = compare(trial, None, Extent { packed: false, facts: true })?;
     let mut tables =
-        facts_of(trial, &comparison, workload.map(|(workload, _)| demand_of(trial, &comparison, workload)));
+        facts_of(trial, &comparison, workload.map(|(workload, _)| demand_of(trial, &comparison, workload, None)));
     tables.retain(|facts| job.table(&facts.name).is_some());
     if let Some((workload, specs)) = workload {
         let values = value_columns(trial);
@@ -51,7 +51,8 @@ fn facts_of(trial: &Trial, comparison: &Comparison, demand: Option<Demand>) -> V
         let mut facts = with_rejects(compared.facts.clone()?, trial);
         if let Some(demand) = &demand {
             facts.writes.declared = Some(demand.writes_per_second).filter(|_| demand.is_scaled);
-            facts.scale = Some(scaled(table, compared, comparison.axis, demand));
+            let shape = KeyShape::of(&compared.layout);
+            facts.scale = Some(scaled(table, compared, &shape, comparison.axis, demand));
         }
         Some(facts)
     };

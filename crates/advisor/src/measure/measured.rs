@@ -4,9 +4,12 @@ use tidetable_layout::cell::CellRef;
 use tidetable_layout::{Block, Group};
 
 use crate::error::Result;
+use crate::growth::Sampled;
 use crate::measure::distribution::{Distribution, Quantiles};
 use crate::measure::packed::{PackedSize, Packer};
 use crate::trial::{Overwritten, PartBytes, Replaceable, Row, TrialTable, Visitor};
+
+const KIB: f64 = 1024.0;
 
 /// What a layout holds. Of a sample, unless scaled.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +18,8 @@ pub struct Measured {
     pub layout: String,
     /// By what counts of a sample are to be multiplied; 1 without a sample.
     pub factor: f64,
+    /// Columns that tell entities apart, of which a sample takes all rows or none.
+    pub entity: Vec<String>,
     /// Source rows that were accepted.
     pub source_rows: u64,
     /// Source rows that were rejected.
@@ -37,6 +42,8 @@ pub struct Measured {
     pub bytes_a_row: Quantiles,
     /// The row of the most bytes; of several, the first.
     pub largest_row: LargestRow,
+    /// Source rows of a row as a source row finds it: the mean, in which a row counts as often as it has source rows.
+    pub source_rows_together: f64,
     /// Versions a column of a row.
     pub versions_a_column: Quantiles,
     /// Source rows that lost cells to later source rows, and these cells. Cells that follow from the row key do not count.
@@ -56,6 +63,20 @@ pub struct LargestRow {
     pub cells: u64,
     /// Its bytes as cells.
     pub bytes: u64,
+    /// Source rows that wrote it.
+    pub source_rows: u64,
+}
+
+impl Measured {
+    /// The sample that was measured.
+    pub fn sampled(&self) -> Sampled<'_> {
+        Sampled { factor: self.factor, entity: &self.entity }
+    }
+
+    /// KiB that a source row writes, at least 1.
+    pub fn write_kib(&self) -> f64 {
+        (self.bytes_written as f64 / self.source_rows.max(1) as f64 / KIB).max(1.0)
+    }
 }
 
 /// Measures a layout, with packed sizes if `packs`: they take most of the time.
@@ -82,6 +103,9 @@ pub(crate) struct Counts<'a> {
     bytes_a_row: Distribution,
     versions: Distribution,
     largest: LargestRow,
+    /// Source rows, and each as often as its row has source rows.
+    writes: u64,
+    writes_squared: f64,
     /// The column that cells are counted for, and their number.
     family: String,
     qualifier: Vec<u8>,
@@ -105,6 +129,8 @@ impl<'a> Counts<'a> {
             bytes_a_row: Distribution::default(),
             versions: Distribution::default(),
             largest: LargestRow::default(),
+            writes: 0,
+            writes_squared: 0.0,
             family: String::new(),
             qualifier: Vec::new(),
             held: 0,
@@ -119,6 +145,7 @@ impl<'a> Counts<'a> {
         Ok(Measured {
             layout: table.name.clone(),
             factor: table.factor,
+            entity: table.entity.clone(),
             source_rows: table.stats.rows_accepted,
             rejected: table.stats.rows_rejected,
             rows: self.rows,
@@ -130,6 +157,7 @@ impl<'a> Counts<'a> {
             cells_a_row: self.cells_a_row.quantiles(),
             bytes_a_row: self.bytes_a_row.quantiles(),
             largest_row: self.largest,
+            source_rows_together: self.writes_squared / self.writes.max(1) as f64,
             versions_a_column: self.versions.quantiles(),
             overwritten: table.overwritten(Some(self.replaceable))?,
             own_bytes: table.own_bytes()?,
@@ -176,11 +204,13 @@ impl Visitor for Counts<'_> {
         let bytes = row.bytes.total();
         // The n-th source row writes n of n parts: half of them on average.
         let writes: u64 = row.writes.iter().map(|write| write.rows).sum();
+        self.writes += writes;
+        self.writes_squared += (writes as f64).powi(2);
         self.bytes_written += if self.rewrites { bytes * (writes + 1) / 2 } else { bytes };
         self.cells_a_row.add(row.cells);
         self.bytes_a_row.add(bytes);
         if bytes > self.largest.bytes {
-            self.largest = LargestRow { key: row.key.to_vec(), cells: row.cells, bytes };
+            self.largest = LargestRow { key: row.key.to_vec(), cells: row.cells, bytes, source_rows: writes };
         }
         Ok(())
     }

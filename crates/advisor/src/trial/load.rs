@@ -160,7 +160,8 @@ fn load_source(
     if !found.unmatched.is_empty() {
         return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0), &found.unread).into());
     }
-    let entity = entity(candidates);
+    let mut entity = entity(candidates);
+    entity.retain(|name| first.schema.fields.iter().any(|field| field.name == *name));
     let repeats = RepeatCounter::default();
     let takes_all = |candidate: &&Candidate| candidate.filter.is_empty();
     let first_of_all = candidates.iter().position(takes_all);
@@ -198,6 +199,8 @@ fn load_source(
             draws: observers.draws,
             profile: observers.profile,
             window: options.window.clone(),
+            sample: options.sample,
+            entity: &entity,
         }),
         targets: targets.collect(),
         ids: &ids,
@@ -221,7 +224,7 @@ fn load_source(
         counts.takes_all = filter.inner.is_empty();
         counts.repeated = repeated.filter(|_| same_rows);
         let sample = (options.sample.is_some() || options.window.is_some(), counts);
-        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, loaded.stats, sample)?);
+        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, &entity, loaded.stats, sample)?);
     }
     Ok(tables)
 }

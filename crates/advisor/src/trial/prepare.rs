@@ -39,13 +39,22 @@ pub(super) struct CountingColumns<'a> {
     pub(super) profile: &'a ProfileCollector,
     /// Event times that are drawn, microseconds; all if `None`.
     pub(super) window: Option<Range<i64>>,
+    /// The part of the entities of which rows are drawn: a query of an entity that is not measured would find nothing.
+    pub(super) sample: Option<Sample>,
+    /// Names of the columns that make the entity.
+    pub(super) entity: &'a [String],
 }
 
 impl Prepare for CountingColumns<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
         let batch = &prepared.batch;
-        self.draws.iter().for_each(|draws| draws.look(batch, &self.counter.time, self.window.as_ref()));
+        if !self.draws.is_empty() {
+            let sampled = self.sample.map(|sample| filter_record_batch(batch, &chosen(batch, self.entity, sample)));
+            let sampled = sampled.transpose()?;
+            let drawn = sampled.as_ref().unwrap_or(batch);
+            self.draws.iter().for_each(|draws| draws.look(drawn, &self.counter.time, self.window.as_ref()));
+        }
         self.profile.look(batch, &self.counter.time);
         let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
         let seconds: TimestampMicrosecondArray = match times {

@@ -33,6 +33,8 @@ pub struct Profile {
     pub outliers: Option<Outliers>,
     /// The coarsest unit of which all event times are multiples, microseconds.
     pub step: i64,
+    /// The greatest number of microseconds of which all event times are multiples; 0 without rows.
+    pub grid: i64,
     /// The columns that were asked for, as far as the source has them.
     pub columns: Vec<ColumnProfile>,
 }
@@ -163,6 +165,7 @@ impl ProfileCollector {
             times,
             outliers,
             step: UNITS.into_iter().find(|unit| held.step % unit == 0).unwrap_or(1),
+            grid: held.step,
             columns: columns.map(|(name, column)| column.finish(name)).collect(),
         }
     }
@@ -289,6 +292,7 @@ mod tests {
     fn values_are_counted() {
         let found = profile(&[(Some("b"), 2 * MINUTE), (Some("a"), MINUTE), (None, 0), (Some("b"), 3 * MINUTE)]);
         assert_eq!((found.rows, found.step, found.times), (4, MINUTE, Some((0, 3 * MINUTE))));
+        assert_eq!(profile(&[(None, 15 * MINUTE), (None, 30 * MINUTE), (None, 75 * MINUTE)]).grid, 15 * MINUTE);
         let column = found.column("name").unwrap();
         assert_eq!((column.distinct, column.nulls, column.longest), (2, 1, 1));
         let values: Vec<_> = column.values.iter().map(|value| (value.text.as_str(), value.rows, value.first)).collect();

@@ -30,6 +30,8 @@ pub struct TrialTable {
     pub stats: LoadStats,
     /// By what to multiply counts to get those of all rows: 1 without a sample.
     pub factor: f64,
+    /// Columns that tell entities apart, of which a sample takes all rows or none.
+    pub entity: Vec<String>,
     /// First and last second that was written, since the epoch; `None` without rows.
     pub seconds: Option<(i64, i64)>,
     /// Source rows that can be repeats, equal to an earlier one in all columns; `None` if that is not known.
@@ -87,6 +89,7 @@ impl TrialTable {
         layout: Layout,
         snapshot: Snapshot,
         counter: &Counter,
+        entity: &[String],
         stats: LoadStats,
         (is_part, counts): (bool, FilterCounts),
     ) -> Result<Self> {
@@ -96,7 +99,9 @@ impl TrialTable {
         let name = layout.spec().name.clone();
         let repeated = counts.repeated;
         let takes_all = counts.takes_all && stats.rows_rejected == 0;
-        let mut table = Self { name, stats, factor, seconds: None, repeated, takes_all, layout, snapshot, group };
+        let entity = entity.to_vec();
+        let mut table =
+            Self { name, stats, factor, entity, seconds: None, repeated, takes_all, layout, snapshot, group };
         table.seconds = match counts.times {
             Some(times) if table.stats.rows_rejected == 0 && table.layout.spec().unpivot.is_empty() => {
                 let unit = if table.layout.spec().upsert { MINUTE } else { SECOND };
