@@ -8,6 +8,7 @@ mod check;
 mod finding;
 mod forms;
 mod found;
+pub(crate) mod limits;
 mod rule;
 mod rules;
 mod sarif;

@@ -6,6 +6,7 @@ use tidetable_job::{Job, Table};
 use tidetable_layout::FieldType;
 use tidetable_layout::error::Place;
 use tidetable_layout::outline::{FieldForm, PartContent, TemplatePart, template_parts};
+use tidetable_layout::time::DAY;
 use tidetable_store::GcRule;
 
 use super::found::Edit;
@@ -14,6 +15,8 @@ use crate::facts::{DataFacts, TableFacts};
 
 /// Most versions that a rule of garbage collection is asked about: more are no bound.
 const MANY: usize = 1 << 20;
+/// Most days that a rule of garbage collection is asked about: more are no bound.
+const MOST_DAYS: i64 = 36_500;
 
 /// A job and what is known of its data.
 #[derive(Debug)]
@@ -238,8 +241,28 @@ impl<'a> TableSubject<'a> {
         (0..MANY).find(|newer| rule.drops(*newer, now, now)).filter(|kept| *kept > 0)
     }
 
+    /// Days after which garbage collection has dropped every cell of a row; infinite if it leaves some.
+    pub(crate) fn days_kept(&self) -> f64 {
+        let families = self.table.spec.families.iter();
+        families.map(|family| self.gc(&family.name).map_or(f64::INFINITY, |rule| days_kept(&rule))).fold(0.0, f64::max)
+    }
+
     fn gc(&self, family: &str) -> Option<GcRule> {
         let (_, rule) = self.table.gc.iter().find(|(name, _)| name == family)?;
         GcRule::parse(rule).ok()
     }
+}
+
+/// Days after which a rule drops a cell that no newer one replaces.
+fn days_kept(rule: &GcRule) -> f64 {
+    let drops = |days: i64| rule.drops(0, 0, days * DAY);
+    if !drops(MOST_DAYS) {
+        return f64::INFINITY;
+    }
+    let (mut low, mut high) = (0, MOST_DAYS);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if drops(middle) { high = middle } else { low = middle + 1 }
+    }
+    low as f64
 }

@@ -4,9 +4,9 @@ use chrono::{Datelike, NaiveDate};
 use tidetable_layout::error::Place;
 use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
 
-use crate::cost::Bound;
-use crate::facts::{RejectKind, RowFacts, ScaleFacts, short, shown};
+use crate::facts::{RejectKind, RowFacts, ScaleFacts, TableFacts, short, shown};
 use crate::lint::found::Found;
+use crate::lint::limits;
 use crate::lint::rule::{Check, DESIGN, Needs, QUOTAS, Rule, Severity, TIME_SERIES};
 use crate::lint::subject::TableSubject;
 
@@ -72,29 +72,27 @@ pub(super) static ROW_SIZE: Rule = Rule {
 fn row_size(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(facts) = table.facts else { return Vec::new() };
     let row = &facts.largest_row;
-    let Bound { advised, limit } = table.prices.limits.row;
-    let grows = !table.has_time() && !table.table.spec.upsert && is_growing(row);
     if let Some(found) = facts.scale.as_ref().and_then(|scale| row_at_scale(table, row, scale)) {
         return vec![found];
     }
-    let grows = grows && facts.scale.is_none();
-    let (severity, passed, next) = match row.bytes {
-        bytes if bytes > limit => (Severity::Error, limit, None),
-        bytes if bytes > advised => (Severity::Warn, advised, Some(limit)),
-        _ if grows && days_until(row, advised) <= SOON => (Severity::Warn, advised, Some(advised)),
-        _ => return Vec::new(),
+
+    let bound = table.prices.limits.row;
+    let passed = limits::row_bytes(row.bytes as f64, table.prices);
+    let next = if passed.is_some() { bound.limit } else { bound.advised };
+    let day = day_of_limit(table, facts, row, next);
+    let (severity, limit) = match passed {
+        Some(passed) => (passed.severity, passed.limit),
+        None if day.is_some() => (Severity::Warn, bound.advised as f64),
+        None => return Vec::new(),
     };
-    let day = next.filter(|_| grows).and_then(|bytes| Some((bytes_text(bytes), day_of(row, bytes)?)));
-    let when = day.map(|(name, day)| format!(", and has {name} on {day} if it goes on")).unwrap_or_default();
+    let when = day.map(|day| format!(", and has {} on {day} if it goes on", bytes_text(next))).unwrap_or_default();
     let found = Found::new(severity, table.whole_key(), format!("the largest row has {} bytes{when}", row.bytes));
-    vec![found.measure(row.bytes as f64, passed as f64, "bytes").keys([shown(&row.key)])]
+    vec![found.measure(row.bytes as f64, limit, "bytes").keys([shown(&row.key)])]
 }
 
 /// The largest row at the end of the time that rows are kept, if that is over a bound.
 fn row_at_scale(table: &TableSubject<'_>, row: &RowFacts, scale: &ScaleFacts) -> Option<Found> {
-    let bound = table.prices.limits.row;
-    let passed = bound.passed_by(scale.row_bytes as u64).filter(|_| scale.row_bytes > row.bytes as f64)?;
-    let severity = if passed == bound.limit { Severity::Error } else { Severity::Warn };
+    let passed = limits::row_bytes(scale.row_bytes, table.prices).filter(|_| scale.row_bytes > row.bytes as f64)?;
     let message = format!(
         "the largest row will have {:.0} bytes after {} days: {} bytes{}",
         scale.row_bytes,
@@ -102,8 +100,31 @@ fn row_at_scale(table: &TableSubject<'_>, row: &RowFacts, scale: &ScaleFacts) ->
         row.bytes,
         scale.row_growth.text()
     );
-    let found = Found::new(severity, table.whole_key(), message);
-    Some(found.measure(scale.row_bytes, passed as f64, "bytes").keys([shown(&row.key)]))
+    let found = Found::new(passed.severity, table.whole_key(), message);
+    Some(found.measure(passed.measured, passed.limit, "bytes").keys([shown(&row.key)]))
+}
+
+/// The day on which a row without a time in its key has so many bytes, if it goes on growing as it does, within a year and before
+/// its oldest cells are dropped.
+fn day_of_limit(table: &TableSubject<'_>, facts: &TableFacts, row: &RowFacts, bytes: u64) -> Option<NaiveDate> {
+    if table.has_time() || table.table.spec.upsert || !is_growing(row) || row.bytes >= bytes {
+        return None;
+    }
+    let first = (row.last - row.span) as f64 / DAY as f64;
+    let passed = row.span as f64 / DAY as f64;
+    let left = match &facts.scale {
+        // At scale it may grow faster than it did, and is full at the end of the time that it is kept.
+        Some(scale) => bytes as f64 / scale.row_bytes.max(1.0) * scale.keep_days - passed,
+        None => days_until(row, bytes),
+    };
+    let kept = facts.scale.as_ref().map_or(f64::INFINITY, |scale| scale.keep_days).min(table.days_kept());
+    let is_soon = facts.scale.is_some() || left <= SOON;
+    let day = first + passed + left.max(0.0);
+    if !is_soon || passed + left >= kept {
+        return None;
+    }
+    // Beyond the calendar it is no date that anyone waits for.
+    NaiveDate::from_epoch_days(day.min(f64::from(i32::MAX)) as i32).filter(|day| day.year() < 10_000)
 }
 
 /// `256 MiB` or `100 MB`.
@@ -124,13 +145,6 @@ fn is_growing(row: &RowFacts) -> bool {
 fn days_until(row: &RowFacts, bytes: u64) -> f64 {
     let rate = row.bytes as f64 / row.span.max(1) as f64;
     bytes.saturating_sub(row.bytes) as f64 / rate.max(f64::MIN_POSITIVE) / DAY as f64
-}
-
-/// The day on which a row has so many bytes, if it grows as it did.
-fn day_of(row: &RowFacts, bytes: u64) -> Option<NaiveDate> {
-    let day = row.last as f64 / DAY as f64 + days_until(row, bytes);
-    // Beyond the calendar it is no date that anyone waits for.
-    NaiveDate::from_epoch_days(day.min(f64::from(i32::MAX)) as i32).filter(|day| day.year() < 10_000)
 }
 
 pub(super) static CELL_SIZE: Rule = Rule {
@@ -173,12 +187,13 @@ pub(super) static ENDLESS: Rule = Rule {
 };
 
 fn endless(table: &TableSubject<'_>) -> Vec<Found> {
-    let Some(row) = table.facts.map(|facts| &facts.fullest_row) else { return Vec::new() };
+    let Some(facts) = table.facts else { return Vec::new() };
+    let row = &facts.fullest_row;
     if !is_growing(row) || table.has_time() || table.table.spec.upsert {
         return Vec::new();
     }
     let advised = table.prices.limits.row.advised;
-    let day = day_of(row, advised);
+    let day = day_of_limit(table, facts, row, advised);
     let when = day.map(|day| format!(", and has {} on {day} if it goes on", bytes_text(advised))).unwrap_or_default();
     let message =
         format!("a row has {} cells, {} of them from the second half of its time{when}", row.cells, row.later_cells);

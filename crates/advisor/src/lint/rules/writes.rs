@@ -2,12 +2,11 @@
 
 use crate::facts::{RowGrowth, short, shown};
 use crate::lint::found::Found;
+use crate::lint::limits;
 use crate::lint::rule::{Check, DESIGN, KEY_VISUALIZER, Needs, PERFORMANCE, Rule, Severity};
 use crate::lint::subject::TableSubject;
 use crate::trial::Overwritten;
 
-/// Slices of time in which a row is written that make it a counter.
-const SLICES: u64 = 100;
 /// Slices from which on shares and totals mean something.
 const FEWEST_SLICES: u64 = 20;
 /// Rows of the median slice from which on their share means something: a single row is always in one range.
@@ -33,15 +32,13 @@ fn rewritten(table: &TableSubject<'_>) -> Vec<Found> {
     let row = &facts.rewritten;
     let scaled = facts.scale.as_ref().map_or(0, |scale| scale.row_slices);
     let slices = row.slices.max(scaled);
-    if slices < SLICES {
-        return Vec::new();
-    }
+    let Some(passed) = limits::row_slices(slices) else { return Vec::new() };
     let key = &table.table.spec.row_key;
     let edit = table.with_key(|_| Some(format!("{key}#{{{}:ms}}", table.time())));
-    let when = if row.slices < SLICES { " while it is kept" } else { "" };
+    let when = if slices > row.slices { " while it is kept" } else { "" };
     let message = format!("one row is written in {slices} slices of time{when}");
     let found = Found::new(Severity::Warn, table.whole_key(), message);
-    vec![found.measure(slices as f64, SLICES as f64, "slices").keys([shown(&row.key)]).edit(edit)]
+    vec![found.measure(passed.measured, passed.limit, "slices").keys([shown(&row.key)]).edit(edit)]
 }
 
 pub(super) static OVERWRITTEN: Rule = Rule {
@@ -107,7 +104,7 @@ fn one_series(table: &TableSubject<'_>, message: &str) -> Option<Found> {
     let scale = table.facts?.scale.as_ref().filter(|scale| scale.is_rate_declared)?;
     let rate = scale.series_rate?;
     let node = table.prices.node.writes_per_second;
-    let is_over = table.prices.nodes_above_one(rate).is_some();
+    let is_over = table.prices.nodes_above_one(rate * scale.write_kib.max(1.0)).is_some();
     let (severity, of) = match (is_over, scale.is_time_first) {
         (true, true) => (Severity::Error, "all go"),
         (true, false) => (Severity::Warn, "those of the busiest entity go"),
@@ -123,7 +120,7 @@ pub(super) static HOT_ROW: Rule = Rule {
     id: "W2",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "a row with more writes than a node takes, 14,000 a second, at the declared rate if there is one",
+    title: "a row with more writes than a node takes, 14,000 a second of 1 KiB, at the declared rate if there is one",
     reason: "A row is never split, so no number of nodes helps it",
     source: PERFORMANCE,
     check: Check::Table(hot_row),
@@ -133,15 +130,13 @@ fn hot_row(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(facts) = table.facts else { return Vec::new() };
     let writes = &facts.writes;
     let scale = facts.scale.as_ref();
-    let rate = scale.map_or(writes.hottest_rate, |scale| scale.row_rate);
-    if table.prices.nodes_above_one(rate).is_none() {
-        return Vec::new();
-    }
+    let (rate, kib) = scale.map_or((writes.hottest_rate, 1.0), |scale| (scale.row_rate, scale.write_kib));
+    let Some(passed) = limits::row_writes(rate, kib, table.prices) else { return Vec::new() };
     let growth = scale.map(|scale| RowGrowth { time: 1.0, ..scale.row_growth }.text()).unwrap_or_default();
     let measured = if growth.is_empty() { String::new() } else { format!(": {}{growth}", short(writes.hottest_rate)) };
-    let message = format!("one row takes {rate:.0} writes a second{measured}");
-    let found = Found::new(Severity::Error, table.whole_key(), message).keys([shown(&writes.hottest_key)]);
-    vec![found.measure(rate, table.prices.node.writes_per_second, "writes a second")]
+    let message = format!("one row takes {}{measured}", limits::writes_text(rate, kib));
+    let found = Found::new(passed.severity, table.whole_key(), message).keys([shown(&writes.hottest_key)]);
+    vec![found.measure(passed.measured, passed.limit, "writes a second")]
 }
 
 pub(super) static BURSTS: Rule = Rule {

@@ -23,7 +23,8 @@ fn linted_for(project: &Path, job: &Job, queries: &str) -> Report {
     let workload = Workload::parse(Path::new("q.toml"), queries.to_owned()).unwrap();
     let candidates = Candidate::of_job(job, &[]).unwrap();
     let specs = draw_specs(&workload.queries, &candidates[0].schema).unwrap();
-    let options = TrialOptions { draws: specs.clone(), ..TrialOptions::default() };
+    let profiled = workload.scaled_columns();
+    let options = TrialOptions { draws: specs.clone(), profiled, ..TrialOptions::default() };
     let trial = Trial::load(job, &Storage::new(project.to_owned(), None), &candidates, &options).unwrap();
     lint(job, Some(&survey(job, &trial, Some((&workload, &specs))).unwrap()), &prices())
 }
@@ -232,4 +233,56 @@ fn samples_of_the_repository_have_no_errors_but_those_they_show() {
     let meant: Vec<_> =
         MEANT.iter().map(|(job, table, rule)| ((*job).to_owned(), (*table).to_owned(), *rule)).collect();
     assert_eq!(errors, meant);
+}
+
+#[test]
+fn a_row_of_an_instant_grows_by_its_entities() {
+    // 12 ids of two sites every minute, all at the same instant; there will be 10 million.
+    let aligned = rows(240, |at| (at / 12 * 60, format!("site=s{} id={} value=1", at % 2, at % 12)));
+    let queries = "keep = \"30d\"\n[scale]\nentities = { id = 10_000_000 }\nevery = \"1m\"\n[query.q]\nper_second = 1\n\
+                   where = \"site = $site and ts >= $hour and ts < $hour + interval '1 hour'\"\n";
+    let ids =
+        "[tables.T.families.F]\ngc = \"maxversions=1\"\ncolumns = [{ qualifier = \"{id}\", value = \"{value}\" }]\n";
+    let report = asked_rows("{site}#{ts:ms}", ids, &borrowed(&aligned), Some(queries));
+    let found = of_rule(&report, "R1");
+    // Six cells: a key of 16 bytes, family 1, qualifier 1 or 2, value 3, timestamp 8; 10,000,000 / 12 times as many.
+    let bytes = found.first().and_then(|finding| finding.measure).map(|measure| measure.measured);
+    assert_eq!(bytes.map(f64::round), Some(145_833_333.0), "{found:?}");
+    assert!(found[0].message.contains("175 bytes x 833333 entities"), "{}", found[0].message);
+    // The id in the key keeps the rows as they are.
+    let report = asked_rows("{site}#{id:08}#{ts:ms}", VALUE, &borrowed(&aligned), Some(queries));
+    assert!(of_rule(&report, "R1").is_empty(), "{:?}", of_rule(&report, "R1"));
+}
+
+#[test]
+fn seconds_of_one_slice_are_not_many() {
+    // 200 seconds of an hour, all in its first four minutes: 41 slices of 5 s, and one at the end.
+    let crowded = rows(201, |at| (if at < 200 { at } else { 3599 }, "user=a level=1 value=1".to_owned()));
+    let queries = "keep = \"62m\"\n[query.q]\nper_second = 1\nwhere = \"user = $user\"\n";
+    let slices = |rows: &[(usize, String)]| {
+        let report = asked_rows("{user}", ITEMS, &borrowed(rows), Some(queries));
+        of_rule(&report, "K7").first().and_then(|finding| finding.measure).map(|measure| measure.measured)
+    };
+    assert_eq!(slices(&crowded), None);
+    let spread = rows(201, |at| (at * 18, "user=a level=1 value=1".to_owned()));
+    assert_eq!(slices(&spread), Some(207.0));
+}
+
+#[test]
+fn no_day_is_named_after_cells_are_dropped() {
+    // A version a second of one row: 100 MB after some 25 days.
+    let growing = rows(400, |at| (at, "user=a level=1 value=1.25".to_owned()));
+    let day = |gc: &str, queries: Option<&str>| {
+        let family = format!("[tables.T.families.F]\n{gc}columns = [{{ qualifier = \"V\", value = \"{{value}}\" }}]\n");
+        let report = asked_rows("{user}", &family, &borrowed(&growing), queries);
+        ["R1", "R3"]
+            .map(|rule| of_rule(&report, rule).iter().any(|finding| finding.message.contains("100 MB on 2020-")))
+    };
+    let kept = |keep: &str| format!("keep = \"{keep}\"\n[query.q]\nper_second = 1\nwhere = \"user = $user\"\n");
+    assert_eq!(day("", None), [true, true]);
+    assert_eq!(day("gc = \"maxage=7d\"\n", None), [false, false]);
+    assert_eq!(day("gc = \"maxage=7d and maxversions=1\"\n", None), [true, true]);
+    // At scale R1 gives the size at the end, and R3 the day.
+    assert_eq!(day("", Some(&kept("7d"))), [false, false]);
+    assert_eq!(day("", Some(&kept("90d"))), [false, true]);
 }
