@@ -128,9 +128,17 @@ impl RowGrowth {
     }
 }
 
-/// A number with about three digits that mean something.
+/// Zeros behind the point from which on a number is written with an exponent.
+const MOST_ZEROS: usize = 5;
+
+/// A number with two or three digits that mean something.
 pub(crate) fn short(number: f64) -> String {
     match number.abs() {
+        0.0 => "0".to_owned(),
+        small @ 0.0..0.1 => {
+            let zeros = (-small.log10()).floor() as usize;
+            if zeros < MOST_ZEROS { format!("{number:.*}", zeros + 2) } else { format!("{number:.1e}") }
+        }
         0.0..10.0 => format!("{number:.2}"),
         10.0..100.0 => format!("{number:.1}"),
         _ => format!("{number:.0}"),

@@ -5,7 +5,7 @@ use tidetable_job::Job;
 use crate::advice::advised::Advice;
 use crate::advice::generate::{Proposed, proposals};
 use crate::advice::keys::Columns;
-use crate::advice::pairs::pairs;
+use crate::advice::pairs::{Pairs, pairs};
 use crate::advice::pass::{Asking, Found, Part, Pass};
 use crate::advice::wants::wants;
 use crate::error::{AdvisorError, Result};
@@ -85,9 +85,10 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let rows =
         |found: &Found| found.comparison.layouts.iter().map(|it| it.measured.source_rows).max().unwrap_or_default();
     let ranked_rows = rows(&ranked);
-    let refused = ranked.refused.clone();
+    let mut refused = ranked.refused.clone();
     let found = measured.unwrap_or(ranked);
-    let pairs = if asking.with_pairs { pairs(found.pairing(asking, &number)) } else { Vec::new() };
+    let pairs = if asking.with_pairs { pairs(found.pairing(asking, &number)) } else { Pairs::default() };
+    refused.extend(pairs.refused);
     let candidates = order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect();
     let rows = [ranked_rows, rows(&found), profile.rows];
     Ok(Advice {
@@ -96,7 +97,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         rows,
         comparison: found.comparison,
         economy: found.economy,
-        pairs,
+        pairs: pairs.found,
         schema: first.schema,
     })
 }

@@ -6,6 +6,7 @@ use toml::{Table, Value};
 use crate::advice::generate::Proposed;
 use crate::advice::job_text::{job_with, with_entry, without_time};
 use crate::advice::pairs::{Pair, Second};
+use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy};
 use crate::error::Result;
 
@@ -14,7 +15,7 @@ use crate::error::Result;
 pub struct Advice {
     /// Candidates that were ranked, the best first.
     pub candidates: Vec<Proposed>,
-    /// Candidates that rules refuse at the declared scale, and why.
+    /// Candidates, and second tables, that rules refuse at the declared scale, and why.
     pub refused: Vec<Refused>,
     /// Source rows on which candidates were ranked, on which the best were measured, and all.
     pub rows: [u64; 3],
@@ -26,19 +27,6 @@ pub struct Advice {
     pub pairs: Vec<Pair>,
     /// Columns of the source.
     pub(super) schema: SourceSchema,
-}
-
-/// A candidate that a rule refuses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Its name.
-    pub name: String,
-    /// Its row key.
-    pub row_key: String,
-    /// The rule.
-    pub rule: &'static str,
-    /// What is wrong, with the number.
-    pub message: String,
 }
 
 impl Advice {

@@ -1,9 +1,9 @@
 //! Why a layout is chosen, in sentences with their numbers.
 
-use tidetable_job::workload::{Query, Workload};
+use tidetable_job::workload::{Goal, Query, Workload};
 
 use crate::advice::advised::Advice;
-use crate::advice::pairs::Second;
+use crate::advice::pairs::{Second, TableLoad};
 use crate::cost::{Prices, QueryLoad};
 use crate::facts::short;
 use crate::growth::KeyShape;
@@ -64,43 +64,44 @@ impl Advice {
         }
     }
 
-    /// The loads of writes, of each query and of storage, in nodes, the greatest first; then the largest row.
+    /// The loads of writes and of each query in nodes, and storage, the greatest first, then their sum; then the largest row.
     fn facts(&self, workload: &Workload, prices: &Prices) -> Vec<String> {
         let at = self.chosen();
         let (Some(layout), Some(cost)) = (self.comparison.layouts.get(at), self.economy.costs.get(at)) else {
             return Vec::new();
         };
-        let demand = &self.economy.demand;
-        let kib = cost.write_kib / demand.writes_per_second.max(f64::MIN_POSITIVE);
-        let target = prices.target(workload.goal);
-        let writes = format!(
-            "writes: {} rows a second x {} KiB / {:.0} a node = {} nodes at full CPU, / {target} to use",
-            short(demand.writes_per_second),
-            short(kib),
-            prices.node.writes_per_second,
-            short(cost.write_load)
-        );
-        let mut loads = vec![(cost.write_load, writes)];
+        let tables = match self.pairs.first() {
+            Some(pair) => pair.names.iter().map(|name| format!("{name} ")).zip(pair.kept).collect(),
+            None => vec![(String::new(), TableLoad::of(cost, &self.economy.demand, prices))],
+        };
+        let mut loads: Vec<(f64, String)> = Vec::new();
+        for (name, table) in &tables {
+            loads.push((table.write_load, writes_text(name, table, prices)));
+            if table.rewrite_load > 0.0 {
+                let text =
+                    format!("{name}rows that are read to be written again: {} nodes", load_text(table.rewrite_load));
+                loads.push((table.rewrite_load, text));
+            }
+        }
         for (place, (query, load)) in workload.queries.iter().zip(self.loads()).enumerate() {
             let Some(load) = load else { continue };
             let table = self.pairs.first().map(|pair| {
                 let [first, second] = &pair.names;
-                let is_second = pair.by_second.get(place).copied().unwrap_or_default();
-                format!(" in {}", if is_second { second } else { first })
+                format!(" in {}", if pair.is_by_second(place) { second } else { first })
             });
             loads.push((load.nodes(prices), query_text(query, &load, &table.unwrap_or_default(), prices)));
         }
-        let bytes = cost.stored.1;
-        let stored = format!(
-            "stored: {} GB for {} days, {} TB a node",
-            short(bytes / 1e9),
-            short(demand.days()),
-            prices.node.storage_tb
-        );
-        loads.push((bytes / (prices.node.storage_tb * 1e12), stored));
-        loads.sort_by(|one, other| other.0.total_cmp(&one.0));
 
+        let load: f64 = loads.iter().map(|(nodes, _)| nodes).sum();
+        let days = short(self.economy.demand.days());
+        for (name, table) in &tables {
+            let text = format!("{name}stored: {} GB for {days} days", short(table.stored / 1e9));
+            loads.push((table.stored / (prices.node.storage_tb * 1e12), text));
+        }
+        loads.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut facts: Vec<String> = loads.into_iter().map(|(_, text)| text).collect();
+        facts.push(sum_text(load, tables.iter().map(|(_, table)| table.stored).sum(), workload.goal, prices));
+
         if let Some(scale) = self.economy.scales.get(at) {
             let growth = scale.row_growth.text();
             let grown = if growth.is_empty() { growth } else { format!("{growth} = {:.0} bytes", scale.row_bytes) };
@@ -128,16 +129,24 @@ impl Advice {
         let source = layout.layout.source();
         let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
         let salts = nodes.ceil().max(LEAST_SALTS);
-        let loads = workload.queries.iter().zip(self.loads()).filter_map(|(query, load)| Some((query, load?)));
-        let costs = loads.map(|(query, load)| {
+        let loads = workload.queries.iter().zip(self.loads()).enumerate();
+        // A salt of one table changes nothing for the queries that the other answers.
+        let is_by_second = |place: usize| self.pairs.first().is_some_and(|pair| pair.is_by_second(place));
+        let costs = loads.filter(|(place, _)| !is_by_second(*place)).filter_map(|(_, (query, load))| {
+            let load = load?;
             let salted = QueryLoad { read_kib: load.read_kib * salts, ..load };
-            format!("{} {} nodes instead of {}", query.name, short(salted.nodes(prices)), short(load.nodes(prices)))
+            let nodes = [salted, load].map(|load| load_text(load.nodes(prices)));
+            Some(format!("{} {} nodes instead of {}", query.name, nodes[0], nodes[1]))
         });
+        let costs: Vec<String> = costs.collect();
+        let read = match costs.is_empty() {
+            true => String::new(),
+            false => format!(", and each query of it then reads {salts:.0} ranges: {}", costs.join(", ")),
+        };
         Some(format!(
             "the busiest {} takes {rate:.0} writes a second, {nodes:.1} nodes, and its newest rows are on one: \
-             {{salt({time}, {salts:.0})}} in front divides them by {salts:.0}, and each query then reads {salts:.0} ranges: {}",
+             {{salt({time}, {salts:.0})}} in front divides them by {salts:.0}{read}",
             shape.leading().join(" and "),
-            costs.collect::<Vec<_>>().join(", ")
         ))
     }
 
@@ -155,9 +164,39 @@ impl Advice {
     }
 }
 
+/// Nodes with digits enough that a reader's sum of them is the one that is shown.
+fn load_text(nodes: f64) -> String {
+    if nodes >= 100.0 { format!("{nodes:.1}") } else { short(nodes) }
+}
+
 /// `1 node` or `7 nodes`.
 fn nodes_text(nodes: f64) -> String {
     if nodes > 1.0 { format!("{nodes:.0} nodes") } else { "1 node".to_owned() }
+}
+
+/// `writes: 11111 rows a second x 1.00 KiB / 14000 a node = 0.79 nodes`.
+fn writes_text(name: &str, table: &TableLoad, prices: &Prices) -> String {
+    format!(
+        "{name}writes: {} rows a second x {} KiB / {:.0} a node = {} nodes",
+        short(table.writes_per_second),
+        short(table.write_kib),
+        prices.node.writes_per_second,
+        load_text(table.write_load)
+    )
+}
+
+/// `together: 0.80 nodes at full CPU / 0.6 to use = 1.33; 830 GB stored / 2.5 TB a node = 0.33: 2 nodes`.
+fn sum_text(load: f64, stored: f64, goal: Goal, prices: &Prices) -> String {
+    let target = prices.target(goal);
+    format!(
+        "together: {} nodes at full CPU / {target} to use = {}; {} GB stored / {} TB a node = {}: {}",
+        load_text(load),
+        load_text(load / target),
+        short(stored / 1e9),
+        prices.node.storage_tb,
+        load_text(stored / (prices.node.storage_tb * 1e12)),
+        nodes_text(prices.nodes(goal, load, stored))
+    )
 }
 
 /// `one_day: 50 a second x 1 row, 3264 bytes: 50 / 17000 reads + 0.11 / 220 MB = 0.003 nodes`.
@@ -172,6 +211,6 @@ fn query_text(query: &Query, load: &QueryLoad, table: &str, prices: &Prices) -> 
         prices.node.reads_per_second,
         short(load.scan_mb),
         prices.node.scan_mb_per_second,
-        short(load.nodes(prices))
+        load_text(load.nodes(prices))
     )
 }

@@ -8,12 +8,16 @@ mod job_text;
 mod keys;
 mod pairs;
 mod pass;
+mod refused;
+#[cfg(test)]
+mod tests;
 mod wants;
 
 pub use advise::advise;
-pub use advised::{Advice, Refused};
+pub use advised::Advice;
 pub use explain::Explanation;
 pub use generate::Proposed;
 pub use job_text::job_with;
-pub use pairs::{Pair, Second};
+pub use pairs::{Pair, Second, TableLoad};
 pub use pass::Asking;
+pub use refused::Refused;

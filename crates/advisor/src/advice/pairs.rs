@@ -6,9 +6,12 @@ use tidetable_job::workload::{Query, Workload};
 use tidetable_layout::time::{DAY, SECOND};
 
 use crate::advice::job_text::without_time;
+use crate::advice::refused::Refused;
 use crate::comparison::{Answer, Comparison, Economy};
 use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable, sorted_alike};
-use crate::growth::KeyShape;
+use crate::growth::{Demand, KeyShape};
+use crate::lint::limits::{row_bytes, row_writes, writes_text};
+use crate::measure::Measured;
 use crate::queries::Asked;
 
 /// Days of which tables are read for one query at most.
@@ -31,14 +34,57 @@ pub struct Pair {
     pub by_second: Vec<bool>,
     /// For each query, its load.
     pub loads: Vec<QueryLoad>,
+    /// What writes and storage take of both.
+    pub kept: [TableLoad; 2],
     /// Nodes of a cluster, packed by Snappy.
     pub nodes: f64,
     /// A month of all clusters, packed by Snappy.
     pub month: f64,
     /// Bytes that queries see a second.
     pub bytes_seen: f64,
-    /// Bytes stored, as a multiple of those of the smaller table.
+    /// Bytes stored, as a multiple of those of the smaller table that holds all rows.
     pub duplication: f64,
+}
+
+impl Pair {
+    /// Whether the second table answers the query at this place.
+    pub(super) fn is_by_second(&self, place: usize) -> bool {
+        self.by_second.get(place).copied().unwrap_or_default()
+    }
+}
+
+/// What a table takes of the nodes beside its queries.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TableLoad {
+    /// Rows written a second.
+    pub writes_per_second: f64,
+    /// KiB of each, at least 1.
+    pub write_kib: f64,
+    /// Nodes that writes take.
+    pub write_load: f64,
+    /// Nodes that reading rows takes which are written again.
+    pub rewrite_load: f64,
+    /// Bytes stored, packed by Snappy.
+    pub stored: f64,
+}
+
+impl TableLoad {
+    /// The load of a table of one layout.
+    pub(super) fn of(cost: &Cost, demand: &Demand, prices: &Prices) -> Self {
+        let of_queries: f64 = cost.queries.iter().map(|query| query.nodes(prices)).sum();
+        Self {
+            writes_per_second: demand.writes_per_second,
+            write_kib: cost.write_kib / demand.writes_per_second.max(f64::MIN_POSITIVE),
+            write_load: cost.write_load,
+            rewrite_load: (cost.read_load - of_queries).max(0.0),
+            stored: cost.stored.1,
+        }
+    }
+
+    /// Nodes at full CPU that it takes.
+    pub(super) fn nodes(&self) -> f64 {
+        self.write_load + self.rewrite_load
+    }
 }
 
 /// What the second of two tables is.
@@ -59,8 +105,20 @@ struct Candidate {
     row_key: String,
     /// For each query, its load; `None` if the table does not answer it as it must.
     loads: Vec<Option<QueryLoad>>,
-    write_load: f64,
-    stored: f64,
+    kept: TableLoad,
+    /// Whether it holds all rows.
+    is_whole: bool,
+    /// The limit that its rows pass at scale, and that in words.
+    passed: Option<(&'static str, String)>,
+}
+
+/// Pairs of tables that cost less than the best alone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pairs {
+    /// The cheapest first.
+    pub(super) found: Vec<Pair>,
+    /// Tables that would be the second of one, and pass a limit.
+    pub(super) refused: Vec<Refused>,
 }
 
 /// What pairs are made of.
@@ -76,17 +134,26 @@ pub(super) struct Pairing<'a> {
 
 /// The pairs of tables that cost less than the best single one can, cheapest first. Both tables take every write, and each
 /// query reads the table in which it sees fewer bytes of those that answer it as it must.
-pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
+pub(super) fn pairs(pairing: Pairing<'_>) -> Pairs {
     let costs = &pairing.economy.costs;
     let single = costs.iter().filter(|cost| cost.unservable.is_none() && cost.errors == 0 && !cost.is_sequential);
     let single = single.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);
-    let mut found: Vec<Pair> = Vec::new();
+    let (mut found, mut refused): (Vec<Pair>, Vec<Refused>) = (Vec::new(), Vec::new());
     for first in (0..costs.len()).filter(|at| pairing.can_be_part(*at)) {
         let others = (first + 1..costs.len()).filter(|at| pairing.can_be_part(*at));
         let others = others.filter_map(|at| pairing.layout(at)).chain(pairing.days(first)).chain(pairing.newest(first));
-        found.extend(others.filter_map(|second| pairing.pair(first, second)));
+        for second in others {
+            let passed = second.passed.clone();
+            let Some(pair) = pairing.pair(first, second).filter(|pair| pair.month < single) else { continue };
+            match passed {
+                None => found.push(pair),
+                Some((rule, message)) => {
+                    let ([_, name], [_, row_key]) = (pair.names, pair.row_keys);
+                    refused.push(Refused { name, row_key, rule, message });
+                }
+            }
+        }
     }
-    found.retain(|pair| pair.month < single);
     found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
     // Of those that cost alike another layout comes before tables that are made once a day, then the bytes
     // that queries see count, then how busy they keep nodes.
@@ -102,7 +169,7 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Vec<Pair> {
             }
         }
     }
-    found
+    Pairs { found, refused }
 }
 
 impl Pairing<'_> {
@@ -136,8 +203,9 @@ impl Pairing<'_> {
             name: layout.measured.layout.clone(),
             row_key: layout.row_key.clone(),
             loads: self.loads(at)?,
-            write_load: cost.write_load,
-            stored: cost.stored.1,
+            kept: TableLoad::of(cost, &self.economy.demand, self.prices),
+            is_whole: true,
+            passed: None,
         })
     }
 
@@ -149,8 +217,8 @@ impl Pairing<'_> {
         let measured = &layout.measured;
         let of_day = measured.factor * demand.factor / demand.days().max(f64::MIN_POSITIVE);
         let bytes = measured.bytes.total() as f64 * of_day;
-        let row_growth = self.economy.scales.get(at)?.row_growth;
-        let rows = measured.rows as f64 * of_day / row_growth.factor();
+        let scale = self.economy.scales.get(at)?;
+        let rows = measured.rows as f64 * of_day / scale.row_growth.factor();
         let load = |query: &Query, asked: &Asked| {
             let seconds = asked.bounds.covered(DAY)?;
             let days = (seconds / SECONDS_A_DAY).ceil().max(1.0);
@@ -161,13 +229,30 @@ impl Pairing<'_> {
         };
         let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
         let kib_a_row = (bytes / rows.max(1.0) / KIB).max(1.0);
+        let kept = TableLoad {
+            writes_per_second: rows / SECONDS_A_DAY,
+            write_kib: kib_a_row,
+            write_load: rows / SECONDS_A_DAY * kib_a_row / self.prices.node.writes_per_second,
+            rewrite_load: 0.0,
+            stored: cost.stored.1,
+        };
+        let event = event_bytes(measured);
+        let of_row = scale.entity_rate.and_then(|rate| {
+            let passed = row_bytes(rate * SECONDS_A_DAY * event, self.prices)?;
+            let message = format!(
+                "the largest row of a day will have {:.0} bytes: {rate:.1} rows a second x {SECONDS_A_DAY:.0} x {event:.0} bytes",
+                passed.measured
+            );
+            Some((passed.rule, message))
+        });
         Some(Candidate {
             second: Second::Days,
             name: format!("{}_{{day:%Y%m%d}}", measured.layout),
             row_key: without_time(&layout.layout),
             loads: loads.collect(),
-            write_load: rows / SECONDS_A_DAY * kib_a_row / self.prices.node.writes_per_second,
-            stored: cost.stored.1,
+            kept,
+            is_whole: true,
+            passed: of_row,
         })
     }
 
@@ -182,21 +267,35 @@ impl Pairing<'_> {
         }
         let measured = &layout.measured;
         let entities = columns.iter().map(|name| (self.number)(name)).fold(1.0, f64::max);
-        let event = measured.bytes.total() as f64 / measured.source_rows.max(1) as f64;
+        let event = event_bytes(measured);
         let load = |query: &Query, asked: &Asked| {
             let is_open = columns.iter().any(|name| !asked.bounds.fixed.contains(*name));
             let rows = entities * self.part(&shape, asked);
             Some(QueryLoad::new(query.per_second, 1.0, rows, rows * event)).filter(|_| asked.newest && is_open)
         };
         let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
-        let stored = cost.stored.1 / demand.kept_rows.max(1.0) * entities;
+        let write_kib = (event / KIB).max(1.0);
+        let kept = TableLoad {
+            writes_per_second: demand.writes_per_second,
+            write_kib,
+            write_load: demand.writes_per_second * write_kib / self.prices.node.writes_per_second,
+            rewrite_load: 0.0,
+            stored: cost.stored.1 / demand.kept_rows.max(1.0) * entities,
+        };
+        // Every write of an entity replaces its one row.
+        let of_row = self.economy.scales.get(at)?.entity_rate.and_then(|rate| {
+            let passed = row_writes(rate, write_kib, self.prices)?;
+            let busiest = format!("those of the busiest {}", columns.join(" and "));
+            Some((passed.rule, format!("one row takes {}: {busiest}", writes_text(rate, write_kib))))
+        });
         Some(Candidate {
             second: Second::Newest,
             name: format!("{}_newest", measured.layout),
             row_key: without_time(&layout.layout),
             loads: loads.collect(),
-            write_load: demand.writes_per_second * (event / KIB).max(1.0) / self.prices.node.writes_per_second,
-            stored,
+            kept,
+            is_whole: false,
+            passed: of_row,
         })
     }
 
@@ -222,11 +321,11 @@ impl Pairing<'_> {
         let (by_second, loads): (Vec<bool>, Vec<QueryLoad>) = chosen.into_iter().unzip();
 
         let read_load: f64 = loads.iter().map(|load| load.nodes(self.prices)).sum();
-        let rewriting = cost.read_load - cost.queries.iter().map(|load| load.nodes(self.prices)).sum::<f64>();
-        let load = cost.write_load + second.write_load + read_load + rewriting.max(0.0);
-        let stored = cost.stored.1 + second.stored;
+        let kept = [TableLoad::of(cost, &self.economy.demand, self.prices), second.kept];
+        let load = kept.iter().map(TableLoad::nodes).sum::<f64>() + read_load;
+        let stored: f64 = kept.iter().map(|table| table.stored).sum();
         let nodes = self.prices.nodes(self.workload.goal, load, stored);
-        let least = cost.stored.1.min(second.stored).max(f64::MIN_POSITIVE);
+        let least = if second.is_whole { cost.stored.1.min(second.kept.stored) } else { cost.stored.1 };
         Some(Pair {
             first,
             second: second.second,
@@ -236,8 +335,14 @@ impl Pairing<'_> {
             nodes,
             month: f64::from(self.workload.clusters) * self.prices.month(nodes, stored),
             bytes_seen: loads.iter().map(|load| load.bytes_seen).sum(),
-            duplication: stored / least,
+            duplication: stored / least.max(f64::MIN_POSITIVE),
             loads,
+            kept,
         })
     }
+}
+
+/// Bytes as cells of a source row.
+fn event_bytes(measured: &Measured) -> f64 {
+    measured.bytes.total() as f64 / measured.source_rows.max(1) as f64
 }

@@ -8,10 +8,10 @@ use tidetable_layout::SourceSchema;
 use tidetable_runner::Stop;
 use tidetable_source::Storage;
 
-use crate::advice::advised::Refused;
 use crate::advice::generate::Proposed;
 use crate::advice::job_text::job_with;
 use crate::advice::pairs::{Pairing, Second, pairs};
+use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy, Extent, compare, demand_of, economy_at};
 use crate::cost::Prices;
 use crate::error::{AdvisorError, Result};
@@ -93,7 +93,7 @@ impl Found {
         let mut by_place: Vec<usize> = (0..scores.len()).collect();
         by_place.sort_by_key(|at| scores.get(*at).map_or(usize::MAX, |score| score.place));
         let mut order: Vec<usize> = Vec::new();
-        if let Some(pair) = pairs(self.pairing(asking, number)).first().filter(|_| asking.with_pairs) {
+        if let Some(pair) = pairs(self.pairing(asking, number)).found.first().filter(|_| asking.with_pairs) {
             order.push(pair.first);
             order.extend(if let Second::Layout(at) = pair.second { Some(at) } else { None });
         }

@@ -1,0 +1,85 @@
+//! Tests of proposals, on small files that are read and encoded.
+
+mod pairs;
+mod parts;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use tidetable_job::workload::Workload;
+use tidetable_job::{Job, Project};
+use tidetable_runner::Stop;
+use tidetable_source::Storage;
+
+use crate::advice::{Advice, Asking, Explanation, advise};
+use crate::cost::Prices;
+use crate::trial::Sample;
+
+/// A job over one file, with a workload.
+pub(super) struct Given {
+    _folder: TempDir,
+    pub(super) project: Project,
+    pub(super) job: Job,
+    pub(super) storage: Storage,
+    pub(super) workload: Workload,
+    pub(super) prices: Prices,
+    stop: Stop,
+}
+
+impl Given {
+    /// `columns` are those of the source beside the time `ts`, as the job file declares them; rows begin with the time in
+    /// milliseconds.
+    pub(super) fn new(row_key: &str, columns: &str, rows: &[(u64, String)], queries: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let names: Vec<&str> = columns.split(", ").filter_map(|column| column.split(' ').next()).collect();
+        let job = format!(
+            "name = \"case\"\n[sources.rows]\nfiles = [\"rows.csv\"]\ntime = \"ts\"\n\
+             columns = {{ ts = \"timestamp\", {columns} }}\n[tables.T]\nrow_key = \"{row_key}\"\n[tables.T.families.F]\n\
+             columns = [{{ each = \"*\", qualifier = \"{{column}}\", value = \"{{value}}\" }}]\n"
+        );
+        let mut text = format!("ts,{}\n", names.join(","));
+        for (millis, values) in rows {
+            let time = chrono::DateTime::from_timestamp_millis(1_600_000_000_000 + *millis as i64).unwrap();
+            let time = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+            writeln!(text, "{time},{values}").unwrap();
+        }
+        fs::write(folder.path().join("tidetable.toml"), "root = \"data\"\n").unwrap();
+        fs::create_dir_all(folder.path().join("jobs/case")).unwrap();
+        fs::write(folder.path().join("jobs/case/job.toml"), job).unwrap();
+        fs::write(folder.path().join("rows.csv"), text).unwrap();
+
+        let project = Project::find(folder.path()).unwrap();
+        Self {
+            job: Job::load(&project, "case").unwrap(),
+            storage: Storage::new(folder.path().to_owned(), None),
+            workload: Workload::parse(Path::new("q.toml"), queries.to_owned()).unwrap(),
+            prices: Prices::load(None).unwrap(),
+            stop: Stop::default(),
+            project,
+            _folder: folder,
+        }
+    }
+
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking {
+            project: &self.project,
+            job: &self.job,
+            storage: &self.storage,
+            workload: &self.workload,
+            prices: &self.prices,
+            sample: Sample { fraction: 0.5 },
+            with_pairs: true,
+            stop: &self.stop,
+        }
+    }
+
+    pub(super) fn advised(&self) -> Advice {
+        advise(self.asking()).unwrap()
+    }
+
+    pub(super) fn explained(&self, advice: &Advice) -> Explanation {
+        advice.explain(&self.workload, &self.prices)
+    }
+}
