@@ -4,7 +4,7 @@ use tidetable_job::workload::{Goal, Query, Workload};
 
 use crate::advice::advised::Advice;
 use crate::advice::pairs::{Second, TableLoad};
-use crate::cost::{Prices, QueryLoad};
+use crate::cost::{Criterion, Prices, QueryLoad, criterion};
 use crate::facts::short;
 use crate::growth::KeyShape;
 
@@ -18,6 +18,8 @@ pub struct Explanation {
     pub choice: String,
     /// What decided, the most costly first.
     pub facts: Vec<String>,
+    /// What puts it before the layout that comes next.
+    pub order: String,
     /// What to know before it is built.
     pub warnings: Vec<String>,
     /// How many layouts were looked at, and on how many rows.
@@ -30,6 +32,7 @@ impl Advice {
         Explanation {
             choice: self.choice(prices),
             facts: self.facts(workload, prices),
+            order: self.order(prices).unwrap_or_default(),
             warnings: self.hot_series(workload, prices).into_iter().collect(),
             method: self.method(),
         }
@@ -110,6 +113,46 @@ impl Advice {
             facts.push(format!("largest row: {bytes} bytes{grown}, {} % of the 100 MB advised", short(part)));
         }
         facts
+    }
+
+    /// What puts the choice before the layout that comes next: of a pair the best alone, else the second.
+    fn order(&self, prices: &Prices) -> Option<String> {
+        let place = if self.pairs.is_empty() { 2 } else { 1 };
+        let next = self.economy.scores.iter().position(|score| score.place == place)?;
+        let (cost, name) = (self.economy.costs.get(next)?, &self.comparison.layouts.get(next)?.measured.layout);
+        let currency = &prices.currency;
+        if let Some(pair) = self.pairs.first() {
+            let alone = match cost.standing() {
+                Some(reason) => reason,
+                None => format!("{:.0} {currency} a month instead of {:.0}", cost.month.1, pair.month),
+            };
+            return Some(format!("the best alone is {name}: {alone}."));
+        }
+        let best = self.economy.costs.get(self.best())?;
+        Some(match criterion(best, cost) {
+            Some(Criterion::Class) => {
+                format!("next comes {name}: {}.", cost.standing().unwrap_or_default())
+            }
+            Some(Criterion::Month) => {
+                format!("next comes {name}: {:.0} {currency} a month instead of {:.0}.", cost.month.1, best.month.1)
+            }
+            Some(Criterion::Busy) => format!(
+                "next comes {name}, alike in price: what is busy of its nodes takes {} {currency} a month instead of {}.",
+                short(cost.busy_month),
+                short(best.busy_month)
+            ),
+            Some(Criterion::Rows) => format!(
+                "next comes {name}, alike in price: queries see {} rows a second instead of {}.",
+                short(cost.rows_seen()),
+                short(best.rows_seen())
+            ),
+            Some(Criterion::Bytes) => format!(
+                "next comes {name}, alike in price and rows: queries see {} bytes a second instead of {}.",
+                short(cost.bytes_seen),
+                short(best.bytes_seen)
+            ),
+            None => format!("next comes {name}, which costs and reads the same."),
+        })
     }
 
     /// The loads of the queries, in the tables that answer them; `None` for one that none answers.

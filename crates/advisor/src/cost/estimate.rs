@@ -49,6 +49,22 @@ pub struct Cost {
     pub bytes_seen: f64,
 }
 
+impl Cost {
+    /// Why it comes after layouts that may cost more; `None` if nothing puts it back.
+    pub fn standing(&self) -> Option<String> {
+        match &self.unservable {
+            Some(reason) => Some(reason.to_string()),
+            None if self.errors > 0 => Some("a rule refuses it".to_owned()),
+            None => self.is_sequential.then(|| "its keys grow with time".to_owned()),
+        }
+    }
+
+    /// Rows that queries see a second.
+    pub fn rows_seen(&self) -> f64 {
+        self.queries.iter().map(|query| query.rows_seen).sum()
+    }
+}
+
 /// What one query costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueryLoad {

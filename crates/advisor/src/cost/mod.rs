@@ -9,4 +9,4 @@ pub use estimate::{Cost, Costing, QueryLoad, Unservable, cost};
 pub use limits::{Bound, Limits};
 pub use prices::{GIB, Prices};
 pub(crate) use score::{ALIKE, sorted_alike};
-pub use score::{Score, score, winner};
+pub use score::{Criterion, Score, criterion, score, winner};

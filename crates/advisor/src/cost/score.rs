@@ -16,6 +16,37 @@ pub struct Score {
     pub robust: f64,
 }
 
+/// What puts a layout before another, in the order in which they are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Criterion {
+    /// Whether it is served, breaks no rule, and its keys do not grow with time.
+    Class,
+    /// The price of a month.
+    Month,
+    /// The price of the part of the nodes that is busy.
+    Busy,
+    /// Rows that queries see.
+    Rows,
+    /// Bytes that they see.
+    Bytes,
+}
+
+/// What tells two layouts apart, the first in order; `None` if nothing does.
+pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
+    let differs = |of: fn(&Cost) -> f64| {
+        let (least, most) = (of(one).min(of(other)), of(one).max(of(other)));
+        most > least * ALIKE
+    };
+    let criteria = [
+        (Criterion::Class, class(one) != class(other)),
+        (Criterion::Month, differs(|cost| cost.month.1)),
+        (Criterion::Busy, differs(|cost| cost.busy_month)),
+        (Criterion::Rows, one.rows_seen() != other.rows_seen()),
+        (Criterion::Bytes, one.bytes_seen != other.bytes_seen),
+    ];
+    criteria.into_iter().find(|(_, differs)| *differs).map(|(criterion, _)| criterion)
+}
+
 /// Ranks layouts: those that no number of nodes serves last, before them those that rules refuse, before them those that do not
 /// answer a query as they must, before them those whose keys grow with time; then by the dearer of both monthly prices. Prices
 /// within 1 % are alike, and whole nodes hide what is busy of them: of these, by the price of the busy part, and if that is alike,
@@ -54,7 +85,7 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
         for alike in sorted_alike(of_class, |(_, cost)| cost.month.1) {
             for alike in sorted_alike(alike, |(_, cost)| cost.busy_month) {
                 alike.sort_by(|(at, one), (other_at, other)| {
-                    let rows = rows_seen(one).total_cmp(&rows_seen(other));
+                    let rows = one.rows_seen().total_cmp(&other.rows_seen());
                     rows.then(one.bytes_seen.total_cmp(&other.bytes_seen)).then(at.cmp(other_at))
                 });
             }
@@ -78,11 +109,6 @@ pub(crate) fn sorted_alike<T>(items: &mut [T], price: impl Fn(&T) -> f64) -> Vec
     groups
 }
 
-/// Rows that queries see, each as often as it is asked.
-fn rows_seen(cost: &Cost) -> f64 {
-    cost.queries.iter().map(|query| query.rows_seen).sum()
-}
-
 /// What comes before price, from best to worst.
 fn class(cost: &Cost) -> (u8, bool) {
     let rank = match &cost.unservable {
@@ -97,6 +123,7 @@ fn class(cost: &Cost) -> (u8, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::estimate::QueryLoad;
 
     fn cost(month: f64, bytes_seen: f64, served: bool) -> Cost {
         Cost {
@@ -136,6 +163,22 @@ mod tests {
         let costs =
             [Cost { errors: 1, ..cost(1.0, 1.0, true) }, Cost { unservable: Some(problem), ..cost(9.0, 9.0, true) }];
         assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn the_first_criterion_that_differs_decides() {
+        let rows = |rows_seen: f64| vec![QueryLoad { rows_seen, ..QueryLoad::default() }];
+        let own = Cost { queries: rows(10.0), ..cost(100.0, 5.0, true) };
+        for (other, decides) in [
+            (Cost { errors: 1, ..own.clone() }, Some(Criterion::Class)),
+            (Cost { month: (1.0, 102.0), busy_month: 500.0, ..own.clone() }, Some(Criterion::Month)),
+            (Cost { month: (1.0, 100.5), busy_month: 102.0, ..own.clone() }, Some(Criterion::Busy)),
+            (Cost { busy_month: 100.5, queries: rows(11.0), ..own.clone() }, Some(Criterion::Rows)),
+            (Cost { bytes_seen: 6.0, ..own.clone() }, Some(Criterion::Bytes)),
+            (own.clone(), None),
+        ] {
+            assert_eq!(criterion(&own, &other), decides, "{other:?}");
+        }
     }
 
     #[test]

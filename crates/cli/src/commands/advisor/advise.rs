@@ -13,6 +13,7 @@ use tidetable_runner::run::source_storage;
 use tidetable_runner::runtime;
 
 use super::data::job_or_data;
+use super::economy::ORDER;
 use super::report::{advice_page, refused_text, turns};
 use super::sections::Costed;
 use super::{command_line, rounded};
@@ -134,6 +135,8 @@ fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
         "month_low": cost.month.0,
         "month_high": cost.month.1,
         "nodes_high": cost.nodes.1,
+        "busy_month": cost.busy_month,
+        "rows_seen_per_second": cost.rows_seen(),
         "bytes_seen_per_second": cost.bytes_seen,
         "duplication": 1.0,
         "unservable": cost.unservable.as_ref().map(ToString::to_string),
@@ -152,6 +155,8 @@ fn pair_object(pair: &Pair, prices: &Prices) -> Value {
         "month_low": null,
         "month_high": pair.month,
         "nodes_high": pair.nodes,
+        "busy_month": null,
+        "rows_seen_per_second": pair.loads.iter().map(|load| load.rows_seen).sum::<f64>(),
         "bytes_seen_per_second": pair.bytes_seen,
         "duplication": rounded(pair.duplication),
         "unservable": null,
@@ -162,8 +167,17 @@ fn pair_object(pair: &Pair, prices: &Prices) -> Value {
 }
 
 fn table(advice: &Advice) -> ResultRows {
-    let mut rows =
-        ResultRows::new(&["place", "layout", "row key", "a month", "nodes", "bytes seen a second", "robust"]);
+    let mut rows = ResultRows::new(&[
+        "place",
+        "layout",
+        "row key",
+        "a month",
+        "busy",
+        "nodes",
+        "rows seen",
+        "bytes seen",
+        "robust",
+    ]);
     let mut order: Vec<usize> = (0..advice.comparison.layouts.len()).collect();
     order.sort_by_key(|at| advice.economy.scores.get(*at).map(|score| score.place));
     for at in order {
@@ -181,7 +195,9 @@ fn table(advice: &Advice) -> ResultRows {
             layout.measured.layout,
             layout.row_key,
             month,
+            format!("{:.2}", cost.busy_month),
             cost.nodes.1 as u64,
+            format!("{:.1}", cost.rows_seen()),
             cost.bytes_seen.round() as u64,
             format!("{:.2}", score.robust)
         ]);
@@ -191,9 +207,11 @@ fn table(advice: &Advice) -> ResultRows {
 
 /// The choice, what decided, and what would change it.
 fn reasons(advice: &Advice, workload: &Workload, prices: &Prices, out: &mut impl Write) -> Result<(), CliError> {
-    let Explanation { choice, facts, warnings, method } = advice.explain(workload, prices);
+    writeln!(out, "{ORDER}")?;
+    let Explanation { choice, facts, order, warnings, method } = advice.explain(workload, prices);
     writeln!(out, "{choice}")?;
     facts.iter().try_for_each(|fact| writeln!(out, "  {fact}"))?;
+    writeln!(out, "{order}")?;
     warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))?;
     if let Some(score) = advice.economy.scores.get(advice.best()).filter(|_| advice.pairs.is_empty()) {
         writeln!(

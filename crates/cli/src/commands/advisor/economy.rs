@@ -12,6 +12,10 @@ use crate::args::Output;
 use crate::error::CliError;
 use crate::output::{ResultRows, row};
 
+/// What decides the order of layouts, in the columns of the tables.
+pub const ORDER: &str = "order: those that are served and that no rule refuses first; then by the price of a month, within 1 % by \
+                         that of the busy part of the nodes, then by the rows and the bytes that queries see a second.";
+
 /// The answers of a layout.
 pub fn answers_of(economy: &Economy, layout: usize) -> Value {
     let answers = economy.answers.get(layout).map(Vec::as_slice).unwrap_or_default();
@@ -53,12 +57,16 @@ pub fn cost_of(economy: &Economy, layout: usize, prices: &Prices) -> Value {
         "nodes_low": cost.nodes.0,
         "nodes_high": cost.nodes.1,
         "write_kib_per_second": cost.write_kib,
+        "busy_month": cost.busy_month,
+        "first_kib_per_second": cost.read_kib,
+        "following_mb_per_second": cost.scan_mb,
         "read_kib_per_second": cost.read_kib,
         "scan_mb_per_second": cost.scan_mb,
         "write_load": cost.write_load,
         "read_load": cost.read_load,
         "stored_gib_low": cost.stored.0 / GIB,
         "stored_gib_high": cost.stored.1 / GIB,
+        "rows_seen_per_second": cost.rows_seen(),
         "bytes_seen_per_second": cost.bytes_seen,
         "writes_per_second": economy.demand.writes_per_second,
         "kept_rows": economy.demand.kept_rows,
@@ -103,7 +111,17 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
     writeln!(out, "seen: all rows in the key ranges, median of the draws. returned: values of the wanted columns.")?;
     writeln!(out)?;
     let money = format!("{} a month", prices.currency);
-    let mut rows = ResultRows::new(&["place", "layout", "a month", "nodes", "GiB stored", "robust", "best of two"]);
+    let mut rows = ResultRows::new(&[
+        "place",
+        "layout",
+        "a month",
+        "busy",
+        "nodes",
+        "GiB stored",
+        "rows seen",
+        "robust",
+        "best of two",
+    ]);
     let mut order: Vec<usize> = (0..economy.scores.len()).collect();
     order.sort_by_key(|at| economy.scores.get(*at).map(|score| score.place));
     for at in order {
@@ -119,8 +137,10 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
             score.place,
             name,
             dollars,
+            format!("{:.2}", cost.busy_month),
             cost.nodes.1 as u64,
             format!("{:.3}..{:.3}", cost.stored.0 / GIB, cost.stored.1 / GIB),
+            format!("{:.1}", cost.rows_seen()),
             format!("{:.2}", score.robust),
             if score.is_pareto { "yes" } else { "" }
         ]);
@@ -134,6 +154,7 @@ pub fn show(economy: &Economy, comparison: &Comparison, prices: &Prices, out: &m
         factor_text(economy.demand.factor)
     )?;
     writeln!(out, "list prices of {} ({}), without discounts.", prices.region, prices.date)?;
+    writeln!(out, "{ORDER}")?;
     writeln!(out, "best of two: no other layout costs less and lets queries see fewer bytes.")?;
     for (name, answers) in names().zip(&economy.answers) {
         for answer in answers {

@@ -8,7 +8,7 @@ use tidetable_advisor::spread::Spread;
 use tidetable_layout::Layout;
 use tidetable_page::view::{self, LayoutsPage, Matrix, Note, Verdict};
 
-use super::economy::factor_text;
+use super::economy::{ORDER, factor_text};
 use super::sections::{Costed, bytes, cost, figures, name, queries};
 use super::{micros, pattern_names, share_text};
 use crate::output::values::{count, length};
@@ -45,9 +45,9 @@ pub fn comparison_page(
 /// `--output json` prints.
 pub fn advice_page(title: String, command: String, advice: &Advice, costed: Costed<'_>, data: Value) -> LayoutsPage {
     let mut page = comparison_page(title, command, &advice.comparison, None, Some(costed), data);
-    let Explanation { choice, facts, warnings, method } = advice.explain(costed.workload, costed.prices);
+    let Explanation { choice, facts, order, warnings, method } = advice.explain(costed.workload, costed.prices);
     page.verdict.headline = choice;
-    page.verdict.reasons = facts.into_iter().chain(warnings).collect();
+    page.verdict.reasons = facts.into_iter().chain([order]).chain(warnings).collect();
     let refused: Vec<String> = advice.refused.iter().map(refused_text).collect();
     let note = |title: &str, text: String| Note { title: title.to_owned(), text };
     page.method.insert(0, note("Ranked", format!("{method}.")));
@@ -246,7 +246,7 @@ fn scale(costed: Costed<'_>) -> Note {
         demand.days(),
         factor_text(demand.factor)
     );
-    Note { title: "Scale".to_owned(), text }
+    Note { title: "Scale".to_owned(), text: format!("{text} {ORDER}") }
 }
 
 /// How it was measured, and what is not known.

@@ -50,6 +50,9 @@ pub fn figures(comparison: &Comparison, sampled: bool, costed: Option<Costed<'_>
     ];
     if costed.is_some() {
         columns.push(column("month", Unit::Dollars, lower, "A month of all clusters, packed by Snappy."));
+        let busy = "The same of the part of the nodes that is busy: decides between months that are alike.";
+        columns.push(column("busy_month", Unit::Dollars, lower, busy));
+        columns.push(column("rows_seen", Unit::Ratio, lower, "Rows that queries see a second: decides next."));
     }
     let mut order: Vec<usize> = (0..comparison.layouts.len()).collect();
     if let Some(costed) = costed {
@@ -75,6 +78,8 @@ pub fn figures(comparison: &Comparison, sampled: bool, costed: Option<Costed<'_>
         if let Some(costed) = costed {
             let (cost, score) = (costed.economy.costs.get(at)?, costed.economy.scores.get(at)?);
             figures.push(Figure::Real(cost.month.1));
+            figures.push(Figure::Real(cost.busy_month));
+            figures.push(Figure::Real(rounded(cost.rows_seen())));
             if cost.unservable.is_some() {
                 marks.push("cannot be served".to_owned());
             } else if score.place == 1 {
