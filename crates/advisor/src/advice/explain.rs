@@ -54,9 +54,10 @@ impl Advice {
             };
             return format!("{what} wins: {:.0} {currency} a month on {}.", pair.month, nodes_text(pair.nodes));
         }
-        match &cost.unservable {
-            Some(reason) => format!("no layout serves this workload; {name} comes closest: {reason}."),
-            None => {
+        match (&cost.unservable, cost.errors) {
+            (Some(reason), _) => format!("no layout serves this workload; {name} comes closest: {reason}."),
+            (None, 1..) => format!("rules refuse every layout; {name} is the cheapest of them."),
+            (None, 0) => {
                 format!(
                     "{name} ({}) wins: {:.0} {currency} a month on {}.",
                     layout.row_key,

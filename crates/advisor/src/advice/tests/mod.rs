@@ -83,3 +83,17 @@ impl Given {
         advice.explain(&self.workload, &self.prices)
     }
 }
+
+#[test]
+fn a_choice_among_refused_layouts_is_no_winner() {
+    // Two meters of a region at one instant: without the meter in the key one replaces the other.
+    let row = |at: u64| (at / 2 * 60_000, format!("r,{at}.5,{}.25", at % 3));
+    let rows: Vec<(u64, String)> = (0..60).map(row).collect();
+    let queries = "[query.q]\nper_second = 1\nwhere = \"region = $region\"\n";
+    let columns = "region = \"text\", kwh = \"float64\", volt = \"float64\"";
+    let given = Given::new("{region}#{ts:ms}", columns, &rows, queries);
+    let advice = given.advised();
+    assert_eq!(advice.refused.len(), advice.candidates.len(), "{:?}", advice.refused);
+    let choice = given.explained(&advice).choice;
+    assert!(choice.starts_with("rules refuse every layout; "), "{choice}");
+}
