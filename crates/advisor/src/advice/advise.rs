@@ -1,6 +1,7 @@
 //! From a job and a workload to layouts, measured and ranked.
 
 use tidetable_job::Job;
+use tidetable_job::workload::Workload;
 
 use crate::advice::advised::Advice;
 use crate::advice::generate::{Proposed, proposals};
@@ -32,8 +33,7 @@ const MEASURED_DRAWS: usize = 60;
 /// If the job has no table that is loaded from files, no row is accepted, no layout can be made for it, or measuring fails.
 pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let first = Candidate::of_job(asking.job, &[])?.remove(0);
-    let is_column = |name: &String| first.schema.fields.iter().any(|field| field.name == *name);
-    let entity: Vec<String> = first.key_columns().into_iter().filter(is_column).collect();
+    let entity = entity(&first, asking.workload);
     let specs = draw_specs(&asking.workload.queries, &first.schema)?;
     let profiled: Vec<String> = first
         .schema
@@ -42,7 +42,9 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         .enumerate()
         .filter_map(|(at, field)| {
             let is_drawn = asking.workload.queries.iter().any(|query| query.predicate.contains(&field.name));
-            (at != first.schema.time && (is_drawn || entity.contains(&field.name))).then(|| field.name.clone())
+            let is_scaled = asking.workload.scale.entities.iter().any(|(name, _)| *name == field.name);
+            let is_counted = is_drawn || is_scaled || entity.contains(&field.name);
+            (at != first.schema.time && is_counted).then(|| field.name.clone())
         })
         .collect();
     let pass = Pass { asking, specs: &specs, profiled: &profiled };
@@ -100,6 +102,20 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         pairs: pairs.found,
         schema: first.schema,
     })
+}
+
+/// The columns that tell what a row is about: those of the job's row key, and where none of these is what the workload counts, what
+/// it counts, too. Else readings of many would share a row.
+fn entity(first: &Candidate, workload: &Workload) -> Vec<String> {
+    let fields = &first.schema.fields;
+    let is_column =
+        |name: &String| fields.iter().enumerate().any(|(at, it)| at != first.schema.time && it.name == *name);
+    let mut entity: Vec<String> = first.key_columns().into_iter().filter(is_column).collect();
+    let scaled: Vec<String> = workload.scaled_columns().into_iter().filter(is_column).collect();
+    if scaled.iter().all(|name| !entity.contains(name)) {
+        entity.extend(scaled);
+    }
+    entity
 }
 
 /// Names the source of a candidate, and what the first table takes of it.

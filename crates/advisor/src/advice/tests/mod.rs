@@ -97,3 +97,19 @@ fn a_choice_among_refused_layouts_is_no_winner() {
     let choice = given.explained(&advice).choice;
     assert!(choice.starts_with("rules refuse every layout; "), "{choice}");
 }
+
+#[test]
+fn what_a_workload_counts_is_told_apart_by_the_key() {
+    // Six meters of two regions at the same instants, by the region alone in the job; there will be 10 million.
+    let row = |at: u64| (at / 6 * 60_000, format!("r{},{},{}.5,{}.25", at % 2, at % 6, at % 7, at % 3));
+    let rows: Vec<(u64, String)> = (0..240).map(row).collect();
+    let queries = "keep = \"30d\"\n[scale]\nentities = { meter = 10_000_000 }\nevery = \"1m\"\n[query.q]\nper_second = 0.001\n\
+                   where = \"region = $region and ts >= $minute and ts < $minute + interval '1 minute'\"\n";
+    let columns = "region = \"text\", meter = \"uint64\", kwh = \"float64\", volt = \"float64\"";
+    let given = Given::new("{region}#{ts:ms}", columns, &rows, queries);
+    let advice = given.advised();
+    let key = &advice.comparison.layouts[advice.best()].row_key;
+    assert_eq!((key.contains("{region:percent}"), key.contains("{meter:010}")), (true, true), "{key}");
+    // 10,000,000 / 6 as many meters, whether a query names them or not.
+    assert_eq!(advice.economy.demand.entities_beside(&["region"]).round(), 1_666_667.0);
+}
