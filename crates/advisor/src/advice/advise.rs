@@ -4,6 +4,7 @@ use tidetable_job::Job;
 use tidetable_job::workload::Workload;
 
 use crate::advice::advised::Advice;
+use crate::advice::apart::Apart;
 use crate::advice::generate::{Proposed, proposals};
 use crate::advice::keys::Columns;
 use crate::advice::pairs::{Pairs, pairs};
@@ -89,7 +90,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let ranked_rows = rows(&ranked);
     let mut refused = ranked.refused.clone();
     let found = measured.unwrap_or(ranked);
-    let pairs = if asking.with_pairs { pairs(found.pairing(asking, &number)) } else { Pairs::default() };
+    let pairs = if asking.most_tables > 1 { pairs(found.pairing(asking, &number)) } else { Pairs::default() };
     refused.extend(pairs.refused);
     let candidates = order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect();
     let rows = [ranked_rows, rows(&found), profile.rows];
@@ -100,6 +101,8 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         comparison: found.comparison,
         economy: found.economy,
         pairs: pairs.found,
+        apart: Apart::of(known.kinds.as_ref(), &wants, &first.schema),
+        most_tables: asking.most_tables,
         schema: first.schema,
     })
 }

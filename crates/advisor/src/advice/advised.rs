@@ -3,8 +3,9 @@
 use tidetable_layout::SourceSchema;
 use toml::{Table, Value};
 
+use crate::advice::apart::Apart;
 use crate::advice::generate::Proposed;
-use crate::advice::job_text::{job_with, with_entry, without_time};
+use crate::advice::job_text::{job_with, quoted, with_entry, without_time};
 use crate::advice::pairs::{Pair, Second};
 use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy};
@@ -25,6 +26,10 @@ pub struct Advice {
     pub economy: Economy,
     /// Pairs of tables that cost less than the best alone, cheapest first.
     pub pairs: Vec<Pair>,
+    /// Kinds of events of which each query wants one.
+    pub(super) apart: Option<Apart>,
+    /// Tables that are wanted at most.
+    pub(super) most_tables: usize,
     /// Columns of the source.
     pub(super) schema: SourceSchema,
 }
@@ -57,6 +62,9 @@ impl Advice {
         let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
         let layouts = [Some(self.chosen()), other].into_iter().flatten();
         let chosen: Vec<&Proposed> = layouts.filter_map(|at| self.proposed(at)).collect();
+        if let Some(tables) = self.tables_apart() {
+            return job_with(text, name, &self.schema, &tables.iter().collect::<Vec<_>>());
+        }
         let job = job_with(text, name, &self.schema, &chosen)?;
         let Some(first) = self.proposed(self.chosen()) else { return Ok(job) };
         match second {
@@ -64,6 +72,13 @@ impl Advice {
             Some(Second::Newest) => with_entry(&job, "tables", format!("{}_newest", first.name), self.newest_of(first)),
             _ => Ok(job),
         }
+    }
+
+    /// The tables of the kinds of events, if the choice is one table and these are no more than are wanted.
+    pub(super) fn tables_apart(&self) -> Option<Vec<Proposed>> {
+        let apart = self.apart.as_ref().filter(|apart| self.pairs.is_empty() && apart.count() <= self.most_tables)?;
+        let time = self.schema.fields.get(self.schema.time).map(|field| field.name.as_str()).unwrap_or_default();
+        apart.tables(self.proposed(self.best())?, time)
     }
 
     /// The candidate of a layout that was measured.
@@ -108,9 +123,4 @@ impl Advice {
             ("families".to_owned(), Table::from_iter([("d".to_owned(), family.into())]).into()),
         ])
     }
-}
-
-/// A name in SQL.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -31,7 +31,7 @@ impl Advice {
     pub fn explain(&self, workload: &Workload, prices: &Prices) -> Explanation {
         Explanation {
             choice: self.choice(prices),
-            facts: self.facts(workload, prices),
+            facts: self.facts(workload, prices).into_iter().chain(self.kinds()).collect(),
             order: self.order(prices).unwrap_or_default(),
             warnings: self.hot_series(workload, prices).into_iter().collect(),
             method: self.method(),
@@ -162,6 +162,18 @@ impl Advice {
             Some(pair) => pair.loads.iter().copied().map(Some).collect(),
             None => self.economy.loads(self.chosen()),
         }
+    }
+
+    /// What to know of kinds of events: the tables that the job has of them, or that it could have.
+    fn kinds(&self) -> Option<String> {
+        let text = self.apart.as_ref()?.text();
+        Some(match self.tables_apart() {
+            Some(tables) => {
+                let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+                format!("{text}: the job has a table of each, {}", names.join(" and "))
+            }
+            None => format!("{text}: a table of each, with a `where`, would hold nothing that its queries do not want"),
+        })
     }
 
     /// What to know of an entity whose writes pass a node: what a salt would divide, and what each query would then cost.

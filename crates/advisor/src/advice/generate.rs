@@ -31,6 +31,8 @@ pub struct Proposed {
     pub section: Table,
     /// Columns of its row key other than the time.
     pub key: Vec<String>,
+    /// Columns of the source that it does not hold.
+    pub left_out: Vec<String>,
 }
 
 /// A part of time that has a row of its own.
@@ -218,11 +220,11 @@ fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Pa
         ("window".to_owned(), bucket.window.into()),
         ("families".to_owned(), families.into()),
     ]);
-    Proposed { name: words.join("_"), section, key }
+    Proposed { name: words.join("_"), section, key, left_out: Vec::new() }
 }
 
 /// A name as part of that of a table.
-fn word(name: &str) -> String {
+pub(super) fn word(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(12).collect()
 }
 

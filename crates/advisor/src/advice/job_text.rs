@@ -54,7 +54,8 @@ fn printed(job: &Table) -> Result<String> {
 fn message(schema: &SourceSchema, proposed: &Proposed) -> Option<(String, Value)> {
     let mut section = proposed.section.clone();
     let fields = schema.fields.iter().enumerate();
-    let values = fields.filter(|(at, field)| *at != schema.time && !proposed.key.contains(&field.name));
+    let is_held = |name: &String| !proposed.key.contains(name) && !proposed.left_out.contains(name);
+    let values = fields.filter(|(at, field)| *at != schema.time && is_held(&field.name));
     let numbers: Table =
         (1..).zip(values).map(|(number, (_, field))| (field.name.clone(), Value::Integer(number))).collect();
     let name = message_of(&mut section)?.as_str()?.to_owned();
@@ -73,4 +74,9 @@ pub(super) fn without_time(layout: &Layout) -> String {
         PartContent::Literal(_) => false,
     });
     columns.filter_map(|part| template.get(part.span.clone())).collect::<Vec<_>>().join("#")
+}
+
+/// A name in SQL.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -2,6 +2,7 @@
 
 mod advise;
 mod advised;
+mod apart;
 mod explain;
 mod generate;
 mod job_text;

@@ -17,7 +17,7 @@ use crate::cost::Prices;
 use crate::error::{AdvisorError, Result};
 use crate::growth::SourceRows;
 use crate::lint::{lint_apart, survey_compared};
-use crate::trial::{Candidate, Draw, DrawSpec, Profile, Sample, Trial, TrialOptions};
+use crate::trial::{Candidate, Draw, DrawSpec, Kinds, Profile, Sample, Trial, TrialOptions};
 
 /// Entities that a sample must have; of fewer, a part of the time is taken.
 const FEWEST_ENTITIES: f64 = 10.0;
@@ -39,8 +39,8 @@ pub struct Asking<'a> {
     pub prices: &'a Prices,
     /// The part of the entities by which all candidates are ranked, at most.
     pub sample: Sample,
-    /// Whether to look for pairs of tables.
-    pub with_pairs: bool,
+    /// Tables that are wanted at most.
+    pub most_tables: usize,
     /// Whether to stop.
     pub stop: &'a Stop,
 }
@@ -71,6 +71,7 @@ pub(super) struct Known {
     pub(super) draws: Vec<Vec<Draw>>,
     /// All of its rows.
     pub(super) rows: SourceRows,
+    pub(super) kinds: Option<Kinds>,
 }
 
 /// Candidates that were measured.
@@ -93,7 +94,7 @@ impl Found {
         let mut by_place: Vec<usize> = (0..scores.len()).collect();
         by_place.sort_by_key(|at| scores.get(*at).map_or(usize::MAX, |score| score.place));
         let mut order: Vec<usize> = Vec::new();
-        if let Some(pair) = pairs(self.pairing(asking, number)).found.first().filter(|_| asking.with_pairs) {
+        if let Some(pair) = pairs(self.pairing(asking, number)).found.first().filter(|_| asking.most_tables > 1) {
             order.push(pair.first);
             order.extend(if let Second::Layout(at) = pair.second { Some(at) } else { None });
         }
@@ -136,12 +137,12 @@ impl Pass<'_> {
 
     /// What the source holds, by a pass with its first layout.
     pub(super) fn known(&self, first: &Candidate) -> Result<Known> {
-        let options = self.options(&Part::default(), KNOWN_DRAWS);
+        let options = TrialOptions { kinds: true, ..self.options(&Part::default(), KNOWN_DRAWS) };
         let trial = Trial::load(self.asking.job, self.asking.storage, std::slice::from_ref(first), &options)?;
         let seconds = trial.seconds().ok_or_else(|| trial.no_rows())?;
         let rows = trial.tables.iter().map(|table| table.stats.rows_accepted).max().unwrap_or_default();
         let rows = SourceRows { rows: rows as f64, seconds };
-        Ok(Known { profile: trial.profile.clone(), draws: trial.draws.clone(), rows })
+        Ok(Known { profile: trial.profile.clone(), draws: trial.draws.clone(), rows, kinds: trial.kinds })
     }
 
     /// Whether the templates and types of a candidate's columns go together.

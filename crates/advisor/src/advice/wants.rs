@@ -15,6 +15,8 @@ pub(super) struct Want {
     pub(super) bounds: QueryBounds,
     /// Whether it wants the newest first.
     pub(super) newest: bool,
+    /// The columns that it wants; all if empty.
+    pub(super) columns: Vec<String>,
 }
 
 impl Want {
@@ -37,7 +39,7 @@ pub(super) fn wants(
     let queries = workload.queries.iter().zip(specs).zip(draws);
     let want = queries.map(|((query, spec), draws)| {
         let bounds = source_bounds(schema, query, &spec.columns, draws)?;
-        Ok(Want { bounds, newest: query.newest })
+        Ok(Want { bounds, newest: query.newest, columns: query.columns.clone() })
     });
     want.collect()
 }

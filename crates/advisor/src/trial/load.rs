@@ -21,6 +21,7 @@ use crate::trial::candidate::Candidate;
 use crate::trial::counter::Counter;
 use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
 use crate::trial::entity::key_columns;
+use crate::trial::kinds::{KindCollector, Kinds};
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
 use crate::trial::profile::{Profile, ProfileCollector};
 use crate::trial::rejects::{Rejects, TrialReject};
@@ -40,6 +41,8 @@ pub struct TrialOptions {
     pub draws: Vec<DrawSpec>,
     /// Columns of which the values are counted.
     pub profiled: Vec<String>,
+    /// Whether to look for kinds of events.
+    pub kinds: bool,
     /// Whether to stop.
     pub stop: Stop,
 }
@@ -52,6 +55,7 @@ impl Default for TrialOptions {
             memory: 640 << 20,
             draws: Vec::new(),
             profiled: Vec::new(),
+            kinds: false,
             stop: Stop::default(),
         }
     }
@@ -68,6 +72,8 @@ pub struct Trial {
     pub rejects: Vec<TrialReject>,
     /// What the sources hold.
     pub profile: Profile,
+    /// The kinds of their events, if that was asked for and there are any.
+    pub kinds: Option<Kinds>,
     /// Where the store lies.
     _directory: TempDir,
 }
@@ -86,6 +92,7 @@ impl Trial {
         let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
         let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
         let profile = ProfileCollector::new(options.profiled.clone());
+        let kinds = options.kinds.then(KindCollector::default);
         for name in sources {
             let of_source = || candidates.iter().enumerate().filter(|(_, candidate)| candidate.source == name);
             let Some(source) = job.source(name) else {
@@ -97,7 +104,7 @@ impl Trial {
                 &store,
                 storage,
                 (source, &own),
-                Observers { draws: &collectors, profile: &profile, rejects: &rejects },
+                Observers { draws: &collectors, profile: &profile, kinds: kinds.as_ref(), rejects: &rejects },
                 options,
             )?;
             for ((at, _), table) in of_source().zip(loaded) {
@@ -110,7 +117,8 @@ impl Trial {
         let times = profile.times.filter(|_| profile.outliers.is_some());
         let draws = collectors.into_iter().map(|collector| collector.finish(times)).collect();
         let tables = tables.into_iter().flatten().collect();
-        Ok(Self { tables, draws, rejects: rejects.into_list(), profile, _directory: directory })
+        let kinds = kinds.and_then(KindCollector::finish);
+        Ok(Self { tables, draws, rejects: rejects.into_list(), profile, kinds, _directory: directory })
     }
 
     /// First and last second of all layouts, since the epoch, without outliers; `None` if none has a row.
@@ -142,6 +150,7 @@ impl Trial {
 struct Observers<'a> {
     draws: &'a [DrawCollector],
     profile: &'a ProfileCollector,
+    kinds: Option<&'a KindCollector>,
     rejects: &'a Rejects,
 }
 
@@ -198,6 +207,7 @@ fn load_source(
             counter: &counter,
             draws: observers.draws,
             profile: observers.profile,
+            kinds: observers.kinds,
             window: options.window.clone(),
             sample: options.sample,
             entity: &entity,

@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::trial::counter::Counter;
 use crate::trial::draws::DrawCollector;
+use crate::trial::kinds::KindCollector;
 use crate::trial::profile::ProfileCollector;
 use crate::trial::repeats::RepeatCounter;
 
@@ -37,6 +38,7 @@ pub(super) struct CountingColumns<'a> {
     pub(super) counter: &'a Counter,
     pub(super) draws: &'a [DrawCollector],
     pub(super) profile: &'a ProfileCollector,
+    pub(super) kinds: Option<&'a KindCollector>,
     /// Event times that are drawn, microseconds; all if `None`.
     pub(super) window: Option<Range<i64>>,
     /// The part of the entities of which rows are drawn: a query of an entity that is not measured would find nothing.
@@ -56,6 +58,9 @@ impl Prepare for CountingColumns<'_> {
             self.draws.iter().for_each(|draws| draws.look(drawn, &self.counter.time, self.window.as_ref()));
         }
         self.profile.look(batch, &self.counter.time);
+        if let Some(kinds) = self.kinds {
+            kinds.look(batch, &self.counter.time);
+        }
         let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
         let seconds: TimestampMicrosecondArray = match times {
             Some(times) => {

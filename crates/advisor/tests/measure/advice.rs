@@ -27,7 +27,7 @@ fn best(job: &str, queries: &str, keys: &[&str]) -> (String, f64, f64) {
         workload: &workload,
         prices: &prices,
         sample: Sample { fraction: 0.5 },
-        with_pairs: false,
+        most_tables: 1,
         stop: &Stop::default(),
     };
     let advice = advise(asking).unwrap();

@@ -320,7 +320,7 @@ fn check(seed: u64) -> bool {
     let workload = Workload::parse(Path::new("q.toml"), case.queries.clone()).unwrap();
     let prices = Prices::load(None).unwrap();
     let sample = Sample { fraction: 0.5 };
-    let (stop, with_pairs) = (Stop::default(), false);
+    let stop = Stop::default();
     let asking = Asking {
         project: &project,
         job: &job,
@@ -328,7 +328,7 @@ fn check(seed: u64) -> bool {
         workload: &workload,
         prices: &prices,
         sample,
-        with_pairs,
+        most_tables: 1,
         stop: &stop,
     };
     let advice: Advice = advise(asking).unwrap();

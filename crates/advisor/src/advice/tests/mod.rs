@@ -15,7 +15,7 @@ use tidetable_source::Storage;
 
 use crate::advice::{Advice, Asking, Explanation, advise};
 use crate::cost::Prices;
-use crate::trial::Sample;
+use crate::trial::{Candidate, Sample, Trial, TrialOptions};
 
 /// A job over one file, with a workload.
 pub(super) struct Given {
@@ -70,7 +70,7 @@ impl Given {
             workload: &self.workload,
             prices: &self.prices,
             sample: Sample { fraction: 0.5 },
-            with_pairs: true,
+            most_tables: 2,
             stop: &self.stop,
         }
     }
@@ -112,4 +112,61 @@ fn what_a_workload_counts_is_told_apart_by_the_key() {
     assert_eq!((key.contains("{region:percent}"), key.contains("{meter:010}")), (true, true), "{key}");
     // 10,000,000 / 6 as many meters, whether a query names them or not.
     assert_eq!(advice.economy.demand.entities_beside(&["region"]).round(), 1_666_667.0);
+}
+
+/// Quotes and trades of six symbols in one file.
+fn market(queries: &str) -> Given {
+    let row = |at: u64| {
+        let (exchange, symbol) = (at % 2, at % 6);
+        let values = if at % 3 == 0 {
+            format!("T,,,{}.25,{}", at % 9, at % 50)
+        } else {
+            format!("Q,{}.5,{}.5,,", at % 9, at % 8)
+        };
+        (at * 731, format!("e{exchange},s{symbol},{values}"))
+    };
+    let columns = "exchange = \"text\", symbol = \"text\", kind = \"text\", bid = \"float64\", ask = \"float64\", \
+                   price = \"float64\", size = \"uint64\"";
+    Given::new("{exchange}#{symbol}#{ts:ms}", columns, &(0..600).map(row).collect::<Vec<_>>(), queries)
+}
+
+#[test]
+fn kinds_of_events_have_a_table_each() {
+    let range = "exchange = $exchange and symbol = $symbol and ts >= $minute and ts < $minute + interval '1 minute'";
+    let of = |columns: &str, predicate: &str| {
+        format!("[query.q{}]\nper_second = 100\nmust = \"range\"\n{columns}where = \"{predicate}\"\n", predicate.len())
+    };
+    let by_kind = of("", &format!("{range} and kind = $kind"));
+    let by_columns = of("columns = [\"bid\", \"ask\"]\n", range);
+    let given = market(&format!("{by_kind}{by_columns}"));
+    let advice = given.advised();
+    assert!(advice.pairs.is_empty(), "{:?}", advice.pairs);
+    let text = advice.job_of_winners(&given.job.text, "chosen").unwrap();
+    let job: toml::Table = toml::from_str(&text).unwrap();
+    let tables = job["tables"].as_table().unwrap();
+    let of_tables = |key: &str| -> Vec<&str> { tables.values().map(|table| table[key].as_str().unwrap()).collect() };
+    assert_eq!(of_tables("where"), ["\"kind\" = 'Q'", "\"kind\" = 'T'"], "{text}");
+    for key in of_tables("row_key") {
+        assert!(key.starts_with("{exchange:percent}#{symbol:percent}#{ts") && !key.contains("kind"), "{key}");
+    }
+    let facts = given.explained(&advice).facts;
+    let said = "`kind` decides what is filled: bid, ask where it is Q (400 rows); price, size where it is T (200 rows)";
+    let fact = facts.last().unwrap();
+    assert!(fact.contains(said) && fact.contains("the job has a table of each"), "{facts:#?}");
+
+    // The job is one that loads, and its tables hold all rows and no column without a value.
+    let folder = given.project.dir.join("jobs/chosen");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("job.toml"), &text).unwrap();
+    let chosen = Job::load(&given.project, "chosen").unwrap();
+    let candidates = Candidate::of_job(&chosen, &[]).unwrap();
+    let trial = Trial::load(&chosen, &given.storage, &candidates, &TrialOptions::default()).unwrap();
+    let accepted: Vec<u64> = trial.tables.iter().map(|table| table.stats.rows_accepted).collect();
+    assert_eq!(accepted, [400, 200]);
+
+    // A query that wants both reads one table.
+    let both = market(&of("", range));
+    let advice = both.advised();
+    let text = advice.job_of_winners(&both.job.text, "chosen").unwrap();
+    assert!(!text.contains("where") && !both.explained(&advice).facts.last().unwrap().contains("decides"), "{text}");
 }

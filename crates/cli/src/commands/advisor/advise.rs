@@ -53,7 +53,7 @@ pub fn advise(global: &Global, args: &Advise) -> Result<(), CliError> {
         workload: &workload,
         prices: &prices,
         sample: args.sample,
-        with_pairs: args.max_tables > 1,
+        most_tables: usize::from(args.max_tables),
         stop: &stop,
     })?;
     drop(activity);
