@@ -118,7 +118,7 @@ fn what_a_workload_counts_is_told_apart_by_the_key() {
 fn market(queries: &str) -> Given {
     let row = |at: u64| {
         let (exchange, symbol) = (at % 2, at % 6);
-        let values = if at % 3 == 0 {
+        let values = if at.is_multiple_of(3) {
             format!("T,,,{}.25,{}", at % 9, at % 50)
         } else {
             format!("Q,{}.5,{}.5,,", at % 9, at % 8)
