@@ -115,6 +115,37 @@ fn metrics_have_the_names_of_the_rules() {
 }
 
 #[test]
+fn a_refused_run_is_in_the_metrics() {
+    let project = Project::smart_meters();
+    let job = project.read("jobs/smart-meters/job.toml") + "\n[metrics]\nfile = \"m.prom\"\n";
+    project.write("jobs/smart-meters/job.toml", &job);
+    project.ok(&["run", "smart-meters"]);
+    let good = project.read("m.prom");
+    assert!(good.contains("tidetable_run_exit_code{job=\"smart-meters\"} 0\n"), "{good}");
+
+    let is_refused = |what: &str| {
+        project.fails(2, &["run", "smart-meters"]);
+        let metrics = project.read("m.prom");
+        assert!(metrics.contains("tidetable_run_exit_code{job=\"smart-meters\"} 2\n"), "{what}: {metrics}");
+        assert!(metrics.contains("outcome=\"failed\"} 1\n"), "{what}: {metrics}");
+        // What the last run found and did, and when one last ended well.
+        let of_data = |text: &str| {
+            let is_ending = |line: &&str| line.contains("tidetable_run_");
+            text.lines().filter(|line| !is_ending(line)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(of_data(&metrics), of_data(&good), "{what}");
+        project.write("m.prom", &good);
+    };
+    project.write("jobs/smart-meters/job.toml", format!("wrong = 1\n{job}"));
+    is_refused("a mistake");
+    project.write("jobs/smart-meters/job.toml", format!("wrong = \n{job}"));
+    is_refused("no TOML");
+    project.write("jobs/smart-meters/job.toml", &job);
+    std::fs::remove_dir_all(project.path("data")).unwrap();
+    is_refused("a lost root");
+}
+
+#[test]
 fn units_are_accepted_by_systemd() {
     let project = Project::smart_meters();
     let printed = project.ok(&["schedule", "--format", "systemd"]);

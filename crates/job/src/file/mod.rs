@@ -35,7 +35,7 @@ pub use sections::checks::{Check, Rule};
 pub use sections::declared_table::Table;
 pub use sections::declared_table::TableInput;
 pub use sections::export::{Export, ExportMode, FILE_SIZE};
-pub use sections::hooks::hooks_alone;
+pub use sections::hooks::Reporting;
 pub use sections::hooks::{HookKind, Hooks};
 pub use sections::push::Push;
 pub use sections::root::{CacheSettings, Cluster, Root};

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
-use tidetable_job::{Job, JobError, Project, hooks_alone};
+use tidetable_job::{Job, JobError, Project, Reporting};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
@@ -360,7 +360,9 @@ fn not_begun(
         }
     }
     if matches!(exit_code, 2 | 75) {
-        post_run::report_refusal(project, &job.hooks, &record, exit_code, observer);
+        let (hooks, metrics) = (job.hooks.clone(), job.metrics.clone());
+        let reporting = Reporting { job: job.name.clone(), hooks, metrics };
+        post_run::report_refusal(project, &reporting, &record, exit_code, observer);
         return;
     }
     let Ok(blobs) = open_root(project) else { return };
@@ -368,24 +370,27 @@ fn not_begun(
     after.follow(&mut record);
 }
 
-/// Reports a run refused for mistakes in its job file, by the hooks and heartbeat that can still be read.
+/// Reports a run refused for mistakes in its job file, by what of its reporting can still be read.
 pub fn report_refusal(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
     let Ok(path) = project.locate(asked) else { return };
     let Ok(text) = std::fs::read(&path) else { return };
     let is_folder = path.file_name().is_some_and(|name| name == "job.toml");
     let named = if is_folder { path.parent().and_then(Path::file_name) } else { path.file_stem() };
     let file_name = named.unwrap_or_default().to_string_lossy();
-    let Some((job, hooks)) = hooks_alone(&String::from_utf8_lossy(&text), &file_name) else { return };
+    let Some(reporting) = Reporting::alone(&String::from_utf8_lossy(&text), &file_name) else { return };
+    let at = (options.clock)();
     let record = RunRecord {
         format: FORMAT,
         run: options.run.clone(),
-        job,
+        job: reporting.job.clone(),
         now: options.now,
+        started: at,
+        finished: Some(at),
         outcome: Outcome::Failed,
         error: Some(with_first_mistake(error)),
         ..RunRecord::default()
     };
-    post_run::report_refusal(project, &hooks, &record, 2, observer);
+    post_run::report_refusal(project, &reporting, &record, 2, observer);
 }
 
 /// An error of a job file with its first mistake: a hook has no terminal for the excerpts.

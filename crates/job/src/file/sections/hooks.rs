@@ -95,19 +95,34 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     hooks
 }
 
-/// The name and the hooks of a job file that may have mistakes elsewhere. If it is not TOML, its section `[hooks]` is read by
-/// itself, and the name is `file_name`, that of the file.
-pub fn hooks_alone(text: &str, file_name: &str) -> Option<(String, Hooks)> {
-    name_and_hooks(text, file_name).or_else(|| name_and_hooks(section(text, "[hooks]")?, file_name))
+/// Where a job tells of its runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reporting {
+    /// The name of the job.
+    pub job: String,
+    /// Its commands and its heartbeat.
+    pub hooks: Hooks,
+    /// Its file of metrics, relative to the project.
+    pub metrics: Option<PathBuf>,
 }
 
-fn name_and_hooks(text: &str, file_name: &str) -> Option<(String, Hooks)> {
-    let mut reader = Reader::new(text);
-    let table = reader.parse()?;
-    let fields = Fields::of_table(&mut reader, &JOB, &table, 0..0);
-    let name = fields.text(&reader, "name").map_or_else(|| file_name.to_owned(), |name| name.owned());
-    let hooks = hooks(&mut reader, &fields);
-    Some((name, hooks))
+impl Reporting {
+    /// Reads it from a job file that may have mistakes elsewhere. If that is not TOML, the sections `[hooks]` and `[metrics]`
+    /// are read by themselves, and the name is `file_name`, that of the file.
+    pub fn alone(text: &str, file_name: &str) -> Option<Self> {
+        Self::read(text, file_name).or_else(|| {
+            let sections: Vec<&str> = ["[hooks]", "[metrics]"].iter().filter_map(|name| section(text, name)).collect();
+            Self::read(&sections.concat(), file_name).filter(|_| !sections.is_empty())
+        })
+    }
+
+    fn read(text: &str, file_name: &str) -> Option<Self> {
+        let mut reader = Reader::new(text);
+        let table = reader.parse()?;
+        let fields = Fields::of_table(&mut reader, &JOB, &table, 0..0);
+        let job = fields.text(&reader, "name").map_or_else(|| file_name.to_owned(), |name| name.owned());
+        Some(Self { job, hooks: hooks(&mut reader, &fields), metrics: metrics(&mut reader, &fields) })
+    }
 }
 
 /// The lines of a section from its heading to the next one.

@@ -23,6 +23,14 @@ const STATES: [PartState; 7] = [
     PartState::Sealed,
 ];
 const MICROS: f64 = 1e6;
+/// The metrics of how a run ended; the others are of what it found and did.
+const ENDING: [&str; 5] = [
+    "tidetable_run_outcome",
+    "tidetable_run_exit_code",
+    "tidetable_run_start_timestamp_seconds",
+    "tidetable_run_finish_timestamp_seconds",
+    "tidetable_run_duration_seconds",
+];
 
 /// The values that metrics are made from.
 pub(crate) struct Figures<'a> {
@@ -47,21 +55,7 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
     let job = ("job", record.job.as_str());
     let mut out = Text { text: String::new() };
 
-    out.gauge("tidetable_run_outcome", "How the last run ended: 1 for its outcome, 0 for the others.");
-    for outcome in OUTCOMES {
-        out.line("tidetable_run_outcome", &[job, ("outcome", outcome.name())], f64::from(record.outcome == outcome));
-    }
-    out.gauge("tidetable_run_exit_code", "Exit code of the last run.");
-    out.line("tidetable_run_exit_code", &[job], f64::from(*exit_code));
-    out.gauge("tidetable_run_start_timestamp_seconds", "When the last run began, since the epoch.");
-    out.line("tidetable_run_start_timestamp_seconds", &[job], record.started as f64 / MICROS);
-    if let Some(finished) = record.finished {
-        out.gauge("tidetable_run_finish_timestamp_seconds", "When the last run ended, since the epoch.");
-        out.line("tidetable_run_finish_timestamp_seconds", &[job], finished as f64 / MICROS);
-        out.gauge("tidetable_run_duration_seconds", "How long the last run took.");
-        let took = finished.saturating_sub(record.started).max(0);
-        out.line("tidetable_run_duration_seconds", &[job], took as f64 / MICROS);
-    }
+    out.ending(record, *exit_code);
     if let Some(success) = last_success {
         out.gauge(LAST_SUCCESS, "When a run last ended well, since the epoch.");
         out.line(LAST_SUCCESS, &[job], *success as f64 / MICROS);
@@ -119,6 +113,23 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
     out.text
 }
 
+/// The metrics after a run that was refused: how it ended, and `before`, the text of the run before it, for the rest.
+pub(crate) fn refused(before: &str, record: &RunRecord, exit_code: u8) -> String {
+    let mut out = Text { text: String::new() };
+    out.ending(record, exit_code);
+    for line in before.lines().filter(|line| !metric(line).is_some_and(|name| ENDING.contains(&name))) {
+        out.text.push_str(line);
+        out.text.push('\n');
+    }
+    out.text
+}
+
+/// The metric that a line is about.
+fn metric(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")).unwrap_or(line);
+    line.split(['{', ' ']).next()
+}
+
 /// The end of the last successful run, parsed from an earlier metrics file.
 pub(crate) fn last_success_in(text: &str, job: &str) -> Option<i64> {
     let mut wanted = Text { text: String::new() };
@@ -133,6 +144,30 @@ struct Text {
 }
 
 impl Text {
+    /// How a run of a job ended: the metrics [`ENDING`].
+    fn ending(&mut self, record: &RunRecord, exit_code: u8) {
+        let job = ("job", record.job.as_str());
+        self.gauge("tidetable_run_outcome", "How the last run ended: 1 for its outcome, 0 for the others.");
+        for outcome in OUTCOMES {
+            self.line(
+                "tidetable_run_outcome",
+                &[job, ("outcome", outcome.name())],
+                f64::from(record.outcome == outcome),
+            );
+        }
+        self.gauge("tidetable_run_exit_code", "Exit code of the last run.");
+        self.line("tidetable_run_exit_code", &[job], f64::from(exit_code));
+        self.gauge("tidetable_run_start_timestamp_seconds", "When the last run began, since the epoch.");
+        self.line("tidetable_run_start_timestamp_seconds", &[job], record.started as f64 / MICROS);
+        if let Some(finished) = record.finished {
+            self.gauge("tidetable_run_finish_timestamp_seconds", "When the last run ended, since the epoch.");
+            self.line("tidetable_run_finish_timestamp_seconds", &[job], finished as f64 / MICROS);
+            self.gauge("tidetable_run_duration_seconds", "How long the last run took.");
+            let took = finished.saturating_sub(record.started).max(0);
+            self.line("tidetable_run_duration_seconds", &[job], took as f64 / MICROS);
+        }
+    }
+
     /// Begins a metric; its lines must follow at once, as the format requires.
     fn gauge(&mut self, name: &str, help: &str) {
         // Writing to a string cannot fail.
@@ -167,5 +202,31 @@ mod tests {
         assert!(text.contains("tidetable_run_exit_code{job=\"a\\\\b\\\"c\\nd\"} 4\n"), "{text}");
         assert_eq!(last_success_in(&text, &record.job), Some(1_250_000));
         assert_eq!(last_success_in(&text, "other"), None);
+    }
+
+    #[test]
+    fn a_refused_run_replaces_how_the_last_one_ended() {
+        let (started, finished) = (1_000_000, Some(1_500_000));
+        let ok =
+            RunRecord { job: "meters".to_owned(), started, finished, outcome: Outcome::Ok, ..RunRecord::default() };
+        let newest = vec![NewestDay { export: "daily".to_owned(), start: 86_400 }];
+        let before = text(&Figures { record: &ok, exit_code: 0, last_success: Some(1_500_000), newest });
+
+        let (started, finished) = (3_000_000, Some(3_250_000));
+        let failed =
+            RunRecord { job: "meters".to_owned(), started, finished, outcome: Outcome::Failed, ..RunRecord::default() };
+        let after = refused(&before, &failed, 2);
+
+        for line in [
+            "tidetable_run_outcome{job=\"meters\",outcome=\"failed\"} 1",
+            "tidetable_run_outcome{job=\"meters\",outcome=\"ok\"} 0",
+            "tidetable_run_exit_code{job=\"meters\"} 2",
+            "tidetable_run_start_timestamp_seconds{job=\"meters\"} 3",
+            "tidetable_last_success_timestamp_seconds{job=\"meters\"} 1.5",
+            "tidetable_export_newest_day_timestamp_seconds{job=\"meters\",export=\"daily\"} 86400",
+        ] {
+            assert_eq!(after.lines().filter(|own| *own == line).count(), 1, "{line}\n{after}");
+        }
+        assert_eq!(after.lines().count(), before.lines().count(), "{after}");
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_job::day::day_bounds;
-use tidetable_job::{Hooks, Job, Per, Project};
+use tidetable_job::{Hooks, Job, Per, Project, Reporting};
 use tidetable_layout::time::SECOND;
 use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
@@ -22,7 +22,7 @@ use crate::fault::stop::Stop;
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
 use crate::run::post_run::hooks::HookRun;
-use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
+use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, refused, text};
 
 /// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;
@@ -47,9 +47,9 @@ impl PostRun<'_> {
     pub(crate) fn follow(&self, record: &mut RunRecord) {
         let mut notes = Vec::new();
         if let Some(file) = &self.job.metrics
-            && let Err(error) = self.write_metrics(&self.project.dir.join(file), record)
+            && let Err(error) = self.write_metrics(&MetricsFile::of(self.project, file), record)
         {
-            notes.push(format!("warning: the metrics are not written: {error}; the result of the run stays"));
+            notes.push(not_written(&error));
         }
         notes.extend(send_heartbeat(self.project, &self.job.hooks, record.outcome == Outcome::Ok));
         if !self.job.hooks.commands.is_empty() {
@@ -91,33 +91,26 @@ impl PostRun<'_> {
         notes
     }
 
-    fn write_metrics(&self, path: &Path, record: &RunRecord) -> Result<(), StoreError> {
-        let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let files = LocalBlobs::new(folder);
-        let figures = Figures {
-            record,
-            exit_code: self.exit_code,
-            last_success: self.last_success(record, &files, &name),
-            newest: self.newest(),
-        };
-        let text = text(&figures);
-        match files.replace(&name, text.as_bytes()) {
-            // A full disk may still have room in the existing file.
-            Err(error) => write_over(path, &text).or(Err(error.into())),
-            Ok(()) => Ok(()),
-        }
+    fn write_metrics(&self, file: &MetricsFile, record: &RunRecord) -> Result<(), StoreError> {
+        file.write(|before| {
+            text(&Figures {
+                record,
+                exit_code: self.exit_code,
+                last_success: self.last_success(record, before),
+                newest: self.newest(),
+            })
+        })
     }
 
     /// The end of the last successful run: this one, or from the records, or from the former metrics if those
     /// records are gone.
-    fn last_success(&self, record: &RunRecord, files: &dyn Blobs, name: &str) -> Option<i64> {
+    fn last_success(&self, record: &RunRecord, before: &str) -> Option<i64> {
         let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
         let recorded = || {
             let mut records = Runs::of(self.blobs).readable(Some(&record.job)).ok()?;
             records.find_map(|record| ended_well(&record))
         };
-        let told = || last_success_in(&String::from_utf8_lossy(&files.read(name).ok()??), &record.job);
+        let told = || last_success_in(before, &record.job);
         ended_well(record).or_else(recorded).or_else(told)
     }
 
@@ -137,17 +130,56 @@ impl PostRun<'_> {
     }
 }
 
-/// Reports a refused run: by the hook `error` and a failing heartbeat. Not if another run holds the lock, which
-/// reports itself.
+/// The file of a job's metrics.
+struct MetricsFile {
+    folder: LocalBlobs,
+    name: String,
+    path: PathBuf,
+}
+
+impl MetricsFile {
+    /// The file `file` of `project`.
+    fn of(project: &Project, file: &Path) -> Self {
+        let path = project.dir.join(file);
+        let folder = LocalBlobs::new(path.parent().map_or_else(PathBuf::new, Path::to_owned));
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Self { folder, name, path }
+    }
+
+    /// Writes the text that `text` makes of the former one, which is empty if there is none.
+    fn write(&self, text: impl FnOnce(&str) -> String) -> Result<(), StoreError> {
+        let folder: &dyn Blobs = &self.folder;
+        let before = folder.read(&self.name).ok().flatten().unwrap_or_default();
+        let text = text(&String::from_utf8_lossy(&before));
+        match folder.replace(&self.name, text.as_bytes()) {
+            // A full disk may still have room in the existing file.
+            Err(error) => write_over(&self.path, &text).or(Err(error.into())),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// The warning for metrics that could not be written.
+fn not_written(error: &StoreError) -> String {
+    format!("warning: the metrics are not written: {error}; the result of the run stays")
+}
+
+/// Reports a refused run: by the hook `error`, a failing heartbeat and in the metrics. If another run holds the lock, by the
+/// hook alone: that run reports itself.
 pub(crate) fn report_refusal(
     project: &Project,
-    hooks: &Hooks,
+    reporting: &Reporting,
     record: &RunRecord,
     exit_code: u8,
     observer: &dyn Observer,
 ) {
+    let Reporting { hooks, metrics, .. } = reporting;
     let mut notes = Vec::new();
     if exit_code != LOCKED {
+        if let Some(file) = metrics {
+            let written = MetricsFile::of(project, file).write(|before| refused(before, record, exit_code));
+            notes.extend(written.err().map(|error| not_written(&error)));
+        }
         notes.extend(send_heartbeat(project, hooks, false));
     }
     let run = HookRun {
