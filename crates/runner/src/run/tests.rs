@@ -145,6 +145,34 @@ impl Observer for AtWritten<'_> {
     }
 }
 
+/// Reads the lineage of a table when its part is published, as after a kill there.
+struct AtPublish<'a> {
+    world: &'a World,
+    runs: Mutex<Vec<Option<String>>>,
+}
+
+impl Observer for AtPublish<'_> {
+    fn event(&self, event: Event) {
+        if !matches!(event, Event::Published { .. }) {
+            return;
+        }
+        let lineage = crate::report::lineage::Lineage::read(&self.world.store(), Some(&self.world.project())).unwrap();
+        let links = lineage.of("T", None).unwrap();
+        self.runs.lock().unwrap().extend(links.into_iter().filter(|link| link.sequence.is_some()).map(|link| link.run));
+    }
+}
+
+#[test]
+fn what_a_run_committed_has_its_name_before_its_end() {
+    let world = World::new();
+    world.write_day(1, 1);
+    let options = world.options();
+    let observer = AtPublish { world: &world, runs: Mutex::default() };
+    world.run(&options, &observer);
+    let runs = observer.runs.into_inner().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run.as_ref() == Some(&options.run)), "{runs:?}");
+}
+
 #[test]
 fn rows_deleted_beside_a_load_are_gone_and_the_load_goes_on() {
     for rebuild in [false, true] {

@@ -343,12 +343,14 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
     for name in names {
-        let parts = record.exports.iter().filter(|part| part.export == name && part.state == PartState::Published);
-        let parts: Vec<&ExportRecord> = parts.collect();
-        if let (Some(first), Some(last)) = (parts.first(), parts.last()) {
-            let number = parts.len() as u64;
-            let until = if number > 1 { format!(" to exports/{}", last.part) } else { String::new() };
-            writeln!(out, "published {name}: {}, exports/{}{until}", count(number, noun(job, name)), first.part)?;
+        for (state, done) in [(PartState::Published, "published"), (PartState::Withdrawn, "withdrew")] {
+            let parts = record.exports.iter().filter(|part| part.export == name && part.state == state);
+            let parts: Vec<&ExportRecord> = parts.collect();
+            if let (Some(first), Some(last)) = (parts.first(), parts.last()) {
+                let number = parts.len() as u64;
+                let until = if number > 1 { format!(" to exports/{}", last.part) } else { String::new() };
+                writeln!(out, "{done} {name}: {}, exports/{}{until}", count(number, noun(job, name)), first.part)?;
+            }
         }
     }
     Ok(())

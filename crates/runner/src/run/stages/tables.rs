@@ -140,7 +140,16 @@ impl Run<'_> {
         record.loads = committed;
         let done = self.commit(pending, &mut record.loads);
         took(record, "commit", clock);
+        self.keep_committed(record);
         done.map(|()| (plan, rejected))
+    }
+
+    /// Saves the record with the loads that are committed by now, for the lineage of a run that is killed before its end.
+    fn keep_committed(&self, record: &RunRecord) {
+        if record.loads.iter().any(|load| load.version != load.before) {
+            // If it cannot be stored, nor can the record at the end, and the run fails by that.
+            let _ = record.save(self.store.blobs().as_ref());
+        }
     }
 
     /// Commits loads one after the other, up to the first that fails.
