@@ -31,7 +31,7 @@ pub mod units;
 mod worker;
 
 pub use compact::{compact, compact_elsewhere};
-pub use fault::lost_store::LostStore;
+pub use fault::lost_store::{LostStore, LostTable};
 pub use ids::UlidIds;
 pub use marks::Marks;
 pub use observe::Observer;

@@ -13,7 +13,7 @@ use tidetable_store::Store;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fault::error::RunError;
-use crate::fault::lost_store::LostStore;
+use crate::fault::lost_store::{LostStore, LostTable};
 use crate::options::run_options::RunOptions;
 
 /// The directory of a project for what it remembers. It hides itself from git.
@@ -124,7 +124,7 @@ impl Marks {
             let (root, table) = (self.root.clone(), table.clone());
             let (run, date) = (mark.run.clone(), mark.date.clone());
             match newest {
-                None if !is_rebuilt => return Ok(Some(LostStore::TableGone { root, table, run, date })),
+                None if !is_rebuilt => return Ok(Some(LostTable { root, table, run, date }.into())),
                 Some(newest) if newest.table_uuid != *uuid => {
                     return Ok(Some(LostStore::Exchanged { root, table, run, date }));
                 }
@@ -138,7 +138,7 @@ impl Marks {
     ///
     /// # Errors
     /// If the root cannot be listed.
-    pub fn lost_tables(&self, project: &Project, store: &Store) -> Result<Vec<LostStore>, RunError> {
+    pub fn lost_tables(&self, project: &Project, store: &Store) -> Result<Vec<LostTable>, RunError> {
         let jobs = project.jobs();
         let mut marks = self.read();
         marks.retain(|mark| jobs.contains(&mark.job));
@@ -153,7 +153,7 @@ impl Marks {
         for Mark { run, date, tables, set_aside, .. } in &marks {
             for table in tables.keys().filter(|table| !there.contains(table) && !set_aside.contains(*table)) {
                 let (root, run, date) = (self.root.clone(), run.clone(), date.clone());
-                lost.insert(table, LostStore::TableGone { root, table: table.clone(), run, date });
+                lost.insert(table, LostTable { root, table: table.clone(), run, date });
             }
         }
         Ok(lost.into_values().collect())

@@ -82,7 +82,10 @@ pub enum StoreError {
     #[error("the layout of {table} changed; run again with --rebuild to rebuild the table from its inputs")]
     LayoutChanged { table: String },
     /// The table belongs to another job.
-    #[error("table {table} belongs to job {owner}; give the table of this job another name")]
+    #[error(
+        "table {table} belongs to job {owner}; give the table of this job another name or, if the job was renamed, its old name \
+         back to the job"
+    )]
     OwnedByOtherJob {
         table: String,
         /// The job it belongs to.
@@ -123,7 +126,10 @@ pub enum StoreError {
     )]
     OutcomeUnknown { table: String, number: u64 },
     /// A delete without a row key or key prefix.
-    #[error("a delete from {table} needs a row key or a key prefix; to empty the table, remove its directory")]
+    #[error(
+        "a delete from {table} needs a row key or a key prefix, which is not empty; `tidetable run JOB --rebuild` builds the whole table anew \
+         from its inputs"
+    )]
     DeleteNamesNoRow { table: String },
     /// A delete from a family that the table does not have.
     #[error("table {table} has no family {family} (it has {known})")]

@@ -90,7 +90,7 @@ fn repair_removes_a_damaged_sst_and_reloads_its_rows() {
     // An input that is gone cannot be loaded again: that is said before anything is removed.
     fs::rename(project.path("in/2020-01-02.csv"), project.path("aside.csv")).unwrap();
     let warned = project.run(&["repair", "T"]).stderr;
-    assert!(warned.contains("warning: in/2020-01-02.csv is gone"), "{warned}");
+    assert!(warned.contains("warning: in/2020-01-02.csv is missing or empty"), "{warned}");
     fs::rename(project.path("aside.csv"), project.path("in/2020-01-02.csv")).unwrap();
     assert_eq!(project.run(&["repair", "T"]).stderr, "");
     project.fails(1, &["verify", "T"]);

@@ -125,9 +125,14 @@ fn a_lost_table_is_not_begun_anew() {
         let told = project.fails(2, args).replace("\n  ", " ");
         assert!(told.contains("table T, which does not exist any more") && told.contains("--rebuild"), "{told}");
     }
-    for args in [&["verify"][..], &["verify", "--all"]] {
-        assert!(project.fails(1, args).contains("table T, which does not exist"), "{args:?}");
+    for args in [&["verify", "--quiet"][..], &["verify", "--all"]] {
+        let ran = project.run(args);
+        assert_eq!(ran.code, Some(1), "{args:?}");
+        assert!(ran.stdout.contains("T: lost; ") && ran.stdout.contains("table T, which does not exist"), "{args:?}");
     }
+    let ran = project.run(&["verify", "--output", "json"]);
+    let found: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&found["table"], &found["sound"]), (&"T".into(), &false.into()), "{found}");
     let ran = project.run(&["doctor"]);
     let found = ran.stdout;
     assert_eq!(ran.code, Some(1), "{found}");

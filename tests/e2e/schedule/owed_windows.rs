@@ -59,7 +59,7 @@ fn all_but_the_window_is_loaded_and_published() {
 
     let told = project.fails(4, &["run", "j"]);
     for part in [
-        "T: window 2020-01-01 cannot be rebuilt and stays as it is, because in/old.csv is gone",
+        "T: window 2020-01-01 cannot be rebuilt and stays as it is, because in/old.csv is missing or empty",
         "owed there: 2 rows of in/late.csv",
         "or remove 1 row for good with --without in/old.csv",
         "run with --without in/old.csv to take them out (1 row)",
@@ -83,7 +83,7 @@ fn all_but_the_window_is_loaded_and_published() {
     assert_eq!(owed(&project), json!([{ "table": "T", "windows": [window] }]));
     let status = project.run(&["status", "j"]);
     assert!(status.stdout.contains("T: 2020-01-01"), "{}", status.stdout);
-    assert!(status.stderr.contains("in/old.csv is gone"), "{}", status.stderr);
+    assert!(status.stderr.contains("in/old.csv is missing or empty"), "{}", status.stderr);
     assert!(status.stderr.contains("remove 1 row for good"), "{}", status.stderr);
 }
 
@@ -178,12 +178,12 @@ fn removed_input_stays_in_windows_of_other_missing_inputs() {
     // Without a, day 2 must be rebuilt, of which b is missing: all are named at once.
     let told = project.fails(4, &["run", "j"]);
     assert!(
-        told.contains("because in/a.csv is gone") && told.contains("--without in/a.csv --without in/b.csv"),
+        told.contains("because in/a.csv is missing or empty") && told.contains("--without in/a.csv --without in/b.csv"),
         "{told}"
     );
     let told = project.fails(4, &["run", "j", "--without", "in/a.csv"]);
     assert!(
-        told.contains("window 2020-01-02 cannot be rebuilt") && told.contains("because in/b.csv is gone"),
+        told.contains("window 2020-01-02 cannot be rebuilt") && told.contains("because in/b.csv is missing or empty"),
         "{told}"
     );
     assert_eq!(contents(&project), "a#02=1 b#02=1 b#03=1 c#01=2");

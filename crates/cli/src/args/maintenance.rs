@@ -97,8 +97,8 @@ pub struct Repair {
 pub struct Vacuum {
     /// The table [default: all tables of the store]
     pub table: Option<String>,
-    /// Only versions replaced, and files written, at least this long ago: 7d, 36h, 90m or 0s. Half-written files are
-    /// kept for an hour at least
+    /// Only versions replaced, and files written, at least this long ago: 7d, 36h, 90m or 0s. Half-written files go
+    /// after an hour
     #[arg(long, value_name = "AGE", default_value = "7d", value_parser = parse_age)]
     pub older_than: i64,
     /// Keep this many of the newest versions, whatever their age
@@ -220,8 +220,8 @@ pub struct Doctor {
 /// `tidetable clean`
 #[derive(Debug, Args)]
 pub struct Clean {
-    /// Only what is at least this old: 90d, 36h, 90m or 0s. Half-written files and exports are kept for an hour at
-    /// least
+    /// Only what is at least this old: 90d, 36h, 90m or 0s. Exports are kept for an hour at least; half-written
+    /// files go after it
     #[arg(long, value_name = "AGE", default_value = "90d", value_parser = parse_age)]
     pub older_than: i64,
     /// Keep this many of the newest records of each job, whatever their age

@@ -126,7 +126,10 @@ pub enum RunError {
         gone: Vec<String>,
     },
     /// A name that an export of another job has.
-    #[error("{name} is published by job {owner}; give the export {export} of this job another name")]
+    #[error(
+        "{name} is published by job {owner}; give the export {export} of this job another name or, if the job was renamed, its \
+         old name back to the job"
+    )]
     ExportOwned {
         /// The export.
         export: String,

@@ -18,20 +18,8 @@ pub enum LostStore {
         date: String,
     },
     /// A table is missing.
-    #[error(
-        "run {run} wrote on {date} into table {table}, which does not exist any more in {root}. Restore a backup, or load \
-         the inputs that are still there with `--rebuild`"
-    )]
-    TableGone {
-        /// The root.
-        root: String,
-        /// The table.
-        table: String,
-        /// The last run known.
-        run: String,
-        /// Its day.
-        date: String,
-    },
+    #[error(transparent)]
+    TableGone(#[from] LostTable),
     /// A table was made by another store.
     #[error(
         "{root} holds another store than before: its table {table} is not the one that run {run} wrote on {date}. Mount \
@@ -47,4 +35,21 @@ pub enum LostStore {
         /// Its day.
         date: String,
     },
+}
+
+/// A table that runs wrote, and that is missing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "run {run} wrote on {date} into table {table}, which does not exist any more in {root}. Restore a backup, or load \
+     the inputs that are still there with `--rebuild`"
+)]
+pub struct LostTable {
+    /// The root.
+    pub root: String,
+    /// The table.
+    pub table: String,
+    /// The last run known.
+    pub run: String,
+    /// Its day.
+    pub date: String,
 }

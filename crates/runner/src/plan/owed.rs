@@ -66,13 +66,13 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -
     let (missing, rows, remove) = (some(gone), up_to(rows), without(to_remove));
     if is_lost {
         return format!(
-            "{table}: {window} {ranges} lost cells with a damaged SST and cannot be rebuilt, because {missing} {is} gone; \
+            "{table}: {window} {ranges} lost cells with a damaged SST and cannot be rebuilt, because {missing} {is} missing or empty; \
              days of {them} are not published until then. Put {it} back, or remove {rows} for good with {remove}, and run again"
         );
     }
     let owing = owing(windows);
     format!(
-        "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} gone; owed there: {owing}. Put {it} \
+        "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} missing or empty; owed there: {owing}. Put {it} \
          back, or remove {rows} for good with {remove}, and run again"
     )
 }
@@ -128,7 +128,7 @@ mod tests {
             let to_remove: Vec<String> = gone.iter().map(|path| (*path).to_owned()).collect();
             owed_notes("T", &[owed(gone, lost)], &to_remove, 7).concat()
         };
-        assert!(note(&["in/a.csv"], false).contains("because in/a.csv is gone; owed there"));
+        assert!(note(&["in/a.csv"], false).contains("because in/a.csv is missing or empty; owed there"));
         let lost = note(&["in/a.csv", "in/b.csv"], true);
         assert!(lost.contains("remove up to 7 rows for good with"), "{lost}");
         assert!(lost.contains("lost cells") && lost.contains("--without in/a.csv --without in/b.csv"), "{lost}");

@@ -129,11 +129,12 @@ impl CleanPlan {
                 }
             }
         }
-        let settled = options.before.min(options.clock.saturating_sub(MIN_AGE));
+        // They hold nothing: their age only tells whether they are still being written.
+        let settled = options.clock.saturating_sub(MIN_AGE);
         for left in tidetable_upkeep::leftovers(store, settled)? {
             plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
         }
-        plan.parts(store, project, settled)?;
+        plan.parts(store, project, options.before.min(settled))?;
         Ok(plan)
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use tidetable_job::Project;
 use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_runner::record::NewestVersions;
-use tidetable_runner::{Marks, RunError, UlidIds, open_store};
+use tidetable_runner::{LostStore, Marks, RunError, UlidIds, open_store};
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
 
@@ -33,7 +33,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     // A backup of what is left would take the place of one that holds the lost tables and versions.
     let project = project_of_store(global)?;
     if let Some(lost) = Marks::of(&project).lost_tables(&project, &store)?.into_iter().next() {
-        return Err(RunError::from(lost).into());
+        return Err(RunError::from(LostStore::from(lost)).into());
     }
     let newest = NewestVersions::default();
     for table in store.tables()? {

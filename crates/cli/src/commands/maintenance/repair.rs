@@ -55,7 +55,7 @@ fn owed(plan: &RepairPlan) -> Option<String> {
     let windows: Vec<&str> = windows.iter().map(String::as_str).collect();
     let job = &plan.version().table.job;
     Some(format!(
-        "warning: {first}{others} {is} gone: window {} cannot be rebuilt, and its published days stay as they are, until you \
+        "warning: {first}{others} {is} missing or empty: window {} cannot be rebuilt, and its published days stay as they are, until you \
          put {it} back, restore a backup, or give up {} with `tidetable run {job} --without FILE`",
         ranges(&windows),
         up_to(rows_of(plan.version(), &plan.gone))

@@ -23,7 +23,7 @@ const MIN_AGE: i64 = HOUR;
 pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let store = store(global)?;
     let now = clock();
-    let half_written_before = now.saturating_sub(args.older_than.max(MIN_AGE));
+    let half_written_before = now.saturating_sub(MIN_AGE);
     let before = now.saturating_sub(args.older_than);
     let options = VacuumOptions { before, half_written_before, keep_versions: args.keep_versions };
 

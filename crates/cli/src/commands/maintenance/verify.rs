@@ -15,7 +15,6 @@ use tidetable_upkeep::{TableReport, VerifyOptions};
 use crate::activity::Activity;
 use crate::args::{Global, Output, Verify};
 use crate::commands::{project_of_store, store, sums, table_or_all};
-use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -34,7 +33,10 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     if args.table.is_none() && !args.exports {
         let project = project_of_store(global)?;
         for lost in Marks::of(&project).lost_tables(&project, &store)? {
-            print_message(global, &lost.to_string());
+            match global.output {
+                Output::Table => writeln!(out, "{}: lost; {lost}", lost.table)?,
+                _ => rows.push(row![lost.table, (), (), (), (), (), (), false, lost.to_string(), "table"]),
+            }
             damaged += 1;
             kinds.manifests = true;
         }

@@ -17,7 +17,7 @@ use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
 
 use crate::fault::error::RunError;
-use crate::fault::lost_store::LostStore;
+use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
 use crate::report::MIN_AGE;
 use crate::report::status::CLOCK_SKEW;
@@ -310,7 +310,7 @@ impl Diagnosis {
     /// Finds tables that runs of the project wrote and that are gone as a whole.
     fn lost_tables(&mut self, store: &Store, project: &Project) -> Result<(), RunError> {
         for lost in Marks::of(project).lost_tables(project, store)? {
-            let LostStore::TableGone { table, run, date, .. } = lost else { continue };
+            let LostTable { table, run, date, .. } = lost;
             let damage = format!("run {run} wrote into it on {date}, and the table is gone");
             let remedy =
                 "restore a backup, or load the inputs that are still there by a run with `--rebuild`".to_owned();
