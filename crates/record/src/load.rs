@@ -106,7 +106,8 @@ pub struct InputRecord {
 }
 
 /// What a growing file added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Added {
     /// Bytes after the former end of the file.
     pub bytes: u64,

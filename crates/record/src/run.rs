@@ -306,7 +306,7 @@ mod tests {
 
     use super::*;
     use crate::Severity;
-    use crate::load::{InputRecord, InputState};
+    use crate::load::{Added, InputRecord, InputState, OwingInput};
     use crate::runs::Runs;
 
     fn saved(record: &RunRecord) -> (RunRecord, usize) {
@@ -365,6 +365,92 @@ mod tests {
         assert_eq!(record.loads.first().map(LoadRecord::count_all), Some(20_003));
         let idle = RunRecord { format: FORMAT, run: "R".to_owned(), ..RunRecord::default() };
         assert_eq!(saved(&idle), (idle, "{\"format\":3,\"outcome\":\"ok\",\"run\":\"R\"}\n".len()));
+    }
+
+    /// The record without one of its numbers or truths, for each of them: a zero or false is not written.
+    fn without_one(value: &Value) -> Vec<Value> {
+        let mut all = Vec::new();
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let put = |changed: Option<Value>| {
+                        let mut fields = fields.clone();
+                        match changed {
+                            Some(changed) => fields.insert(name.clone(), changed),
+                            None => fields.remove(name),
+                        };
+                        Value::Object(fields)
+                    };
+                    match value {
+                        Value::Number(_) | Value::Bool(_) => all.push(put(None)),
+                        value => all.extend(without_one(value).into_iter().map(|changed| put(Some(changed)))),
+                    }
+                }
+            }
+            Value::Array(values) => {
+                for (at, value) in values.iter().enumerate() {
+                    all.extend(without_one(value).into_iter().map(|changed| {
+                        let mut values = values.clone();
+                        values[at] = changed;
+                        Value::Array(values)
+                    }));
+                }
+            }
+            _ => {}
+        }
+        all
+    }
+
+    #[test]
+    fn every_number_may_be_missing() {
+        let added = Some(Added { bytes: 1, rows: 0 });
+        let grown = InputRecord { added, ..InputRecord::new("a.csv", InputState::Grown) };
+        let inputs = vec![OwingInput { path: "a.csv".to_owned(), rows: 1 }];
+        let owed = vec![OwedRecord { inputs, ..OwedRecord::default() }];
+        let load = LoadRecord { inputs: vec![grown], owed, ..LoadRecord::default() };
+        let part = ExportRecord {
+            export: "E".to_owned(),
+            label: "l".to_owned(),
+            part: "E".to_owned(),
+            reason: "missing".to_owned(),
+            state: PartState::Empty,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        let check = CheckRecord {
+            check: "c".to_owned(),
+            on: "E".to_owned(),
+            label: "l".to_owned(),
+            rule: "r".to_owned(),
+            severity: Severity::Warn,
+            measured: 0,
+            passed: false,
+        };
+        let record = RunRecord {
+            format: FORMAT,
+            run: "R".to_owned(),
+            loads: vec![load],
+            exports: vec![part],
+            checks: vec![check],
+            compactions: vec![CompactionRecord::default()],
+            pushes: vec![PushRecord::default()],
+            damage: vec![DamageRecord::default()],
+            attempts: vec![AttemptRecord::default()],
+            executors: vec![ExecutorRecord::default()],
+            seconds: BTreeMap::from([("plan".to_owned(), 0.25)]),
+            ..RunRecord::default()
+        };
+        assert_eq!(saved(&record).0, record);
+
+        // As it is before defaults are left out.
+        let full = serde_json::to_value(&record).unwrap();
+        let all = without_one(&full);
+        assert!(all.len() > 50, "{}", all.len());
+        for value in all {
+            let read: Result<RunRecord, _> = serde_json::from_value(value.clone());
+            assert!(read.is_ok(), "{:?}: {value}", read.err());
+        }
     }
 
     #[test]
