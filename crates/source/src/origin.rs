@@ -64,7 +64,7 @@ impl Origin {
             Kind::Csv { bytes, starts, dialect, .. } => {
                 let Some(start) = starts.get(row).map(|start| *start as usize) else { return String::new() };
                 let end = record_end(dialect, bytes, start);
-                raw(dialect.body(bytes.get(start..end).unwrap_or_default()))
+                raw(&dialect.written(dialect.body(bytes.get(start..end).unwrap_or_default())))
             }
             Kind::Rows { source, kept, .. } => source_row(kept.as_deref(), row)
                 .filter(|row| *row < source.num_rows())

@@ -150,6 +150,37 @@ fn quotes_hold_delimiters_line_ends_and_quotes() {
 }
 
 #[test]
+fn returns_in_quotes_stay_where_returns_end_lines() {
+    let spec = texts(&[("a", FieldType::Text), ("b", FieldType::UInt64)], CsvOptions::default());
+    let outcome = read("a,b\r\"x\ry\",1\r\"p\"\"\rq\",2\r\"u\rv\",bad\rz,3\r", &spec);
+    let expected = ["x\ry", "p\"\rq", "z"].map(|text| Some(text.to_owned()));
+    assert_eq!(strings(outcome.batch.column(0)), expected);
+    assert_eq!(outcome.lines, [2, 4, 8]);
+    assert_eq!((outcome.raws[0].as_str(), outcome.rejected[0].raw.as_str()), ("\"x\ry\",1", "\"u\rv\",bad"));
+}
+
+#[test]
+fn one_ragged_line_does_not_decide_which_columns_a_path_gives() {
+    let columns = [("a", FieldType::UInt64), ("b", FieldType::UInt64), ("site", FieldType::Text)];
+    let csv = CsvOptions { header: false, ..CsvOptions::default() };
+    let spec = SourceSpec { files: vec!["**/*".to_owned()], ..texts(&columns, csv) };
+    for (text, rejected) in [("1,2,3\n3,4\n5,6\n", 1), ("1\n3,4\n5,6\n", 1), ("3,4\n5,6\n", 0)] {
+        let root = TempDir::new().unwrap();
+        std::fs::create_dir(root.path().join("site=A")).unwrap();
+        std::fs::write(root.path().join("site=A/a.csv"), text).unwrap();
+        let outcome = read_all(&Storage::new(root.path().to_owned(), None), &spec).unwrap();
+        assert_eq!(strings(outcome.batch.column(2)), vec![Some("A".to_owned()); 2], "{text}");
+        assert_eq!(outcome.rejected.len(), rejected, "{text}");
+    }
+    // A file that has all columns needs none of its path.
+    let root = TempDir::new().unwrap();
+    std::fs::create_dir(root.path().join("site=A")).unwrap();
+    std::fs::write(root.path().join("site=A/a.csv"), "1,2\n3,4,B\n5,6,C\n").unwrap();
+    let outcome = read_all(&Storage::new(root.path().to_owned(), None), &spec).unwrap();
+    assert_eq!(strings(outcome.batch.column(2)), [Some("B".to_owned()), Some("C".to_owned())]);
+}
+
+#[test]
 fn an_open_quote_costs_its_record_and_no_more() {
     let spec = texts(&[("a", FieldType::Text), ("b", FieldType::UInt64)], CsvOptions::default());
     let outcome = read("a,b\n\"x\",1\n\"open,2\ny,3\nz,4\n", &spec);

@@ -9,6 +9,7 @@
 //! Files that were loaded by the first reading rules are read by them: one `\r` at most is part of a line end, and no quote
 //! that is closed is a stray one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memrchr};
@@ -31,6 +32,8 @@ pub(crate) struct Dialect {
     pub comment: Option<u8>,
     pub reader: ReaderVersion,
     pub longest_quoted: usize,
+    /// Whether the file has `\r` where its bytes, as they are read, have `\n`.
+    pub has_returns: bool,
 }
 
 /// The result of scanning for the end of a record.
@@ -81,7 +84,7 @@ impl Span {
 impl Dialect {
     pub fn new(options: &CsvOptions, reader: ReaderVersion) -> Self {
         let CsvOptions { delimiter, quote, escape, comment, .. } = *options;
-        Self { delimiter, quote, escape, comment, reader, longest_quoted: LONGEST_QUOTED }
+        Self { delimiter, quote, escape, comment, reader, longest_quoted: LONGEST_QUOTED, has_returns: false }
     }
 
     /// A record without its line end.
@@ -92,6 +95,14 @@ impl Dialect {
         }
         let end = line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1);
         line.get(..end).unwrap_or_default()
+    }
+
+    /// A text of the file as it is written there.
+    pub fn written<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.has_returns || memchr(b'\n', text).is_none() {
+            return Cow::Borrowed(text);
+        }
+        text.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect()
     }
 
     pub fn is_comment(&self, record: &[u8]) -> bool {

@@ -258,12 +258,15 @@ impl<'a> Rows<'a> {
             if let Some(column) = *step
                 && let Some(target) = self.columns.get_mut(column)
             {
-                let pushed = match span.in_place() {
+                let pushed = match span.in_place().filter(|_| !self.plan.dialect.has_returns) {
                     Some((at, length)) => {
                         let rest = self.block.bytes.get(start + at..).unwrap_or_default();
                         target.push_first(rest, length, span.quoted)
                     }
-                    None => target.push(span.of(record, &self.scratch), span.quoted),
+                    None => {
+                        let text = self.plan.dialect.written(span.of(record, &self.scratch));
+                        target.push(&text, span.quoted)
+                    }
                 };
                 pushed.map_err(|reason| (Some(column), reason))?;
             }
@@ -282,7 +285,7 @@ impl<'a> Rows<'a> {
         let column = column.and_then(|index| self.plan.columns.get(index)).map(|column| column.name.clone());
         let body = self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default());
         let lines = 1 + memchr_iter(b'\n', body).count() as u64;
-        self.rejected.push(Rejected { line, lines, column, reason, raw: raw(body) });
+        self.rejected.push(Rejected { line, lines, column, reason, raw: raw(&self.plan.dialect.written(body)) });
     }
 
     /// The line of an offset not before any asked for earlier.

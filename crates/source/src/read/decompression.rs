@@ -120,6 +120,11 @@ impl Decoded {
         returns_to_line_ends(read);
     }
 
+    /// Whether CRs are taken as line ends.
+    pub fn takes_returns_as_line_ends(&self) -> bool {
+        self.has_return_lines
+    }
+
     /// The same, keeping the hashes of its first so many bytes, if it is not compressed.
     pub fn with_marks(mut self, marks: Vec<u64>) -> Self {
         if let Codec::Plain(hashed) = &mut self.codec {

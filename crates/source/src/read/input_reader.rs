@@ -1,5 +1,6 @@
 //! Splits a file into chunks, in order. Cheap compared to parsing: one thread reads for several that parse.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ use crate::value::ColumnPlan;
 const LONGEST_RECORD: usize = 512 << 20;
 /// Bytes of a text without LF after which its CRs are its line ends.
 const WITHOUT_LINE_END: usize = 16 << 20;
+/// Records whose width is looked at where no header tells it.
+const WIDTH_RECORDS: usize = 64;
 /// Rows of a Parquet chunk.
 const SLICE_ROWS: usize = 128 << 10;
 
@@ -62,7 +65,7 @@ impl InputReader {
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
         let path = bytes.path().to_owned();
-        let dialect = Dialect::new(&spec.csv, reader);
+        let mut dialect = Dialect::new(&spec.csv, reader);
         let mut carry = Vec::new();
         // At least a byte order mark.
         let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
@@ -76,6 +79,7 @@ impl InputReader {
         }
         if reader.has_strict_records() {
             exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted)?;
+            dialect.has_returns = bytes.takes_returns_as_line_ends();
         }
         let schema = schema_of(&columns);
         let mut next_line = 1;
@@ -134,7 +138,7 @@ impl InputReader {
             // The path names the last of the columns, behind those of the file, unless the file has all of them.
             let named = path_columns(&path, &columns, |_| false)?;
             if !named.is_empty() {
-                let width = first_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)?;
+                let width = usual_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)?;
                 matched.path_columns = if width < columns.len() { named } else { Vec::new() };
             }
             matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
@@ -375,34 +379,37 @@ fn find_line_ends(
     Ok(exhausted)
 }
 
-/// The fields of the first record, which is no header; 0 if there is none.
-fn first_width(
+/// The fields that most of the first records have, of which none is a header; 0 if there is none. One ragged record does not
+/// decide for the others.
+fn usual_width(
     dialect: &Dialect,
     bytes: &mut Decoded,
     carry: &mut Vec<u8>,
     chunk_bytes: usize,
     exhausted: &mut bool,
 ) -> Result<usize, SourceError> {
-    let mut at = 0;
-    loop {
+    let mut records: BTreeMap<usize, usize> = BTreeMap::new();
+    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
+    let (mut at, mut left) = (0, WIDTH_RECORDS);
+    while left > 0 && (at < carry.len() || !*exhausted) {
         match dialect.scan(carry, at, *exhausted) {
             Scan::Record(end) => {
                 let record = dialect.body(carry.get(at..end).unwrap_or_default());
                 if !record.is_empty() && !dialect.is_comment(record) {
-                    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
                     split(dialect, record, &mut spans, &mut scratch);
-                    return Ok(spans.len());
+                    *records.entry(spans.len()).or_default() += 1;
+                    left -= 1;
                 }
                 at = end;
             }
             Scan::Open { resume, .. } => at = resume,
-            Scan::More if *exhausted || carry.len() >= LONGEST_RECORD => return Ok(0),
+            Scan::More if *exhausted || carry.len() >= LONGEST_RECORD || !records.is_empty() => break,
             Scan::More => *exhausted = append_more(bytes, carry, chunk_bytes)?,
         }
-        if at >= carry.len() && *exhausted {
-            return Ok(0);
-        }
     }
+    // Of widths that are as common, the least.
+    let usual = records.into_iter().rev().max_by_key(|(_, records)| *records);
+    Ok(usual.map_or(0, |(width, _)| width))
 }
 
 /// The names of a header; `None` for a blank line, a comment, or a line that declares the delimiter.
