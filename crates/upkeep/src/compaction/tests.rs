@@ -2,7 +2,8 @@ use tidetable_store::version::{Compacted, MultiWindow, Replacement, Sst, Version
 use tidetable_store::version::{DeleteTarget, Tombstone};
 
 use super::{CompactionExtent, CompactionReason};
-use crate::compaction::join::joins;
+use crate::compaction::extent::LeftReason;
+use crate::compaction::join::{JoinPick, joins};
 use crate::compaction::picker::{Pick, pick};
 
 fn sst(id: &str, seqno: u64, first: &str, last: &str) -> Sst {
@@ -66,6 +67,26 @@ fn windows_are_picked_from_the_manifest() {
     found.tombstones.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
     assert_eq!(pick(&found, CompactionExtent::Needed, &[]).picked, [hidden(0, 1), several, hidden(2, 2)]);
+}
+
+#[test]
+fn a_window_is_left_for_a_reason() {
+    let two = || vec![sst("b", 1, "a", "m"), sst("c", 2, "b", "z")];
+    let shared = vec![of_days("d", 0, &[0, 1], MIB), sst("e", 4, "a", "z")];
+    let mut found = version(vec![shared, two(), vec![], vec![sst("a", 0, "a", "m")]]);
+    let left = |found: &Version, extent| pick(found, extent, &[]).left;
+
+    // After a load, few runs are not worth a merge.
+    let of_load = [(0, LeftReason::OneRun), (1, LeftReason::FewRuns), (2, LeftReason::NoSsts), (3, LeftReason::OneRun)];
+    assert_eq!(left(&found, CompactionExtent::Due), of_load);
+    let asked = [(0, LeftReason::NothingHidden), (2, LeftReason::NoSsts), (3, LeftReason::NothingHidden)];
+    assert_eq!(left(&found, CompactionExtent::Needed), asked);
+    // What is hidden in a window that shares files goes when those are joined again.
+    found.tombstones = vec![dropped("b", 9)];
+    assert_eq!(left(&found, CompactionExtent::Needed), [(0, LeftReason::SharesFiles), (2, LeftReason::NoSsts)]);
+    // A join takes its windows, whatever else could be done with them.
+    let joined = JoinPick { reason: CompactionReason::Settled, windows: vec![0, 1, 3] };
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[joined]).left, [(2, LeftReason::NoSsts)]);
 }
 
 #[test]
