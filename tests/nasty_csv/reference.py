@@ -10,6 +10,10 @@ import decimal
 import re
 
 BOM = b"\xef\xbb\xbf"
+
+# A stray quote: one that nothing closes, or one with text behind the quote that closes it, some lines below.
+OPEN, CLOSED = "open", "closed"
+
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 # Blanks that are trimmed from numbers and times: those of ASCII and Unicode, and zero-width ones.
@@ -61,8 +65,8 @@ class Reading:
     records: list = dataclasses.field(default_factory=list)
     rejects: list = dataclasses.field(default_factory=list)
     headers: int = 0
-    # Where the file ends within a quote that its end leaves open: the byte at which that record begins, and the line behind it.
-    open_record: int | None = None
+    # The place behind the line of the first quote that the end of the file leaves open.
+    open_end: int | None = None
 
 
 class Unfit(Exception):
@@ -124,7 +128,7 @@ class Text:
     def record(self, start, limit):
         """The fields of a record as (value, quoted), and where the next begins.
 
-        A stray quote gives None instead of the fields, and the end of its line.
+        A stray quote gives OPEN or CLOSED instead of the fields, and the end of its line.
         """
         delimiter, quote, content = self.dialect.delimiter, self.dialect.quote, self.content
         fields, place = [], start
@@ -133,7 +137,7 @@ class Text:
             if place < limit and content[place : place + 1] == quote:
                 found = self.quoted(place, limit)
                 if found is None:
-                    return None, self.after_line(opened, limit)
+                    return OPEN, self.after_line(opened, limit)
                 value, behind = found
                 spans = self.newline in content[place:behind]
                 is_quoted, place = True, behind
@@ -145,26 +149,11 @@ class Text:
             if next_delimiter < 0:
                 rest = rest.rstrip(b"\r")
             if spans and rest:
-                return None, self.after_line(opened, limit)
+                return CLOSED, self.after_line(opened, limit)
 
             fields.append((value + rest, is_quoted))
             if next_delimiter < 0:
                 return fields, min(line_end + 1, limit)
-            place = next_delimiter + 1
-
-    def never_closed(self, start, limit):
-        """Whether the record at `start` has a quote that is open at `limit`."""
-        place = start
-        while True:
-            if place < limit and self.content[place : place + 1] == self.dialect.quote:
-                found = self.quoted(place, limit)
-                if found is None:
-                    return True
-                place = found[1]
-            line_end = self.end_of_line(place, limit)
-            next_delimiter = self.content.find(self.dialect.delimiter, place, line_end)
-            if next_delimiter < 0:
-                return False
             place = next_delimiter + 1
 
 
@@ -195,9 +184,9 @@ def read(content, dialect, columns, newline=None, breaks=()):
         else:
             fields, end = text.record(place, limit)
             raw = content[place:end]
-            if fields is None:
-                if end < limit and text.never_closed(place, limit) and limit == len(content) and reading.open_record is None:
-                    reading.open_record = place
+            if fields in (OPEN, CLOSED):
+                if fields == OPEN and limit == len(content) and reading.open_end is None:
+                    reading.open_end = end
                 reading.rejects.append(Reject(line, frozenset(["quote"]), raw))
             else:
                 accept(fields, raw, line, names, dialect, columns, reading)
@@ -276,7 +265,7 @@ def plain_number(text, point, thousands):
         if re.search(separator, fraction):
             raise Unfit
         if re.search(separator, whole):
-            if not re.fullmatch(rf"[+-]?\d{{1,3}}({separator}\d{{3}})+", whole, re.A):
+            if not re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({separator}\d{{3}})+", whole, re.A):
                 raise Unfit
             whole = re.sub(separator, "", whole)
     if point != "." and ("." in whole or "." in fraction):
@@ -341,6 +330,10 @@ def local_time(text, form):
             break
     if re.search(r"\s\s|^\s|\s$", midnight) or re.search(r"\s", midnight) and not re.search(r"\s", form):
         raise Unfit
+    if not re.search(r"[^%\w]", form) and not re.fullmatch(r"\d{13,14}", midnight, re.A):
+        raise Unfit
+    if re.fullmatch(r"\d{13}", midnight, re.A):
+        midnight = midnight[:12] + "0" + midnight[12:]
     try:
         found = datetime.datetime.strptime(midnight, form)
         return found + datetime.timedelta(days=zeros, microseconds=fraction)
@@ -411,13 +404,12 @@ def broken_at(before, content):
 
     If the last line had no end and goes on, the break is before that line: it is replaced by the whole one.
     """
-    opened = before.reading.open_record
-    if opened is None:
+    behind = before.reading.open_end
+    if behind is None:
         return ()
     old_end = len(before.content)
     line_end = before.newline or b"\n"
     appended = content[old_end:]
     whole = before.content.endswith(line_end) or appended.lstrip(b"\r").startswith(line_end)
     end = old_end if whole else before.content.rfind(line_end) + 1
-    behind = before.content.find(line_end, opened) + 1
     return (end,) if before.content[behind:end].strip() else ()
