@@ -262,7 +262,7 @@ def is_whole(content, source):
     if not content.endswith((b"\n", b"\r")):
         return False
     reading = read(content, source.dialect, source.columns)
-    return bool(reading.records) and reading.open_end is None
+    return bool(reading.records) and reading.open_line is None
 
 
 def rows_of(content, source):

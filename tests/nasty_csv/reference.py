@@ -65,8 +65,8 @@ class Reading:
     records: list = dataclasses.field(default_factory=list)
     rejects: list = dataclasses.field(default_factory=list)
     headers: int = 0
-    # The place behind the line of the first quote that the end of the file leaves open.
-    open_end: int | None = None
+    # The line of the first record with a quote that the end of the file leaves open.
+    open_line: int | None = None
 
 
 class Unfit(Exception):
@@ -185,8 +185,8 @@ def read(content, dialect, columns, newline=None, breaks=()):
             fields, end = text.record(place, limit)
             raw = content[place:end]
             if fields in (OPEN, CLOSED):
-                if fields == OPEN and limit == len(content) and reading.open_end is None:
-                    reading.open_end = end
+                if fields == OPEN and limit == len(content) and reading.open_line is None:
+                    reading.open_line = line
                 reading.rejects.append(Reject(line, frozenset(["quote"]), raw))
             else:
                 accept(fields, raw, line, names, dialect, columns, reading)
@@ -404,12 +404,10 @@ def broken_at(before, content):
 
     If the last line had no end and goes on, the break is before that line: it is replaced by the whole one.
     """
-    behind = before.reading.open_end
-    if behind is None:
+    opened = before.reading.open_line
+    if opened is None or all(line <= opened for line, _values in before.reading.records):
         return ()
     old_end = len(before.content)
     line_end = before.newline or b"\n"
-    appended = content[old_end:]
-    whole = before.content.endswith(line_end) or appended.lstrip(b"\r").startswith(line_end)
-    end = old_end if whole else before.content.rfind(line_end) + 1
-    return (end,) if before.content[behind:end].strip() else ()
+    whole = before.content.endswith(line_end) or content[old_end:].lstrip(b"\r").startswith(line_end)
+    return (old_end if whole else before.content.rfind(line_end) + 1,)
