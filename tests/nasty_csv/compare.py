@@ -31,7 +31,7 @@ def toml_columns(columns):
     lines = []
     for column in columns:
         kind = f"decimal({column.digits[0]},{column.digits[1]})" if column.kind == "decimal" else column.kind
-        more = {key: getattr(column, key) for key in ("decimal", "thousands", "format") if getattr(column, key)}
+        more = {key: getattr(column, key) for key in ("decimal", "thousands", "format", "timezone") if getattr(column, key)}
         if not more:
             lines.append(f"{column.name} = {json.dumps(kind)}")
         else:
@@ -46,7 +46,7 @@ def toml_csv(dialect):
     for key in ("delimiter", "quote", "escape", "comment", "decimal", "header", "skip", "null"):
         value = getattr(dialect, key)
         if value != getattr(plain, key):
-            value = value.decode() if isinstance(value, bytes) else list(value) if isinstance(value, tuple) else value
+            value = (value or b"").decode() if key in ("delimiter", "quote", "escape", "comment") else list(value) if isinstance(value, tuple) else value
             found.append(f"{key} = {json.dumps(value)}")
     return "csv = { " + ", ".join(found) + " }" if found else ""
 

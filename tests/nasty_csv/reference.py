@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import decimal
 import re
+import zoneinfo
 
 BOM = b"\xef\xbb\xbf"
 
@@ -24,7 +25,8 @@ BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\ufeff"
 class Column:
     """A declared column: `kind` is text, bool, int64, uint64, float64, decimal, date or timestamp.
 
-    `digits` is (precision, scale) of a decimal, `format` the strftime of a time, `timezone` the offset in hours of local times.
+    `digits` is (precision, scale) of a decimal, `format` the strftime of a time, or `s` or `ms` for epoch numbers, and `timezone` is the zone of
+    times without an offset.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Column:
     decimal: str | None = None
     thousands: str | None = None
     format: str | None = None
+    timezone: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Dialect:
     """How a file is written. All single characters are one byte."""
 
     delimiter: bytes = b","
-    quote: bytes = b'"'
+    quote: bytes | None = b'"'
     escape: bytes | None = None
     comment: bytes | None = None
     decimal: str = "."
@@ -134,7 +137,7 @@ class Text:
         fields, place = [], start
         while True:
             value, is_quoted, spans, opened = b"", False, False, place
-            if place < limit and content[place : place + 1] == quote:
+            if quote and place < limit and content[place : place + 1] == quote:
                 found = self.quoted(place, limit)
                 if found is None:
                     return OPEN, self.after_line(opened, limit)
@@ -175,8 +178,8 @@ def read(content, dialect, columns, newline=None, breaks=()):
             line += 1
             continue
         if dialect.header and header is None:
-            header = bare
             fields, end = text.record(place, limit)
+            header = content[place:end].rstrip(b"\r\n")
             names = [value.decode().strip() for value, _ in fields]
         elif dialect.header and bare.removeprefix(BOM) == header:
             reading.headers += 1
@@ -275,7 +278,7 @@ def plain_number(text, point, thousands):
 
 def whole_number(least, most):
     def parse(plain, _number, _column):
-        if not re.fullmatch(r"[+-]?\d+", plain, re.A) or not least <= int(plain) <= most:
+        if not re.fullmatch(r"[+-]?\d+" if least else r"\+?\d+", plain, re.A) or not least <= int(plain) <= most:
             raise Unfit
         return int(plain)
 
@@ -314,6 +317,10 @@ def boolean(text):
     raise Unfit
 
 
+# Names of months as English abbreviates them; %b reads whole names and those of other languages, too.
+MONTHS = {"märz": "Mar", "mär": "Mar", "mai": "May", "okt": "Oct", "dez": "Dec"}
+
+
 def local_time(text, form):
     """A time without an offset, by strftime; 24:00 is the midnight that ends the day. `%.f` is an optional fraction behind a point."""
     fraction = 0
@@ -324,9 +331,9 @@ def local_time(text, form):
             fraction = int((digits + "000000")[:6])
 
     midnight, zeros = text, 0
-    for written, hour in {"%H:%M:%S": "24:00:00", "%H:%M": "24:00", "%H%M%S": "240000", "%H%M": "2400"}.items():
-        if form.endswith(written) and text.endswith(hour) and not fraction:
-            midnight, zeros = text.removesuffix(hour) + hour.replace("24", "00", 1), 1
+    for written, hour in {"%H:%M:%S": "24:00?:00?", "%H:%M": "24:00?", "%H%M%S": "240000?", "%H%M": "2400?"}.items():
+        if form.endswith(written) and (found := re.fullmatch(rf"(.*?)24({hour[2:]})", text)) and not fraction:
+            midnight, zeros = found[1] + "00" + found[2], 1
             break
     if re.search(r"\s\s|^\s|\s$", midnight) or re.search(r"\s", midnight) and not re.search(r"\s", form):
         raise Unfit
@@ -334,6 +341,8 @@ def local_time(text, form):
         raise Unfit
     if re.fullmatch(r"\d{13}", midnight, re.A):
         midnight = midnight[:12] + "0" + midnight[12:]
+    if "%b" in form:
+        midnight = re.sub(r"[^\W\d_]{3,}", lambda word: MONTHS.get(word[0].lower(), word[0]), midnight)
     try:
         found = datetime.datetime.strptime(midnight, form)
         return found + datetime.timedelta(days=zeros, microseconds=fraction)
@@ -341,11 +350,11 @@ def local_time(text, form):
         raise Unfit from None
 
 
-ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?| \d)[Tt ](\d\d?):(\d\d?)(?::(\d\d?)(?:[.,](\d+))?)?([Zz]|[+-]\d\d:?\d\d)?", re.A)
+ISO = re.compile(r"(\d{4})-(\d\d?)-( ?\d\d?)[Tt ](\d\d?):(\d\d?)(?::(\d\d?)(?:[.,](\d+))?)?([Zz]|[+-]\d\d:?(?:\d\d)?)?", re.A)
 
 
-def instant(text):
-    """An RFC 3339 time, in UTC if it has no offset."""
+def iso_time(text, zone):
+    """An RFC 3339 time, in `zone` if it has no offset."""
     found = ISO.fullmatch(text)
     if not found:
         raise Unfit
@@ -356,27 +365,54 @@ def instant(text):
     try:
         time = datetime.datetime(year, month, day, 0 if ends_day else hour, minute, second, fraction)
         shift = datetime.timedelta(days=1 if ends_day else 0)
-        if offset and offset not in "Zz":
-            hours, minutes = int(offset[1:3]), int(offset[-2:])
+        if not offset:
+            return in_zone(time + shift, zone)
+        if offset not in "Zz":
+            hours, minutes = int(offset[1:3]), int(offset[3:].lstrip(":") or 0)
             if hours > 23 or minutes > 59:
                 raise Unfit
             shift -= datetime.timedelta(hours=hours, minutes=minutes) * (-1 if offset[0] == "-" else 1)
-        return time + shift
+        return (time + shift).replace(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
         raise Unfit from None
 
 
+def in_zone(time, zone):
+    """The first instant at which clocks of a zone show a time; none if they skip it."""
+    found = time.replace(tzinfo=zoneinfo.ZoneInfo(zone or "UTC")).astimezone(datetime.UTC)
+    if found.astimezone(zoneinfo.ZoneInfo(zone or "UTC")).replace(tzinfo=None) != time:
+        raise Unfit
+    return found
+
+
+def epoch_number(text, factor):
+    """Microseconds of an epoch number with `factor` of them a unit; it may have a fraction and an exponent."""
+    number = exact(text.replace(",", "."))
+    if number is None:
+        raise Unfit
+    found = int(number * factor)
+    if not -62135596800 * 10**6 <= found < 253402300800 * 10**6:
+        raise Unfit
+    return found
+
+
 def micros(text, column):
     """A time in microseconds since the epoch; digits beyond are cut off."""
-    if column.format == "%s":
-        if not re.fullmatch(r"-?\d+", text, re.A):
-            raise Unfit
-        found = int(text) * 1_000_000
-        if not -62135596800 * 10**6 <= found < 253402300800 * 10**6:
-            raise Unfit
-        return found
-    time = instant(text) if column.format is None else local_time(text, column.format)
-    return (time.replace(tzinfo=datetime.UTC) - EPOCH) // datetime.timedelta(microseconds=1)
+    if column.format == "%s" and not re.fullmatch(r"-?\d+", text, re.A):
+        raise Unfit
+    if column.format in EPOCHS:
+        return epoch_number(text, EPOCHS[column.format])
+    try:
+        if column.format is None:
+            found = iso_time(text, column.timezone)
+        else:
+            found = in_zone(local_time(text, column.format), column.timezone)
+    except OverflowError:
+        raise Unfit from None
+    return (found - EPOCH) // datetime.timedelta(microseconds=1)
+
+
+EPOCHS = {"%s": 1_000_000, "s": 1_000_000, "ms": 1000}
 
 
 @dataclasses.dataclass
