@@ -101,6 +101,11 @@ test-answers: _venv
 test-groups QUERIES="200" SEED="1": _venv
     TIDETABLE_QUERIES="$1" TIDETABLE_SEED="$2" cargo test --no-default-features --package tidetable-sql --test queries -- nulls:: --nocapture
 
+# Compare what is loaded of nasty CSV with a reference reader: `just nasty-csv 100000 7`. What `just test` compares is 300 files.
+nasty-csv FILES="2000" SEED="1": _venv _build
+    "$TIDETABLE_PYTHON" -B tests/nasty_csv/agree.py "{{ target }}/nasty-csv" --files "$1" --seed "$2"
+    "$TIDETABLE_PYTHON" -B tests/nasty_csv/compare.py "{{ tidetable }}" "{{ target }}/nasty-csv" --files "$1" --seed "$2"
+
 # Kill a push N times, and compare what is in the emulator: `just prove-pushes 200`.
 prove-pushes N="200": _venv
     TIDETABLE_KILLS="$1" cargo test --no-default-features --features {{ features }} --package e2e -- bigtable::transfer::many_kills --ignored

@@ -32,7 +32,7 @@ macro_rules! readings_job {
 }
 
 /// The command under test.
-const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
+pub const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
 
 /// The repository.
 pub fn repository() -> PathBuf {

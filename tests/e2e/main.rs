@@ -12,6 +12,7 @@ mod load {
     mod changed_inputs;
     mod csv {
         mod errors;
+        mod nasty;
         mod records;
     }
     mod derived_columns;

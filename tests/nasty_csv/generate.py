@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 
-from reference import BOM, EPOCHS, Column, Dialect, read
+from reference import BOM, EPOCHS, Column, Dialect, newline_of, read
 
 # Kinds of input on which the documents and the reader still differ, and why. They are not made, and only that; nothing else is loosened.
 OPEN = {
@@ -279,7 +279,8 @@ class Generator:
 
 def is_whole(content, source):
     """Whether a file ends behind a record, so that a renamed file that goes on is known by its start."""
-    if not content.endswith((b"\n", b"\r")):
+    newline = newline_of(content)
+    if newline is None or not content.endswith(newline):
         return False
     reading = read(content, source.dialect, source.columns)
     return bool(reading.records) and reading.open_line is None

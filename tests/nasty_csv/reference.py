@@ -180,7 +180,7 @@ def read(content, dialect, columns, newline=None, breaks=()):
         if dialect.header and header is None:
             fields, end = text.record(place, limit)
             header = content[place:end].rstrip(b"\r\n")
-            names = [value.decode().strip() for value, _ in fields]
+            names = [value.decode() for value, _ in fields]
         elif dialect.header and bare.removeprefix(BOM) == header:
             reading.headers += 1
             end = text.after_line(place, limit)
@@ -331,11 +331,13 @@ def local_time(text, form):
             fraction = int((digits + "000000")[:6])
 
     midnight, zeros = text, 0
-    for written, hour in {"%H:%M:%S": "24:00?:00?", "%H:%M": "24:00?", "%H%M%S": "240000?", "%H%M": "2400?"}.items():
-        if form.endswith(written) and (found := re.fullmatch(rf"(.*?)24({hour[2:]})", text)) and not fraction:
+    for written, hour, day in [("%H:%M:%S", "24:00?:00?", ".*?"), ("%H:%M", "24:00?", ".*?"), ("%Y%m%d%H%M%S", "240000?", ".{8}")]:
+        if form.endswith(written) and (found := re.fullmatch(rf"({day})24({hour[2:]})", text)) and not fraction:
             midnight, zeros = found[1] + "00" + found[2], 1
             break
-    if re.search(r"\s\s|^\s|\s$", midnight) or re.search(r"\s", midnight) and not re.search(r"\s", form):
+    # A day may be written with a blank before it; other blanks must be as the form has them.
+    midnight = re.sub(r"(?<=-) (?=\d)", "", midnight)
+    if re.search(r"\s\s|^\s|\s$|[^\S ]", midnight) or " " in midnight and " " not in form:
         raise Unfit
     if not re.search(r"[^%\w]", form) and not re.fullmatch(r"\d{13,14}", midnight, re.A):
         raise Unfit
