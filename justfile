@@ -101,7 +101,7 @@ test-answers: _venv
 test-groups QUERIES="200" SEED="1": _venv
     TIDETABLE_QUERIES="$1" TIDETABLE_SEED="$2" cargo test --no-default-features --package tidetable-sql --test queries -- nulls:: --nocapture
 
-# Compare what is loaded of nasty CSV with a reference reader: `just nasty-csv 100000 7`. What `just test` compares is 300 files.
+# Compare what is loaded of nasty CSV with a reference reader: `just nasty-csv 100000 7`. `just test` compares 200.
 nasty-csv FILES="2000" SEED="1": _venv _build
     "$TIDETABLE_PYTHON" -B tests/nasty_csv/agree.py "{{ target }}/nasty-csv" --files "$1" --seed "$2"
     "$TIDETABLE_PYTHON" -B tests/nasty_csv/compare.py "{{ tidetable }}" "{{ target }}/nasty-csv" --files "$1" --seed "$2"

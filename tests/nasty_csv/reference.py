@@ -97,8 +97,9 @@ class Text:
         return limit if found < 0 else found
 
     def after_line(self, start, limit):
-        """Where the line that holds `start` ends, its end included."""
-        return min(self.end_of_line(start, limit) + 1, limit)
+        """Where the line that holds `start` ends, its end included. An LF behind the CR of a file with CRs alone belongs to that end."""
+        end = min(self.end_of_line(start, limit) + 1, limit)
+        return end + 1 if self.newline == b"\r" and self.content[end - 1 : end + 1] == b"\r\n" and end < limit else end
 
     def bare_line(self, start, limit):
         """A line without its end and the CRs before it."""
@@ -156,7 +157,7 @@ class Text:
 
             fields.append((value + rest, is_quoted))
             if next_delimiter < 0:
-                return fields, min(line_end + 1, limit)
+                return fields, self.after_line(line_end, limit)
             place = next_delimiter + 1
 
 
@@ -336,7 +337,7 @@ def local_time(text, form):
             midnight, zeros = found[1] + "00" + found[2], 1
             break
     # A day may be written with a blank before it; other blanks must be as the form has them.
-    midnight = re.sub(r"(?<=-) (?=\d)", "", midnight)
+    midnight = re.sub(r"^(\d{4}-\d\d?-) (?=\d)", r"\1", midnight)
     if re.search(r"\s\s|^\s|\s$|[^\S ]", midnight) or " " in midnight and " " not in form:
         raise Unfit
     if not re.search(r"[^%\w]", form) and not re.fullmatch(r"\d{13,14}", midnight, re.A):
