@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares what tidetable loads of nasty CSV files with the reference reader: records by key and time, rejects by line and cause.
 
-    compare.py TIDETABLE FOLDER [--files 400] [--seed 1] [--batch 1000] [--keep]
+    compare.py TIDETABLE FOLDER [--files 400] [--seed 1] [--batch 1000] [--show 20]
 
 Files are made in batches, each a project in FOLDER with a job of one source a dialect; sources whose files grow are run once for each
 state of their files. Prints each difference with the file's bytes and the job's settings, at the end `N files equal`. Exits with 1 if
@@ -197,7 +197,10 @@ class Batch:
             if step >= len(file.states):
                 continue
             right_records, right_rejects = stored(self.loaded[file.folder].reading, file.source)
-            said = differing_records(right_records, records[file.folder]) + differing_rejects(right_rejects, self.rejects[file.folder])
+            seen = self.rejects[file.folder]
+            said = differing_records(right_records, records[file.folder])
+            said += differing_rejects(right_rejects, {line: cause(row) for line, row in seen.items()})
+            said += differing_texts(self.loaded[file.folder].reading, seen)
             if said:
                 self.differences.append((file, step, said))
 
@@ -208,7 +211,7 @@ class Batch:
             if row["state"] in ("new", "changed"):
                 self.rejects[folder_of(row["path"])] = {}
         for row in self.project.rows(f"SELECT file, line, column_name, reason, raw FROM runs.rejects WHERE run = '{run}'"):
-            self.rejects[folder_of(row["file"])][row["line"]] = cause(row)
+            self.rejects[folder_of(row["file"])][row["line"]] = row
 
 
 def folder_of(path):
@@ -231,6 +234,13 @@ def differing_rejects(right, seen):
         if line in seen and seen[line] not in right[line]:
             said.append(f"line {line}: rejected for {seen[line]}, expected {sorted(right[line])}")
     return said
+
+
+def differing_texts(reading, seen):
+    """Rejects must be kept as they stand in the file."""
+    right = {reject.line: reject.raw.rstrip(b"\r\n").decode(errors="replace") for reject in reading.rejects}
+    return [f"line {line}: rejected as {seen[line]['raw']!r}, in the file it is {text!r}" for line, text in right.items()
+            if line in seen and seen[line]["raw"].rstrip("\r\n") != text]
 
 
 def show(batch, file, step, said):

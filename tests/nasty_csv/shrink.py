@@ -7,6 +7,7 @@ The seed and number of files are those of the batch; the file is the folder that
 """
 
 import argparse
+import collections
 import contextlib
 import dataclasses
 import pathlib
@@ -22,7 +23,7 @@ class One(compare.Batch):
     def __init__(self, command, folder, file):
         self.sources, self.files = [file.source], [file]
         self.project = compare.Project(command, folder, self.sources)
-        self.loaded, self.rejects, self.differences = {}, compare.collections.defaultdict(dict), []
+        self.loaded, self.rejects, self.differences = {}, collections.defaultdict(dict), []
 
 
 def differs(command, folder, file):
