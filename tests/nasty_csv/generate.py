@@ -143,6 +143,8 @@ class Generator:
         if not dialect.header and "headerless-first" in OPEN:
             head += dialect.delimiter.join(b"" for _ in names) + rng.choice(ends)
         lines = [self.line(source, names, header, number, row, style) for row in range(self.rows())]
+        if dialect.quote and self.often(0.5 if source.grows else 0.2):
+            lines = self.few_quotes(lines, dialect)
         body = b"".join(line + rng.choice(ends) for line in lines)
         if self.often(0.3):
             body = self.damaged(body, dialect)
@@ -163,6 +165,17 @@ class Generator:
         if quote and (any(mark in name for mark in (dialect.delimiter, quote, b"\n")) or dialect.comment and name.startswith(dialect.comment) or self.often(0.1)):
             return quote + name.replace(quote, quote + quote) + quote
         return name
+
+    def few_quotes(self, lines, dialect):
+        """The lines with two to four quotes in all, each at the beginning or end of a field, so that a stray one reaches far."""
+        rng, lines = self.rng, [line.replace(dialect.quote, b"") for line in lines]
+        for _ in range(rng.randint(2, 4) if lines else 0):
+            number = rng.randrange(len(lines))
+            fields = lines[number].split(dialect.delimiter)
+            place = rng.randrange(len(fields))
+            fields[place] = dialect.quote + fields[place] if self.often(0.5) else fields[place] + dialect.quote
+            lines[number] = dialect.delimiter.join(fields)
+        return lines
 
     def rows(self):
         return self.rng.randint(2000, 20000) if self.often(0.0005) else self.rng.choice([0, 1, 2, 3, 5, 8, 12, 20])
