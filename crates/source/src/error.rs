@@ -9,7 +9,7 @@ use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
 use crate::bucket_error::{BucketError, BucketFault};
-use crate::foreign::Foreign;
+use crate::format::Foreign;
 use crate::location::LocationError;
 use crate::panics::{Panicked, catch};
 use crate::time::FormatFault;
@@ -221,6 +221,16 @@ pub enum SourceError {
         path: String,
         /// The fault.
         fault: ArchiveFault,
+    },
+    /// A compressed file of a format whose files are decompressed as a whole.
+    #[error(
+        "{path}: it has more than {limit} bytes without its compression, and is held in memory; decompress it first"
+    )]
+    TooLarge {
+        /// File.
+        path: String,
+        /// Most bytes.
+        limit: usize,
     },
     /// An ending that promises a compression the bytes do not have.
     #[error("{path}: the ending says {codec}, the first bytes do not; rename the file or copy it again")]

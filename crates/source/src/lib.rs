@@ -52,7 +52,7 @@ mod column_diff;
 mod content_hash;
 mod csv;
 pub mod error;
-mod foreign;
+mod format;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -77,7 +77,7 @@ pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
 pub use csv::{Counted, TextNotes};
 pub use error::SourceError;
-pub use foreign::Foreign;
+pub use format::{Foreign, Format};
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
 pub use origin::Origin;
 pub use plan::folder_values;
@@ -85,7 +85,7 @@ pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected};
 pub use spec::Thousands;
-pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
+pub use spec::{ColumnSpec, CsvOptions, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
     PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread, UnreadReason,

@@ -6,15 +6,7 @@ use chrono_tz::Tz;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::error::SourceError;
-
-/// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Format {
-    /// Delimited text, possibly gzip or zstd.
-    Csv,
-    /// Apache Parquet.
-    Parquet,
-}
+use crate::format::Format;
 
 /// The dialect of delimited text. Delimiter, quote and comment are ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
-use tidetable_source::{Chunk, ContentHash, Format, InputFile, InputReader, Parser, SourceError, SourceSpec, Storage};
+use tidetable_source::{Chunk, ContentHash, InputFile, InputReader, Parser, SourceError, SourceSpec, Storage};
 use tidetable_store::{Result, StoreError};
 
 /// Some rows of an input.
@@ -122,7 +122,7 @@ impl FileFeed<'_> {
     /// [`StoreError::InputChanged`] if the file no longer begins with what was read.
     fn loaded(&self, input: &InputFile, reader: &InputReader) -> Result<Option<LoadedContent>> {
         let (left, hash) = (reader.bytes_left(), reader.content_hash());
-        if input.format != Format::Csv || (left == 0 && input.is_as_found()) {
+        if !input.format.is_text() || (left == 0 && input.is_as_found()) {
             return Ok(None);
         }
         let bytes = input.size - left;

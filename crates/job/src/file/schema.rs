@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use tidetable_source::Format;
+
 use crate::file::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH, QUERY,
     SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
@@ -56,7 +58,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("source", "csv") => One(&CSV),
         ("source", "columns") => NamedOrText(&COLUMN_TYPE),
         ("source", "derive") => NamedPlain("string"),
-        ("source", "format") => Words(&["csv", "parquet"]),
+        ("source", "format") => Words(&Format::KEYS),
         ("source", "schema") => Words(&["freeze", "evolve", "reject"]),
         ("source", "nan") => Words(&["null", "reject"]),
         ("column type", "decimal") => Words(&[".", ","]),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tidetable_source::Format;
 use tidetable_source::sample::SampleError;
 
 use crate::file::{JobError, listed};
@@ -18,9 +19,10 @@ pub enum ProposeError {
         /// The name.
         name: String,
     },
-    /// A file whose name ends like neither CSV nor Parquet.
+    /// A file whose name ends like no format that is read.
     #[error(
-        "{path}: the ending does not say what it holds; give a .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet file"
+        "{path}: the ending does not say what it holds; give a file that ends in {} (also with .gz, .zst or .zip)",
+        Format::endings()
     )]
     Ending {
         /// The file.
@@ -34,7 +36,8 @@ pub enum ProposeError {
     },
     /// A pattern or directory without files that can be read.
     #[error(
-        "{path}: there is no file with a name that ends in .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet{}",
+        "{path}: there is no file with a name that ends in {} (also with .gz, .zst or .zip){}",
+        Format::endings(),
         notes.iter().map(|note| format!("\n  {note}")).collect::<String>()
     )]
     NoMatch {

@@ -1,15 +1,11 @@
 //! The files that a job is proposed for.
 
 use tidetable_source::sample::Sample;
-use tidetable_source::{Foreign, InputFile, SourceError, SourceSpec, Storage, Unread, is_url};
+use tidetable_source::{Foreign, Format, InputFile, SourceError, SourceSpec, Storage, Unread, is_url};
 
 use crate::project::Project;
 use crate::scaffold::error::ProposeError;
 
-/// Supported endings of the names of files.
-const ENDINGS: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
-/// Endings that are decompressed.
-const PACKED: [&str; 3] = [".gz", ".zst", ".zip"];
 /// Letters of patterns.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 /// Most files that a job lists one by one.
@@ -106,9 +102,7 @@ fn is_directory(project: &Project, path: &str) -> bool {
 }
 
 fn has_known_ending(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let plain = PACKED.iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
-    ENDINGS.iter().any(|ending| plain.ends_with(ending)) || lower.ends_with(".zip") || Foreign::has_ending(&lower)
+    Format::of_name(name).is_some() || Foreign::has_ending(name)
 }
 
 fn find(storage: &Storage, job: &str, pattern: &str) -> Result<(Vec<InputFile>, Vec<Unread>), SourceError> {

@@ -477,7 +477,7 @@ fn seen(draft: &Draft<'_>) -> String {
 fn csv(text: &mut String, draft: &Draft<'_>) {
     let spec = &draft.sample.spec;
     let CsvOptions { delimiter, quote, escape, skip, null, comment, decimal_comma, .. } = &spec.csv;
-    if spec.format != Some(Format::Csv) {
+    if !spec.format.is_some_and(Format::is_text) {
         return;
     }
     let mut options = Vec::new();
@@ -520,10 +520,12 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
     let (kind, format) = match column.kind {
         FieldType::Date if is_time || aliased => {
             // Dates of Parquet need no format; dates of text have one.
-            let format = column
+            let format = column.format.clone().or(draft
+                .sample
+                .spec
                 .format
-                .clone()
-                .or((draft.sample.spec.format == Some(Format::Csv)).then(|| "%Y-%m-%d".to_owned()));
+                .is_some_and(Format::is_text)
+                .then(|| "%Y-%m-%d".to_owned()));
             (FieldType::Timestamp, format)
         }
         FieldType::Int64 if is_time || aliased => (FieldType::Timestamp, maybe_epoch.map(str::to_owned)),

@@ -18,8 +18,9 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::ChunkReader;
 
 use crate::column_diff::ColumnDiff;
+use crate::content_hash::ContentHash;
 use crate::error::SourceError;
-use crate::foreign::{Foreign, LOOKED_AT};
+use crate::format::{Foreign, LOOKED_AT};
 use crate::origin::row_text;
 use crate::parquet::coerce::{Coercion, Fault};
 use crate::parquet::columns::{self, FileColumn};
@@ -38,8 +39,8 @@ const SHORTEST: u64 = 12;
 pub(crate) enum Bits {
     /// On disk: each decoder opens it again, because cloned handles share one position.
     Local { path: PathBuf, length: u64 },
-    /// In memory, fetched whole.
-    Memory(Bytes),
+    /// In memory, as a whole; with the hash of the stored bytes and their number, if it was compressed.
+    Memory { bytes: Bytes, stored: Option<(ContentHash, u64)> },
 }
 
 /// A file and what its footer says.
@@ -88,8 +89,9 @@ impl ParquetFile {
         Self::open(name, Bits::Local { path, length }, &file)
     }
 
-    pub fn open_memory(name: &str, bytes: Bytes) -> Result<Self, SourceError> {
-        Self::open(name, Bits::Memory(bytes.clone()), &bytes)
+    /// Opens a file in memory; `stored` has the hash of the stored bytes and their number, if it was compressed.
+    pub fn open_memory(name: &str, bytes: Bytes, stored: Option<(ContentHash, u64)>) -> Result<Self, SourceError> {
+        Self::open(name, Bits::Memory { bytes: bytes.clone(), stored }, &bytes)
     }
 
     fn open<R: ChunkReader>(name: &str, bits: Bits, reader: &R) -> Result<Self, SourceError> {
@@ -308,7 +310,7 @@ impl ParquetPlan {
     fn int96(&self, leaf: Leaf, skip: usize, rows: usize) -> Result<Vec<Option<Int96>>, SourceError> {
         let metadata = self.file.footer.metadata();
         let values = match &self.file.bits {
-            Bits::Memory(bytes) => int96::read(bytes.clone(), metadata, leaf, skip, rows),
+            Bits::Memory { bytes, .. } => int96::read(bytes.clone(), metadata, leaf, skip, rows),
             Bits::Local { path, .. } => {
                 let file =
                     File::open(path).map_err(|source| SourceError::Io { path: self.file.name.clone(), source })?;
@@ -320,7 +322,7 @@ impl ParquetPlan {
 
     fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {
         match &self.file.bits {
-            Bits::Memory(bytes) => self.decode_from(bytes.clone(), group, skip, rows),
+            Bits::Memory { bytes, .. } => self.decode_from(bytes.clone(), group, skip, rows),
             Bits::Local { path, length } => {
                 let io = |source| SourceError::Io { path: self.file.name.clone(), source };
                 let file = File::open(path).map_err(io)?;

@@ -177,3 +177,34 @@ fn bytes_are_text_or_digits() {
     let parsed = now(&bytes, &spec(&[("id", FieldType::Text)]));
     assert_eq!(parsed.batch.column(0).as_string::<i32>().value(0), "00010203-0405-0607-0809-0a0b0c0d0e0f");
 }
+
+#[test]
+fn compressed_files_are_read_as_plain_ones() {
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let bytes = written(vec![("v", values)]);
+    let root = tempfile::tempdir().unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &bytes).unwrap();
+    let packed = packed.finish().unwrap();
+    std::fs::write(root.path().join("a.parquet.gz"), &packed).unwrap();
+    std::fs::write(root.path().join("b.pq.zst"), zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
+    std::fs::write(root.path().join("cut.parquet.gz"), &packed[..packed.len() / 2]).unwrap();
+    std::fs::write(root.path().join("plain.parquet.gz"), &bytes).unwrap();
+
+    let storage = Storage::new(root.path().to_owned(), None);
+    let spec = SourceSpec { files: vec!["*".to_owned()], ..spec(&[("v", FieldType::Int64)]) };
+    let found = storage.discover(&spec).unwrap();
+    assert_eq!(found.len(), 4);
+    for input in &found[..2] {
+        let mut opened = storage.open(&spec, input).unwrap();
+        let parser = opened.parser();
+        let parsed = parser.parse(opened.next().unwrap().unwrap()).unwrap();
+        assert_eq!(parsed.batch.num_rows(), 3, "{}", input.path);
+        assert!(opened.next().is_none());
+        assert_eq!((opened.content_hash(), opened.bytes_read()), (storage.hash(input).unwrap(), input.size));
+    }
+    let cut = storage.open(&spec, &found[2]).err().unwrap();
+    assert_eq!(cut.unfinished(), Some("cut.parquet.gz"), "{cut}");
+    let plain = storage.open(&spec, &found[3]).err().unwrap().to_string();
+    assert!(plain.contains("the ending says gzip") || plain.contains("this is Parquet"), "{plain}");
+}

@@ -3,22 +3,32 @@
 use std::io;
 use std::io::{BufReader, Cursor, Read};
 
+use bytes::Bytes;
+
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::error::{ArchiveFault, SourceError};
-use crate::foreign::{Foreign, LOOKED_AT};
+use crate::format::{Compression, Foreign, LOOKED_AT};
 use crate::read::gzip::Gzip;
 use crate::read::zip_archive;
 
-const GZIP: (&str, &str, &[u8]) = ("gzip", ".gz", &[0x1F, 0x8B]);
-const ZSTD: (&str, &str, &[u8]) = ("zstd", ".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
-const ZIP: (&str, &str, &[u8]) = ("zip", ".zip", b"PK\x03\x04");
-const CODECS: [(&str, &str, &[u8]); 3] = [GZIP, ZSTD, ZIP];
 /// The marks of zstd frames that hold no data, such as those that parallel compressors write first.
 const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184D_2A50..=0x184D_2A5F;
 /// The longest window of zstd that is decompressed, as a power of two: the longest that there is.
 const LONGEST_WINDOW: u32 = 31;
 /// The largest zip archive. Archives are held in memory because their directory is at the end.
 const LARGEST_ARCHIVE: u64 = 1 << 30;
+
+/// The largest content of a compressed file that is held in memory, and the bytes that are decompressed at once.
+const LARGEST_CONTENT: usize = 2 << 30;
+const PIECE: usize = 4 << 20;
+
+/// The content of a file, without its compression.
+pub(crate) struct Content {
+    pub bytes: Bytes,
+    /// The hash of the stored bytes, and their number.
+    pub hash: ContentHash,
+    pub stored: u64,
+}
 
 type Raw = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
@@ -67,20 +77,19 @@ impl Decoded {
         let mut magic = Vec::new();
         let io = |source| SourceError::Io { path: path.clone(), source };
         (&mut from).take(4).read_to_end(&mut magic).map_err(io)?;
-        let found = CODECS.into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
         let mark = magic.first_chunk().map(|mark| u32::from_le_bytes(*mark));
-        let found = found.or(mark.filter(|mark| SKIPPABLE.contains(mark)).map(|_| ZSTD.0));
-        let promised = CODECS.into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
-        if let Some((codec, ..)) = promised
+        let is_skippable = mark.is_some_and(|mark| SKIPPABLE.contains(&mark));
+        let found = Compression::of_bytes(&magic).or(is_skippable.then_some(Compression::ZSTD));
+        if let Some(promised) = Compression::of_name(&path.to_ascii_lowercase())
             && found.is_none()
             && !magic.is_empty()
         {
-            return Err(not_compressed(path, codec, magic, &mut from));
+            return Err(not_compressed(path, promised, magic, &mut from));
         }
         let mut hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
         let codec = match found {
-            Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(Gzip::new(hashed))),
-            Some(name) if name == ZIP.0 => {
+            Some(Compression::GZIP) => Codec::Gzip(Box::new(Gzip::new(hashed))),
+            Some(Compression::ZIP) => {
                 let mut bytes = Vec::new();
                 (&mut hashed).take(LARGEST_ARCHIVE + 1).read_to_end(&mut bytes).map_err(io)?;
                 if bytes.len() as u64 > LARGEST_ARCHIVE {
@@ -155,9 +164,9 @@ impl Decoded {
                 hashed.tally.add(into.get(start..).unwrap_or_default());
                 count
             }
-            Codec::Gzip(gzip) => gzip.take(limit).read_to_end(into).map_err(failed(GZIP.0))?,
-            Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(ZSTD.0))?,
-            Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(ZIP.0))?,
+            Codec::Gzip(gzip) => gzip.take(limit).read_to_end(into).map_err(failed(Compression::GZIP.name))?,
+            Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(Compression::ZSTD.name))?,
+            Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(Compression::ZIP.name))?,
         };
         if self.has_return_lines {
             returns_to_line_ends(into.get_mut(start..).unwrap_or_default());
@@ -167,6 +176,20 @@ impl Decoded {
             self.drain()?;
         }
         Ok(count)
+    }
+
+    /// The whole content, held in memory: files of formats that are read from their ends.
+    ///
+    /// # Errors
+    /// [`SourceError::TooLarge`], and those of reading.
+    pub fn into_content(mut self) -> Result<Content, SourceError> {
+        let mut bytes = Vec::new();
+        while self.append(&mut bytes, PIECE)? == PIECE {
+            if bytes.len() > LARGEST_CONTENT {
+                return Err(SourceError::TooLarge { path: self.path, limit: LARGEST_CONTENT });
+            }
+        }
+        Ok(Content { bytes: bytes.into(), hash: self.hash(), stored: self.bytes() })
     }
 
     /// Reads bytes that the decoder left unread, so that the hash covers the whole file.
@@ -206,9 +229,9 @@ impl Decoded {
 }
 
 /// The error for a file that begins with `magic`, which is not that of the codec of its ending.
-fn not_compressed(path: String, codec: &'static str, magic: Vec<u8>, from: &mut impl Read) -> SourceError {
-    let is_cut = CODECS.into_iter().any(|(name, _, mark)| name == codec && mark.starts_with(&magic));
-    if is_cut {
+fn not_compressed(path: String, promised: Compression, magic: Vec<u8>, from: &mut impl Read) -> SourceError {
+    let codec = promised.name;
+    if promised.mark.starts_with(&magic) {
         return SourceError::Compression { path, codec, source: io::ErrorKind::UnexpectedEof.into() };
     }
     let mut start = magic;

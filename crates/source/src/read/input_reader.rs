@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
 use crate::error::{SourceError, at_boundary};
-use crate::foreign::Foreign;
+use crate::format::Foreign;
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
@@ -321,7 +321,11 @@ impl InputReader {
         }
         let mut tally = Tally::default();
         match plan.file.bits() {
-            Bits::Memory(bytes) => tally.add(bytes),
+            Bits::Memory { stored: Some(stored), .. } => {
+                *hash = Some(*stored);
+                return Ok(None);
+            }
+            Bits::Memory { bytes, .. } => tally.add(bytes),
             Bits::Local { path, .. } => File::open(path)
                 .and_then(|file| hash_all(&mut stop_check.read(file), &mut tally))
                 .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,

@@ -10,7 +10,7 @@ mod stop_check;
 mod zip_archive;
 
 pub use chunk::Chunk;
-pub(crate) use decompression::{AsFound, Decoded};
+pub(crate) use decompression::{AsFound, Content, Decoded};
 pub use growth::{Growth, HeldContent};
 pub use input_reader::InputReader;
 pub use parser::{ParsedChunk, Parser};

@@ -7,10 +7,7 @@ use flate2::bufread::DeflateDecoder;
 use rawzip::{CompressionMethod, ErrorKind, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive};
 
 use crate::error::{ArchiveFault, SourceError};
-use crate::foreign::WORKBOOK;
-
-/// Extensions of delimited text.
-const TEXTS: [&str; 3] = [".csv", ".tsv", ".txt"];
+use crate::format::{Format, WORKBOOK};
 
 /// A file in the archive.
 struct Entry {
@@ -66,7 +63,7 @@ fn files(archive: &ZipSliceArchive<&Bytes>) -> Result<Vec<Entry>, rawzip::Error>
 /// Selects the only file, or the only text file.
 fn choose(mut files: Vec<Entry>) -> Result<Entry, ArchiveFault> {
     if files.len() > 1 {
-        let is_text = |entry: &Entry| TEXTS.iter().any(|ending| entry.name.to_ascii_lowercase().ends_with(ending));
+        let is_text = |entry: &Entry| Format::of_name(&entry.name).is_some_and(Format::is_text);
         let texts = files.iter().filter(|entry| is_text(entry)).count();
         if texts == 1 {
             files.retain(is_text);

@@ -27,9 +27,10 @@ use tidetable_layout::FieldType;
 
 use crate::csv::TextNotes;
 use crate::error::SourceError;
+use crate::format::Format;
 use crate::plan::path_values;
 use crate::reject::RejectReason;
-use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
+use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;
 
@@ -145,7 +146,7 @@ impl Storage {
         let Kin { declared, read, mut files } = self.kin(inputs, zone)?;
         let Declared { mut spec, mut left_out, encoding, path_columns } = declared;
         let path = spec.files.first().cloned().unwrap_or_default();
-        let is_parquet = spec.format == Some(Format::Parquet);
+        let is_text = spec.format.is_none_or(Format::is_text);
 
         let mut written = self.pass(&spec, &read)?;
         while let Some(column) = take_unreadable(&mut spec, &written) {
@@ -154,10 +155,10 @@ impl Storage {
         }
         enough(&path, &written, encoding)?;
 
-        let units = if is_parquet { None } else { units::take_out(&spec, &mut written.batches, zone) };
-        let mut columns = match is_parquet {
-            true => refine_typed(&mut spec, &written.batches, zone),
-            false => refine_text(&mut spec, &written, zone),
+        let units = if is_text { units::take_out(&spec, &mut written.batches, zone) } else { None };
+        let mut columns = match is_text {
+            true => refine_text(&mut spec, &written, zone),
+            false => refine_typed(&mut spec, &written.batches, zone),
         };
         // A value of a path is a name, whatever its letters.
         for (column, found) in spec.columns.iter_mut().zip(&mut columns) {
@@ -167,7 +168,7 @@ impl Storage {
                 *found = SampleColumn::default();
             }
         }
-        if !is_parquet && kinds::header_is_data(&spec) {
+        if is_text && kinds::header_is_data(&spec) {
             return Err(SampleError::NoHeader { path });
         }
 

@@ -4,9 +4,10 @@ use arrow::array::RecordBatch;
 
 use crate::csv::TextNotes;
 use crate::error::SourceError;
+use crate::format::Format;
 use crate::origin::Origin;
 use crate::reject::{RejectReason, Rejected};
-use crate::spec::{Format, SourceSpec};
+use crate::spec::SourceSpec;
 use crate::storage::{InputFile, Storage};
 
 /// Stored bytes of a file that are sampled.
@@ -80,10 +81,10 @@ impl Storage {
     }
 }
 
-/// Takes a column of Parquet whose bytes are not UTF-8 from the declaration.
+/// Takes a column of bytes whose values are not UTF-8 from the declaration.
 pub(super) fn take_unreadable(spec: &mut SourceSpec, pass: &Pass) -> Option<String> {
     let rejected = pass.first.as_ref().filter(|first| first.reason == RejectReason::InvalidUtf8)?;
-    let name = rejected.column.as_ref().filter(|_| spec.format == Some(Format::Parquet))?;
+    let name = rejected.column.as_ref().filter(|_| !spec.format.is_none_or(Format::is_text))?;
     let at = spec.columns.iter().position(|column| column.name == *name)?;
     Some(spec.columns.remove(at).name)
 }

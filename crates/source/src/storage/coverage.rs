@@ -1,9 +1,8 @@
 //! Which paths the parts of a pattern cover, without a look at the disk.
 
+use crate::format::Format;
 use crate::storage::pattern::Part;
 
-/// Endings of data files, without those of compressions.
-const DATA: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
 /// Beginnings of names of texts that lie beside data.
 const NOT_DATA: [&str; 3] = ["readme", "license", "licence"];
 
@@ -29,8 +28,7 @@ pub(super) fn is_data_name(name: &str, any_ending: bool) -> bool {
     if NOT_DATA.iter().any(|other| name.starts_with(other)) {
         return false;
     }
-    let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    any_ending || name.ends_with(".zip") || DATA.iter().any(|ending| plain.ends_with(ending))
+    any_ending || Format::of_name(&name).is_some()
 }
 
 impl Part {

@@ -8,10 +8,10 @@ use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
 use crate::error::SourceError;
-use crate::foreign::Foreign;
+use crate::format::{Foreign, Format};
 use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
-use crate::spec::{Format, SourceSpec};
+use crate::spec::SourceSpec;
 use crate::storage::coverage::{Coverage, coverage};
 use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::PulledDirectory;
@@ -272,17 +272,9 @@ fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {
     if let Some(format) = spec.format {
         return Ok(format);
     }
-    let name = path.to_ascii_lowercase();
-    if [".parquet", ".pq"].iter().any(|ending| name.ends_with(ending)) {
-        return Ok(Format::Parquet);
-    }
-    if Foreign::has_ending(&name) {
-        return Ok(Format::Csv);
-    }
-    let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    // What an archive holds has an ending of its own.
-    let is_text = [".csv", ".tsv", ".txt", ".zip"].iter().any(|ending| name.ends_with(ending));
-    is_text.then_some(Format::Csv).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
+    // A file of another format is opened as text, which says what it is.
+    let foreign = Foreign::has_ending(path).then_some(Format::Csv);
+    foreign.or(Format::of_name(path)).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
 }
 
 #[cfg(test)]

@@ -28,13 +28,14 @@ use tokio::runtime::Handle;
 
 use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all, hash_all_by};
 use crate::error::{SourceError, at_boundary};
+use crate::format::Format;
 use crate::location::Split;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
-use crate::read::{Decoded, Growth, HeldContent, StopCheck};
+use crate::read::{Content, Decoded, Growth, HeldContent, StopCheck};
 use crate::reader_version::ReaderVersion;
-use crate::spec::{Format, SourceSpec};
+use crate::spec::SourceSpec;
 
 use remote::{RangeReader, fetch};
 
@@ -311,7 +312,7 @@ impl Storage {
         held: &[HeldContent],
     ) -> Result<Option<Growth>, SourceError> {
         let mut held: Vec<&HeldContent> = held.iter().filter(|held| (1..input.size).contains(&held.size)).collect();
-        if input.format != Format::Csv || held.is_empty() {
+        if !input.format.is_text() || held.is_empty() {
             return Ok(None);
         }
         held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.size));
@@ -351,13 +352,17 @@ impl Storage {
     }
 
     fn footer(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
+        if Format::is_compressed_name(&input.path) {
+            let Content { bytes, hash, stored } = Decoded::new(input.path.clone(), self.raw(input)?)?.into_content()?;
+            return ParquetFile::open_memory(&input.path, bytes, Some((hash, stored)));
+        }
         match &input.location {
             FileAccess::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
             FileAccess::Remote { base, source, key, etag } => {
                 let (client, handle) = self.client(base, source)?;
                 let bytes = handle.block_on(fetch(&*client.store, key, etag.clone()));
                 let bytes = bytes.map_err(|source| client.error(&input.path, source))?;
-                ParquetFile::open_memory(&input.path, bytes)
+                ParquetFile::open_memory(&input.path, bytes, None)
             }
             FileAccess::Elsewhere | FileAccess::Named { .. } => Err(SourceError::NoFile { path: input.path.clone() }),
         }

@@ -7,6 +7,7 @@ use serde_json::json;
 use tidetable_ingest::RejectedRow;
 use tidetable_job::Project;
 use tidetable_runner::record::{InputState, RunRecord, Runs, rejected_rows};
+use tidetable_source::Format;
 use tidetable_store::Store;
 
 use crate::args::{Global, Output, Rejects};
@@ -204,11 +205,12 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
     Ok(())
 }
 
-/// The first line of a local text input.
+/// The first line of a local text input that has a header.
 fn header(project: &Project, file: &str) -> Option<String> {
-    let compressed = [".gz", ".zst", ".parquet"].iter().any(|ending| file.ends_with(ending));
+    let is_plain =
+        !Format::is_compressed_name(file) && Format::of_name(file).is_none_or(|format| format == Format::Csv);
     let path = project.resolve(file);
-    let file = std::fs::File::open(path).ok().filter(|_| !compressed)?;
+    let file = std::fs::File::open(path).ok().filter(|_| is_plain)?;
     let mut line = String::new();
     BufReader::new(file).take(LONGEST_HEADER).read_line(&mut line).ok()?;
     let line = line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);

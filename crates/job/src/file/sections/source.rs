@@ -50,7 +50,12 @@ impl Source {
                 format!("{} {kind} {:?} {zone:?}{decimal}{thousands}", column.name, column.format)
             })
             .collect();
-        let format = format.as_ref().map(|format| matches!(format, Format::Csv));
+        // Of the first two formats as it was written before there were more.
+        let format = match format {
+            None => "None".to_owned(),
+            Some(Format::Csv) => "Some(true)".to_owned(),
+            Some(Format::Parquet) => "Some(false)".to_owned(),
+        };
         let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
         // Named only where they are set, so that a job without them keeps its fingerprint.
         let escape = self.spec.csv.escape.map_or_else(String::new, |escape| format!(" escape {escape}"));
@@ -58,7 +63,7 @@ impl Source {
         // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
         let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
         let nan = if self.spec.rejects_nan { " nan" } else { "" };
-        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}", self.derive)
+        format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}", self.derive)
     }
 }
 
@@ -66,13 +71,13 @@ impl Source {
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
         let SourceSpec { name, files, format, csv, rejects_nan, .. } = &self.spec;
-        let is_parquet = |file: &String| [".parquet", ".pq"].iter().any(|ending| file.to_lowercase().ends_with(ending));
-        let all_parquet = *format == Some(Format::Parquet) || format.is_none() && files.iter().all(is_parquet);
-        let no_parquet = *format == Some(Format::Csv) || format.is_none() && !files.iter().any(is_parquet);
+        let formats: Vec<Option<Format>> = files.iter().map(|file| format.or_else(|| Format::of_name(file))).collect();
+        let may_be_csv = formats.iter().any(|format| format.is_none_or(|format| format == Format::Csv));
+        let other = formats.iter().flatten().find(|format| **format != Format::Csv);
         let mut idle = Vec::new();
-        if all_parquet {
+        if let Some(other) = other.filter(|_| !may_be_csv) {
             let default = CsvOptions::default();
-            // Null markers hold for numbers of Parquet, too.
+            // Null markers hold for numbers of every format.
             let set = [
                 ("csv.delimiter", csv.delimiter != default.delimiter),
                 ("csv.quote", csv.quote != default.quote),
@@ -83,16 +88,19 @@ impl Source {
             ];
             let names = set.iter().filter(|(_, is_set)| *is_set);
             idle.extend(
-                names.map(|(key, _)| format!("`{key}` of source {name} changes nothing: its files are Parquet")),
+                names.map(|(key, _)| {
+                    format!("`{key}` of source {name} changes nothing: its files are {}", other.name())
+                }),
             );
             let is_text = |column: &ColumnSpec| column.kind == FieldType::Text;
             if csv.null != default.null && self.spec.columns.iter().all(is_text) {
                 idle.push(format!(
-                    "`csv.null` of source {name} changes nothing: in Parquet it holds for columns that are not text"
+                    "`csv.null` of source {name} changes nothing: in {} it holds for columns that are not text",
+                    other.name()
                 ));
             }
         }
-        if no_parquet && *rejects_nan {
+        if other.is_none() && *rejects_nan {
             idle.push(format!("`nan` of source {name} changes nothing: none of its files is Parquet"));
         }
         idle
@@ -124,7 +132,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     }
     let fields = Fields::of_value(reader, &SOURCE, named.value, named.at.clone())?;
     let files = files(reader, &fields);
-    let format = fields.choice(reader, "format", &[("csv", Some(Format::Csv)), ("parquet", Some(Format::Parquet))]);
+    let format = fields.choice(reader, "format", &Format::ALL.map(|format| (format.key(), Some(format))));
     let csv = csv_options(reader, &fields);
     let max_rejected = max_rejected(reader, &fields);
     let rejected_floor = rejected_floor(reader, &fields);

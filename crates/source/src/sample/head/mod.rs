@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memmem};
 
 use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
 use crate::error::SourceError;
-use crate::foreign::Foreign;
+use crate::format::Foreign;
 use crate::read::Decoded;
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;

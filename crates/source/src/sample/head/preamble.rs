@@ -1,6 +1,7 @@
 //! What stands in front of the header, and how text is encoded.
 
 use crate::csv::is_separator_line;
+use crate::format::Compression;
 use crate::sample::error::SampleError;
 
 /// The share of records (percent) that must have one number of fields, so that those before them are a preamble.
@@ -37,9 +38,7 @@ pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<u64> {
 
 /// The error for a file whose header is on `line`.
 pub(in crate::sample) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
-    let ending = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
-    let unpack = [(".gz", "gzip -dc"), (".zst", "zstd -dc"), (".zip", "unzip -p")];
-    let unpack = unpack.into_iter().find(|(name, _)| ending(name)).map(|(_, command)| command);
+    let unpack = Compression::of_name(&path.to_ascii_lowercase()).map(|compression| compression.command);
     // Loggers of Campbell Scientific write units and kinds of values below the names.
     let is_toa5 = bytes.trim_ascii_start().starts_with(b"\"TOA5\"") && line == 2;
     let cut = if is_toa5 { "sed -e 1d -e 3,4d".to_owned() } else { format!("tail -n +{line}") };

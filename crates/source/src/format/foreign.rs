@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::format::Format;
+use crate::format::compression::Compression;
+
 /// Bytes that [`Foreign::of`] looks at: a tar archive has its mark at byte 257.
 pub(crate) const LOOKED_AT: usize = 4096;
 
@@ -81,9 +84,8 @@ impl Foreign {
     pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
         let parquet = |foreign: &Self| foreign.name == "Parquet";
         let known = Self::of(bytes).filter(|foreign| !parquet(foreign));
-        let unpacked = [(&b"\x1F\x8B"[..], "gzip", "gzip -dc"), (b"\x28\xB5\x2F\xFD", "zstd", "zstd -dc")];
-        let packed = unpacked.into_iter().find(|(mark, ..)| bytes.starts_with(mark));
-        let packed = packed.map(|(_, name, command)| Self { name, way_on: Command(command, "") });
+        let packed = [Compression::GZIP, Compression::ZSTD].into_iter().find(|known| bytes.starts_with(known.mark));
+        let packed = packed.map(|known| Self { name: known.name, way_on: Command(known.command, "") });
         let text = || (!bytes.is_empty() && is_text(bytes)).then_some(TEXT);
         packed.or(known).or_else(text)
     }
@@ -109,7 +111,8 @@ impl Foreign {
 /// The ending of the file that a command writes.
 fn ending(path: &str) -> &'static str {
     let lower = path.to_ascii_lowercase();
-    if lower.contains(".parquet") || lower.ends_with(".pq") { ".parquet" } else { ".csv" }
+    let plain = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
+    Format::of_name(plain).map_or(".csv", Format::ending)
 }
 
 /// Text where Parquet was expected.

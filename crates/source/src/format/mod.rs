@@ -1,0 +1,114 @@
+//! Formats of files and the endings of their names: the one list of both.
+
+mod compression;
+mod foreign;
+
+pub(crate) use compression::Compression;
+pub use foreign::Foreign;
+pub(crate) use foreign::{LOOKED_AT, WORKBOOK};
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Format {
+    /// Delimited text, possibly compressed.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+/// Endings of the names of files, in lower case and without those of compressions.
+const ENDINGS: [(&str, Format); 5] = [
+    (".csv", Format::Csv),
+    (".tsv", Format::Csv),
+    (".txt", Format::Csv),
+    (".parquet", Format::Parquet),
+    (".pq", Format::Parquet),
+];
+
+impl Format {
+    /// All of them, in the order of the reference.
+    pub const ALL: [Self; 2] = [Self::Csv, Self::Parquet];
+
+    /// Their names in job files.
+    pub const KEYS: [&'static str; 2] = [Self::Csv.key(), Self::Parquet.key()];
+
+    /// The format as people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::Parquet => "Parquet",
+        }
+    }
+
+    /// The format as job files name it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// The format that a name ends with, also behind `.gz`, `.zst` and `.zip`; `None` if the ending does not say. An archive
+    /// holds text: delimited, unless its name says more.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let compression = Compression::of_name(&name);
+        let plain = compression.and_then(|found| name.strip_suffix(found.ending)).unwrap_or(&name);
+        let found = ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending)).map(|(_, format)| *format);
+        match compression {
+            Some(Compression::ZIP) => found.filter(|format| format.is_text()).or(Some(Self::Csv)),
+            _ => found,
+        }
+    }
+
+    /// Whether a name ends as a compressed file does.
+    pub fn is_compressed_name(name: &str) -> bool {
+        Compression::of_name(&name.to_ascii_lowercase()).is_some()
+    }
+
+    /// The usual ending of its files.
+    pub(crate) fn ending(self) -> &'static str {
+        ENDINGS.iter().find(|(_, format)| *format == self).map_or("", |(ending, _)| ending)
+    }
+
+    /// Whether it is text whose records are lines: it is split into chunks of bytes, and may grow.
+    pub fn is_text(self) -> bool {
+        match self {
+            Self::Csv => true,
+            Self::Parquet => false,
+        }
+    }
+
+    /// The endings of all formats, for messages: `.csv, .tsv, .txt, .parquet or .pq`.
+    pub fn endings() -> String {
+        let mut endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
+        let last = endings.pop().unwrap_or_default();
+        format!("{} or {last}", endings.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_their_formats() {
+        for (name, format) in [
+            ("a.csv", Some(Format::Csv)),
+            ("in/A.TSV.GZ", Some(Format::Csv)),
+            ("a.txt.zst", Some(Format::Csv)),
+            ("a.zip", Some(Format::Csv)),
+            ("a.parquet", Some(Format::Parquet)),
+            ("a.pq.zst", Some(Format::Parquet)),
+            ("a.parquet.gz", Some(Format::Parquet)),
+            ("a.parquet.zip", Some(Format::Csv)),
+            ("a.gz", None),
+            ("a.csv.bak", None),
+            ("csv", None),
+        ] {
+            assert_eq!(Format::of_name(name), format, "{name}");
+        }
+        assert!(Format::is_compressed_name("a.CSV.GZ") && !Format::is_compressed_name("a.csv"));
+        assert!(Format::endings().ends_with(" or .pq"));
+    }
+}
