@@ -17,6 +17,9 @@ mod load {
     }
     mod derived_columns;
     mod derived_tables;
+    mod formats {
+        mod json;
+    }
     mod grown_inputs;
     mod input_identity;
     mod layouts;

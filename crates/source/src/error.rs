@@ -178,6 +178,24 @@ pub enum SourceError {
         /// Name.
         column: String,
     },
+    /// A list of `each` that the file does not have.
+    #[error("{path}: no record has the list {list:?} that `each` names; the file has {}", names(header))]
+    MissingList {
+        /// File.
+        path: String,
+        /// Its path.
+        list: String,
+        /// Names the file has.
+        header: Vec<String>,
+    },
+    /// More lists than are read side by side.
+    #[error("source {name}: `each` names more than {most} lists; name fewer")]
+    TooManyLists {
+        /// Source.
+        name: String,
+        /// How many are read.
+        most: usize,
+    },
     /// A header whose quotes do not close.
     #[error("{path}: a quote in the header is never closed; correct the file, or set csv.quote")]
     HeaderQuote {

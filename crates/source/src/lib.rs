@@ -1,4 +1,4 @@
-//! CSV and Parquet telemetry to typed Arrow batches and rejected rows.
+//! Telemetry in files of several formats to typed Arrow batches and rejected rows.
 //!
 //! - [`SourceSpec`] declares files, columns and types.
 //! - [`Storage`] finds [`InputFile`]s on disk or in an object store, hashes and opens them.
@@ -56,6 +56,7 @@ mod format;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod json;
 mod location;
 mod number;
 mod origin;
@@ -85,7 +86,7 @@ pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected};
 pub use spec::Thousands;
-pub use spec::{ColumnSpec, CsvOptions, MaxRejected, SchemaMode, SourceSpec};
+pub use spec::{ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
     PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread, UnreadReason,

@@ -15,13 +15,13 @@ pub struct Origin(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Csv { bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect, line_ends: OnceLock<Vec<u32>> },
+    Text { bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect, line_ends: OnceLock<Vec<u32>> },
     Rows { first_row: u64, source: RecordBatch, kept: Option<Vec<u32>> },
 }
 
 impl Origin {
-    pub(crate) fn csv(bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect) -> Self {
-        Self(Kind::Csv { bytes, first_line, starts, dialect, line_ends: OnceLock::new() })
+    pub(crate) fn text(bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect) -> Self {
+        Self(Kind::Text { bytes, first_line, starts, dialect, line_ends: OnceLock::new() })
     }
 
     pub(crate) fn parquet(first_row: u64, source: RecordBatch, kept: Option<Vec<u32>>) -> Self {
@@ -33,11 +33,11 @@ impl Origin {
         Self(Kind::Rows { first_row, source: batch, kept: None })
     }
 
-    /// CSV: the physical line, from 1, on which the record of `row` starts. Else: the number of the row, from 1.
+    /// Text: the physical line, from 1, on which the record of `row` starts. Else: the number of the row, from 1.
     /// For a row that the batch does not have, the first line of the chunk.
     pub fn line(&self, row: usize) -> u64 {
         match &self.0 {
-            Kind::Csv { bytes, first_line, starts, line_ends, .. } => {
+            Kind::Text { bytes, first_line, starts, line_ends, .. } => {
                 let Some(start) = starts.get(row) else { return *first_line };
                 let ends = line_ends.get_or_init(|| memchr::memchr_iter(b'\n', bytes).map(|end| end as u32).collect());
                 first_line + ends.partition_point(|end| end < start) as u64
@@ -49,7 +49,7 @@ impl Origin {
     /// The lines of the record of `row`.
     pub fn lines(&self, row: usize) -> u64 {
         match &self.0 {
-            Kind::Csv { bytes, starts, dialect, .. } => {
+            Kind::Text { bytes, starts, dialect, .. } => {
                 let Some(start) = starts.get(row).map(|start| *start as usize) else { return 1 };
                 let record = dialect.body(bytes.get(start..record_end(dialect, bytes, start)).unwrap_or_default());
                 1 + memchr::memchr_iter(b'\n', record).count() as u64
@@ -61,7 +61,7 @@ impl Origin {
     /// The raw record of `row`, truncated at 1 MiB; JSON-like for rows that are not text. Empty if there is no such row.
     pub fn raw(&self, row: usize) -> String {
         match &self.0 {
-            Kind::Csv { bytes, starts, dialect, .. } => {
+            Kind::Text { bytes, starts, dialect, .. } => {
                 let Some(start) = starts.get(row).map(|start| *start as usize) else { return String::new() };
                 let end = record_end(dialect, bytes, start);
                 raw(&dialect.written(dialect.body(bytes.get(start..end).unwrap_or_default())))

@@ -13,7 +13,7 @@ const QUOTED_LIMIT: usize = 80;
 /// A rejected row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// CSV: the physical line the record starts on, from 1. Parquet: the number of the row, from 1.
+    /// Text: the physical line the record starts on, from 1. Else: the number of the row, from 1.
     pub line: u64,
     /// The lines that it takes away: more than 1 if the record goes over several.
     pub lines: u64,
@@ -40,6 +40,34 @@ pub enum RejectReason {
     /// The file has other columns than the source declares, and the source rejects such files.
     #[error("the columns of the file are not the declared ones: it {0}")]
     Columns(ColumnDiff),
+    /// The line is not one JSON object.
+    #[error("not JSON at byte {byte} of the line: {what}")]
+    NotJson {
+        /// What is wrong there.
+        what: &'static str,
+        /// Byte of the line, from 1; of the event, if the line is a batch of several.
+        byte: u64,
+    },
+    /// A record has a declared value twice.
+    #[error("the key {key:?} is there twice")]
+    KeyTwice {
+        /// Name of the column.
+        key: String,
+    },
+    /// A record lacks a list whose elements are events.
+    #[error("there is no list {list:?}, which `each` names")]
+    NoList {
+        /// Name of the list.
+        list: String,
+    },
+    /// Lists that `each` reads side by side have different numbers of elements.
+    #[error("the lists of `each` have different lengths: {least} and {most}")]
+    UnequalLists {
+        /// The least number of elements.
+        least: usize,
+        /// The greatest.
+        most: usize,
+    },
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,

@@ -48,6 +48,30 @@ impl Default for CsvOptions {
     }
 }
 
+/// A program whose files have a shape that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// The file exporter of the OpenTelemetry collector, in JSON: data points, log records and spans are events.
+    Otel,
+    /// VictoriaMetrics' `/api/v1/export`: the elements of `values` and `timestamps` are events.
+    VictoriaMetrics,
+}
+
+impl Preset {
+    /// All of them, in the order of the reference.
+    pub const ALL: [Self; 2] = [Self::Otel, Self::VictoriaMetrics];
+    /// Their names in job files.
+    pub const KEYS: [&'static str; 2] = [Self::Otel.key(), Self::VictoriaMetrics.key()];
+
+    /// The preset as job files name it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Otel => "otel",
+            Self::VictoriaMetrics => "victoriametrics",
+        }
+    }
+}
+
 /// What separates groups of three digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Thousands {
@@ -184,6 +208,11 @@ pub struct SourceSpec {
     pub files: Vec<String>,
     /// Format of all files; by file extension if `None`.
     pub format: Option<Format>,
+    /// Paths of lists: each of their elements is an event, which has the values outside of the list too. Several are read
+    /// side by side.
+    pub each: Vec<String>,
+    /// What writes the files, if their records have a shape that is known.
+    pub preset: Option<Preset>,
     /// Dialect of delimited text.
     pub csv: CsvOptions,
     /// Declared columns; other columns of a file are ignored.
@@ -202,6 +231,14 @@ pub struct SourceSpec {
 }
 
 impl SourceSpec {
+    /// The lists whose elements are events: those of `each`, or of the preset.
+    pub(crate) fn lists(&self) -> Vec<String> {
+        match self.preset {
+            Some(Preset::VictoriaMetrics) if self.each.is_empty() => ["values", "timestamps"].map(str::to_owned).into(),
+            _ => self.each.clone(),
+        }
+    }
+
     /// The columns of every batch of this source. `time` is one past the last column when none is named so, because a
     /// later `derive` makes it.
     pub fn schema(&self) -> SourceSchema {

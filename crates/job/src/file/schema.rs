@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use tidetable_source::Format;
+use tidetable_source::{Format, Preset};
 
 use crate::file::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH, QUERY,
@@ -59,6 +59,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("source", "columns") => NamedOrText(&COLUMN_TYPE),
         ("source", "derive") => NamedPlain("string"),
         ("source", "format") => Words(&Format::KEYS),
+        ("source", "preset") => Words(&Preset::KEYS),
         ("source", "schema") => Words(&["freeze", "evolve", "reject"]),
         ("source", "nan") => Words(&["null", "reject"]),
         ("column type", "decimal") => Words(&[".", ","]),

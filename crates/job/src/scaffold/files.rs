@@ -40,6 +40,13 @@ impl ProposedFiles {
                 pattern = path;
                 found = find(storage, job, &pattern);
             }
+            // Beside data, `.json` is mostly no data; a folder of nothing else holds data.
+            if is_folder && matches!(found, Err(SourceError::NoMatch { .. })) {
+                let below = format!("{}/*.json", pattern.trim_end_matches('/'));
+                if let Ok(all) = find(storage, job, &below) {
+                    (pattern, found) = (below, Ok(all));
+                }
+            }
             let (files, unread) = found.map_err(|error| match error {
                 SourceError::NoMatch { notes, .. } if is_pattern || is_folder || !notes.is_empty() => {
                     ProposeError::NoMatch { path: name.clone(), notes }

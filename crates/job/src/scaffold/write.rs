@@ -2,7 +2,9 @@
 
 use tidetable_layout::FieldType;
 use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
-use tidetable_source::{ColumnSpec, Counted, CsvOptions, Format, InputFile, SchemaMode, TextNotes, Unread};
+use tidetable_source::{
+    ColumnSpec, Counted, CsvOptions, Format, InputFile, Preset, SchemaMode, SourceSpec, TextNotes, Unread,
+};
 
 use crate::scaffold::entity::{RowKey, copies, differing, keyless};
 use crate::scaffold::facts::{Column, Facts};
@@ -64,6 +66,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
         comment(&mut text, &note);
     }
     text.push_str(&format!("[sources.{SOURCE}]\n{}", files_key(draft)));
+    records(&mut text, draft);
     csv(&mut text, draft);
     text.push_str(&format!("time = {} # {}\n", quoted(&time.name), time.why));
     let keyless = keyless(draft.facts, key).map_or(0, |(count, ..)| count as u64);
@@ -472,6 +475,25 @@ fn seen(draft: &Draft<'_>) -> String {
         (_, false) => ("The parts of the files that were read", "have"),
     };
     format!("{part} {has} {} rows{span}.", draft.facts.rows)
+}
+
+/// The keys that say what an event of a record is.
+fn records(text: &mut String, draft: &Draft<'_>) {
+    let SourceSpec { each, preset, .. } = &draft.sample.spec;
+    if let Some(preset) = preset {
+        let what = match preset {
+            Preset::Otel => "each data point, log record or span is an event",
+            Preset::VictoriaMetrics => "each of `values`, with its timestamp, is an event",
+        };
+        text.push_str(&format!("preset = \"{}\" # {what}\n", preset.key()));
+    }
+    if !each.is_empty() {
+        let lists: Vec<String> = each.iter().map(|list| quoted(list)).collect();
+        text.push_str(&format!(
+            "each = [{}] # each element is an event, with the values outside of it\n",
+            lists.join(", ")
+        ));
+    }
 }
 
 fn csv(text: &mut String, draft: &Draft<'_>) {

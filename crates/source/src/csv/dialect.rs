@@ -87,6 +87,11 @@ impl Dialect {
         Self { delimiter, quote, escape, comment, reader, longest_quoted: LONGEST_QUOTED, has_returns: false }
     }
 
+    /// That of a text whose records are its lines.
+    pub fn of_lines(reader: ReaderVersion) -> Self {
+        Self::new(&CsvOptions { quote: None, ..CsvOptions::default() }, reader)
+    }
+
     /// A record without its line end.
     pub fn body<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         let line = record.strip_suffix(b"\n").unwrap_or(record);

@@ -14,4 +14,4 @@ pub use both_paths::Outcome;
 pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
 pub use notes::{Counted, TextNotes};
-pub(crate) use rows::{Block, CsvPlan, parse};
+pub(crate) use rows::{Block, CsvPlan, Parsed, parse};

@@ -80,6 +80,15 @@ impl Foreign {
         markup(bytes)
     }
 
+    /// The format of a file that was to be read as lines of JSON and begins with `bytes`.
+    pub(crate) fn instead_of_json(bytes: &[u8]) -> Option<Self> {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+        if text.starts_with(b"[") {
+            return Some(Self { name: "one JSON array", way_on: Command("jq -c '.[]'", "") });
+        }
+        Self::of(bytes).filter(|foreign| foreign.name != JSON)
+    }
+
     /// The format of a file that was to be read as Parquet and begins with `bytes`.
     pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
         let parquet = |foreign: &Self| foreign.name == "Parquet";
@@ -115,6 +124,8 @@ fn ending(path: &str) -> &'static str {
     Format::of_name(plain).map_or(".csv", Format::ending)
 }
 
+/// What people call JSON.
+const JSON: &str = "JSON";
 /// Text where Parquet was expected.
 const TEXT: Foreign =
     Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again as whole Parquet") };
@@ -169,7 +180,7 @@ fn markup(bytes: &[u8]) -> Option<Foreign> {
     }
     let inside = start.strip_prefix(['{', '[']).map(str::trim_start);
     let is_json = inside.is_some_and(|rest| rest.starts_with(['"', '{', '[']) && start.contains("\":"));
-    is_json.then_some(Foreign { name: "JSON", way_on: Say("convert it to CSV or Parquet") })
+    is_json.then_some(Foreign { name: JSON, way_on: Say("set `format = \"json\"`, or name it .jsonl") })
 }
 
 #[cfg(test)]

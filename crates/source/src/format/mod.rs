@@ -14,29 +14,35 @@ pub enum Format {
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// Lines with a JSON object each, possibly compressed.
+    Json,
 }
 
 /// Endings of the names of files, in lower case and without those of compressions.
-const ENDINGS: [(&str, Format); 5] = [
+const ENDINGS: [(&str, Format); 8] = [
     (".csv", Format::Csv),
     (".tsv", Format::Csv),
     (".txt", Format::Csv),
     (".parquet", Format::Parquet),
     (".pq", Format::Parquet),
+    (".jsonl", Format::Json),
+    (".ndjson", Format::Json),
+    (".json", Format::Json),
 ];
 
 impl Format {
     /// All of them, in the order of the reference.
-    pub const ALL: [Self; 2] = [Self::Csv, Self::Parquet];
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Parquet, Self::Json];
 
     /// Their names in job files.
-    pub const KEYS: [&'static str; 2] = [Self::Csv.key(), Self::Parquet.key()];
+    pub const KEYS: [&'static str; 3] = [Self::Csv.key(), Self::Parquet.key(), Self::Json.key()];
 
     /// The format as people call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "CSV",
             Self::Parquet => "Parquet",
+            Self::Json => "JSON",
         }
     }
 
@@ -45,6 +51,7 @@ impl Format {
         match self {
             Self::Csv => "csv",
             Self::Parquet => "parquet",
+            Self::Json => "json",
         }
     }
 
@@ -61,6 +68,13 @@ impl Format {
         }
     }
 
+    /// Whether a name ends in `.json`, as also settings and catalogs do that lie beside data.
+    pub(crate) fn may_be_settings(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let plain = Compression::of_name(&name).and_then(|found| name.strip_suffix(found.ending)).unwrap_or(&name);
+        plain.ends_with(".json")
+    }
+
     /// Whether a name ends as a compressed file does.
     pub fn is_compressed_name(name: &str) -> bool {
         Compression::of_name(&name.to_ascii_lowercase()).is_some()
@@ -74,12 +88,12 @@ impl Format {
     /// Whether it is text whose records are lines: it is split into chunks of bytes, and may grow.
     pub fn is_text(self) -> bool {
         match self {
-            Self::Csv => true,
+            Self::Csv | Self::Json => true,
             Self::Parquet => false,
         }
     }
 
-    /// The endings of all formats, for messages: `.csv, .tsv, .txt, .parquet or .pq`.
+    /// The endings of all formats, for messages: `.csv, .tsv or .parquet`.
     pub fn endings() -> String {
         let mut endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
         let last = endings.pop().unwrap_or_default();
@@ -102,6 +116,8 @@ mod tests {
             ("a.pq.zst", Some(Format::Parquet)),
             ("a.parquet.gz", Some(Format::Parquet)),
             ("a.parquet.zip", Some(Format::Csv)),
+            ("a.ndjson.gz", Some(Format::Json)),
+            ("a.json.zip", Some(Format::Json)),
             ("a.gz", None),
             ("a.csv.bak", None),
             ("csv", None),
@@ -109,6 +125,6 @@ mod tests {
             assert_eq!(Format::of_name(name), format, "{name}");
         }
         assert!(Format::is_compressed_name("a.CSV.GZ") && !Format::is_compressed_name("a.csv"));
-        assert!(Format::endings().ends_with(" or .pq"));
+        assert!(Format::endings().ends_with(" or .json"));
     }
 }

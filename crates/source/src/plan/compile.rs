@@ -6,6 +6,9 @@ use crate::spec::{CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::column_plan::ColumnPlan;
 
+/// Most lists that are read side by side.
+const MOST_LISTS: usize = 64;
+
 /// Plans of all columns of a source, in declared order, for files that are read by the rules of `reader`.
 pub(crate) fn column_plans(spec: &SourceSpec, reader: ReaderVersion) -> Result<Vec<ColumnPlan>, SourceError> {
     let plan = |column| {
@@ -21,12 +24,15 @@ impl SourceSpec {
     /// Validates the declaration without opening a file.
     ///
     /// # Errors
-    /// [`SourceError::DeclaredTwice`], [`SourceError::CsvOption`] or [`SourceError::TimeFormat`].
+    /// [`SourceError::DeclaredTwice`], [`SourceError::TooManyLists`], [`SourceError::CsvOption`] or [`SourceError::TimeFormat`].
     pub fn check(&self) -> Result<(), SourceError> {
         for (index, column) in self.columns.iter().enumerate() {
             if self.columns.iter().take(index).any(|earlier| earlier.name == column.name) {
                 return Err(SourceError::DeclaredTwice { name: self.name.clone(), column: column.name.clone() });
             }
+        }
+        if self.each.len() > MOST_LISTS {
+            return Err(SourceError::TooManyLists { name: self.name.clone(), most: MOST_LISTS });
         }
         let CsvOptions { delimiter, quote, escape, comment, .. } = self.csv;
         let wrong =

@@ -5,7 +5,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::csv::Dialect;
 
-/// Whole records of a CSV file, or a slice of a row group of a Parquet file.
+/// Whole records of a text, or a slice of a row group of a Parquet file.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     pub(crate) index: u64,
@@ -16,7 +16,7 @@ pub struct Chunk {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    Csv { bytes: Bytes, lines: usize, plain: bool },
+    Text { bytes: Bytes, lines: usize, plain: bool },
     Parquet { group: usize, skip: usize, rows: usize },
 }
 
@@ -25,7 +25,7 @@ impl Body {
     pub fn of_text(bytes: Bytes, dialect: &Dialect) -> Self {
         let lines = memchr_iter(b'\n', &bytes).count();
         let plain = dialect.quote.is_none_or(|quote| memchr(quote, &bytes).is_none());
-        Self::Csv { bytes, lines, plain }
+        Self::Text { bytes, lines, plain }
     }
 }
 
@@ -35,12 +35,12 @@ impl Chunk {
         self.index
     }
 
-    /// CSV: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
+    /// Text: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
     pub fn first_line(&self) -> u64 {
         self.first_line
     }
 
-    /// CSV: offset of the chunk in the text, in bytes. Parquet: number of rows before it.
+    /// Text: offset of the chunk in the text, in bytes. Parquet: number of rows before it.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -48,7 +48,7 @@ impl Chunk {
     /// An upper bound of the number of rows.
     pub fn rows_at_most(&self) -> usize {
         match &self.body {
-            Body::Csv { lines, .. } => lines + 1,
+            Body::Text { lines, .. } => lines + 1,
             Body::Parquet { rows, .. } => *rows,
         }
     }

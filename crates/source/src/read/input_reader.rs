@@ -11,6 +11,7 @@ use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
 use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
+use crate::json::{JsonPlan, Names, Paths, Wanted};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
@@ -19,7 +20,7 @@ use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
 use crate::reader_version::ReaderVersion;
-use crate::spec::{SchemaMode, SourceSpec};
+use crate::spec::{Preset, SchemaMode, SourceSpec};
 use crate::value::ColumnPlan;
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
@@ -28,6 +29,9 @@ const LONGEST_RECORD: usize = 512 << 20;
 const WITHOUT_LINE_END: usize = 16 << 20;
 /// Records whose width is looked at where no header tells it.
 const WIDTH_RECORDS: usize = 64;
+/// Bytes of JSON lines in which names are looked for.
+const NAMED_BYTES: usize = 1 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Rows of a Parquet chunk.
 const SLICE_ROWS: usize = 128 << 10;
 
@@ -51,7 +55,7 @@ pub struct InputReader {
 
 /// The input that is split into chunks.
 enum Feed {
-    Csv { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
+    Text { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
     Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, stop_check: StopCheck },
 }
 
@@ -73,7 +77,7 @@ impl InputReader {
             return Err(SourceError::Foreign { path, format });
         }
         let mut offset = 0;
-        if carry.starts_with(b"\xEF\xBB\xBF") {
+        if carry.starts_with(BYTE_ORDER_MARK) {
             carry.drain(..3);
             offset = 3;
         }
@@ -148,9 +152,54 @@ impl InputReader {
         let header = std::mem::take(&mut header_text);
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
         let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns));
-        let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
+        let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
         let (cuts, breaks) = (Vec::new(), Vec::new());
         Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, left: 0, ended: false })
+    }
+
+    /// Opens a file of JSON lines, and finds the names of its values in its first records.
+    pub(crate) fn json(
+        spec: &SourceSpec,
+        columns: Vec<ColumnPlan>,
+        reader: ReaderVersion,
+        mut bytes: Decoded,
+        chunk_bytes: usize,
+    ) -> Result<Self, SourceError> {
+        let path = bytes.path().to_owned();
+        let (mut carry, mut offset) = (Vec::new(), 0);
+        let mut exhausted = bytes.append(&mut carry, NAMED_BYTES)? < NAMED_BYTES;
+        if let Some(format) = Foreign::instead_of_json(&carry) {
+            return Err(SourceError::Foreign { path, format });
+        }
+        if carry.starts_with(BYTE_ORDER_MARK) {
+            carry.drain(..BYTE_ORDER_MARK.len());
+            offset = BYTE_ORDER_MARK.len() as u64;
+        }
+        exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted)?;
+
+        let lists = spec.lists();
+        let is_otel = spec.preset == Some(Preset::Otel);
+        let whole = if exhausted { carry.len() } else { memrchr(b'\n', &carry).map_or(0, |end| end + 1) };
+        let declared: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let names =
+            Names::new(Wanted::Declared(&declared), &lists).read(carry.get(..whole).unwrap_or_default(), is_otel);
+        let Matched { steps: _, diff, path_columns } = match names.records {
+            0 => Matched::default(),
+            _ => match_columns(&path, &names.found, spec, &columns)?,
+        };
+        if let Some(list) = lists.iter().find(|list| names.records > 0 && !names.has_list(list)) {
+            return Err(SourceError::MissingList { path, list: list.clone(), header: names.found });
+        }
+
+        let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
+        let schema = schema_of(&columns);
+        let paths = Paths::new(columns.iter().map(|column| column.name.as_str()), &lists);
+        let dialect = Dialect::of_lines(reader);
+        let plan = Plan::Json(JsonPlan { dialect, columns, paths, lists, is_otel, refused });
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns));
+        let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
+        let (cuts, breaks) = (Vec::new(), Vec::new());
+        Ok(Self { path, parser, next_index: 0, next_line: 1, offset, cuts, breaks, from, left: 0, ended: false })
     }
 
     /// The same, with the breaks of the input.
@@ -189,7 +238,7 @@ impl InputReader {
     /// Stored bytes consumed so far, for progress.
     pub fn bytes_read(&self) -> u64 {
         match &self.from {
-            Feed::Csv { bytes, .. } => bytes.bytes(),
+            Feed::Text { bytes, .. } => bytes.bytes(),
             Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
         }
     }
@@ -203,7 +252,7 @@ impl InputReader {
     /// The hash of the stored bytes, once the reader has ended. Before that, of the bytes read so far (none for Parquet).
     pub fn content_hash(&self) -> ContentHash {
         match &self.from {
-            Feed::Csv { bytes, .. } => bytes.hash(),
+            Feed::Text { bytes, .. } => bytes.hash(),
             Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
         }
     }
@@ -216,7 +265,7 @@ impl InputReader {
         let mut found = None;
         while held.peek().is_some() || found.is_some() {
             let Some(chunk) = self.next().transpose()? else { break };
-            let (Body::Csv { bytes, .. }, Feed::Csv { bytes: read, dialect, .. }) = (&chunk.body, &self.from) else {
+            let (Body::Text { bytes, .. }, Feed::Text { bytes: read, dialect, .. }) = (&chunk.body, &self.from) else {
                 return Ok(None);
             };
             let end = chunk.offset + bytes.len() as u64;
@@ -243,13 +292,13 @@ impl InputReader {
 
     fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {
         match &mut self.from {
-            Feed::Csv { .. } => self.next_text(),
+            Feed::Text { .. } => self.next_text(),
             Feed::Parquet { .. } => self.next_slice(),
         }
     }
 
     fn next_text(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Csv { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
+        let Feed::Text { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
         let chunk_bytes = *chunk_bytes;
         let mut buffer = std::mem::take(carry);
         buffer.reserve((chunk_bytes + 64).saturating_sub(buffer.len()));
@@ -294,7 +343,7 @@ impl InputReader {
         let (first_line, offset) = (self.next_line, self.offset);
         self.offset += buffer.len() as u64;
         let body = Body::of_text(Bytes::from(buffer), dialect);
-        if let Body::Csv { lines, .. } = body {
+        if let Body::Text { lines, .. } = body {
             self.next_line += lines as u64;
         }
         Ok(Some(self.chunk(first_line, offset, body)))
@@ -478,9 +527,9 @@ mod tests {
             let parser = reader.parser();
             let (mut rows, mut rejected) = (0, Vec::new());
             while let Some(chunk) = reader.next() {
-                let Feed::Csv { carry, .. } = &reader.from else { panic!("not text") };
+                let Feed::Text { carry, .. } = &reader.from else { panic!("not text") };
                 let chunk = chunk.unwrap();
-                let Body::Csv { bytes, .. } = &chunk.body else { panic!("not text") };
+                let Body::Text { bytes, .. } = &chunk.body else { panic!("not text") };
                 assert!(
                     carry.capacity() <= 40 * MIB && bytes.len() <= 2 * CHUNK,
                     "{} {}",

@@ -9,6 +9,7 @@ use arrow::error::ArrowError;
 use crate::column_diff::ColumnDiff;
 use crate::csv::{Block, CsvPlan, TextNotes};
 use crate::error::{SourceError, at_boundary};
+use crate::json::{self, JsonPlan};
 use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
 use crate::plan::PathColumn;
@@ -30,6 +31,7 @@ pub struct Parser {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Csv(CsvPlan),
+    Json(JsonPlan),
     Parquet(ParquetPlan),
 }
 
@@ -97,10 +99,16 @@ impl Parser {
     fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body, .. } = chunk;
         let (mut columns, rows_read, rejected, origin, times, notes) = match (&self.plan, body) {
-            (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
+            (Plan::Csv(plan), Body::Text { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
                 let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
-                let origin = Origin::csv(bytes, first_line, parsed.starts, plan.dialect);
+                let origin = Origin::text(bytes, first_line, parsed.starts, plan.dialect);
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, parsed.notes)
+            }
+            (Plan::Json(plan), Body::Text { bytes, lines, plain }) => {
+                let block = Block { bytes: &bytes, first_line, lines, plain };
+                let parsed = json::parse(plan, block).map_err(|source| self.arrow(source))?;
+                let origin = Origin::text(bytes, first_line, parsed.starts, plan.dialect);
                 (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, parsed.notes)
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
@@ -109,7 +117,9 @@ impl Parser {
                 (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, TextNotes::default())
             }
             // A chunk of another file.
-            _ => return Err(SourceError::Changed { path: self.path.clone() }),
+            (Plan::Csv(_) | Plan::Json(_), Body::Parquet { .. }) | (Plan::Parquet(_), Body::Text { .. }) => {
+                return Err(SourceError::Changed { path: self.path.clone() });
+            }
         };
         let accepted = rows_read.saturating_sub(rejected.len() as u64);
         for of_path in &self.path_columns {
@@ -132,9 +142,11 @@ impl Parser {
     /// Whether a chunk has any row, accepted or not.
     pub(crate) fn holds_rows(&self, chunk: &Chunk) -> bool {
         match (&self.plan, &chunk.body) {
-            (Plan::Csv(plan), Body::Csv { bytes, .. }) => plan.dialect.holds_rows(bytes),
-            (_, Body::Parquet { rows, .. }) => *rows > 0,
-            _ => false,
+            (Plan::Csv(CsvPlan { dialect, .. }) | Plan::Json(JsonPlan { dialect, .. }), Body::Text { bytes, .. }) => {
+                dialect.holds_rows(bytes)
+            }
+            (Plan::Parquet(_), Body::Parquet { rows, .. }) => *rows > 0,
+            (Plan::Csv(_) | Plan::Json(_), Body::Parquet { .. }) | (Plan::Parquet(_), Body::Text { .. }) => false,
         }
     }
 

@@ -11,7 +11,7 @@ pub enum SampleError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// It has no rows.
-    #[error("{path}: there are no rows; give a file with a header line and rows below it")]
+    #[error("{path}: there are no rows; give a file that has some, below a header line if it is CSV")]
     Empty {
         /// File.
         path: String,

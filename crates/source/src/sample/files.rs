@@ -120,8 +120,8 @@ fn spread(inputs: &[InputFile], most: usize) -> impl Iterator<Item = &InputFile>
 fn are_alike(one: &Declared, other: &Declared) -> bool {
     let (one, other) = (&one.spec, &other.spec);
     let (a, b) = (&one.csv, &other.csv);
-    let are_written_alike =
-        one.format == other.format && (a.delimiter, a.quote, a.comment) == (b.delimiter, b.quote, b.comment);
+    let are_written_alike = (one.format, &one.each, one.preset) == (other.format, &other.each, other.preset)
+        && (a.delimiter, a.quote, a.comment) == (b.delimiter, b.quote, b.comment);
     let shared = one.columns.iter().filter(|column| other.columns.iter().any(|also| also.name == column.name)).count();
     are_written_alike && shared > 0 && shared * 2 >= one.columns.len().max(other.columns.len())
 }

@@ -9,6 +9,7 @@ mod files;
 mod footer;
 mod formats;
 mod head;
+mod json;
 mod kinds;
 mod numbers;
 mod odd;
@@ -147,6 +148,7 @@ impl Storage {
         let Declared { mut spec, mut left_out, encoding, path_columns } = declared;
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
+        let has_header = spec.format.is_none_or(|format| format == Format::Csv);
 
         let mut written = self.pass(&spec, &read)?;
         while let Some(column) = take_unreadable(&mut spec, &written) {
@@ -155,7 +157,7 @@ impl Storage {
         }
         enough(&path, &written, encoding)?;
 
-        let units = if is_text { units::take_out(&spec, &mut written.batches, zone) } else { None };
+        let units = if has_header { units::take_out(&spec, &mut written.batches, zone) } else { None };
         let mut columns = match is_text {
             true => refine_text(&mut spec, &written, zone),
             false => refine_typed(&mut spec, &written.batches, zone),
@@ -168,7 +170,7 @@ impl Storage {
                 *found = SampleColumn::default();
             }
         }
-        if is_text && kinds::header_is_data(&spec) {
+        if has_header && kinds::header_is_data(&spec) {
             return Err(SampleError::NoHeader { path });
         }
 
@@ -229,6 +231,12 @@ impl Storage {
                     head.names.into_iter().enumerate().partition(|(_, name)| !trimmed_text(name).is_empty());
                 spec.columns = named.into_iter().map(|(_, name)| ColumnSpec::new(name, FieldType::Text)).collect();
                 nameless.into_iter().map(|(at, _)| format!("column {} (it has no name)", at + 1)).collect()
+            }
+            Format::Json => {
+                let head = json::read(path, self.raw(input)?, spec)?;
+                spec = head.spec;
+                spec.columns = head.names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect();
+                head.left_out
             }
             Format::Parquet => {
                 let (columns, left_out) = footer::columns(&self.parquet(input)?.columns(), zone);

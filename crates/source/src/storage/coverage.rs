@@ -28,7 +28,7 @@ pub(super) fn is_data_name(name: &str, any_ending: bool) -> bool {
     if NOT_DATA.iter().any(|other| name.starts_with(other)) {
         return false;
     }
-    any_ending || Format::of_name(&name).is_some()
+    any_ending || Format::of_name(&name).is_some() && !Format::may_be_settings(&name)
 }
 
 impl Part {

@@ -253,6 +253,10 @@ impl Storage {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
                 Ok(InputReader::csv(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
+            Format::Json => {
+                let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
+                Ok(InputReader::json(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
+            }
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
@@ -342,7 +346,11 @@ impl Storage {
         let mut marks: Vec<u64> = held.iter().map(|held| held.size).collect();
         marks.dedup();
         let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
-        let reader = InputReader::csv(spec, column_plans(spec, *reader)?, *reader, bytes, self.chunk_bytes)?;
+        let columns = column_plans(spec, *reader)?;
+        let reader = match input.format {
+            Format::Json => InputReader::json(spec, columns, *reader, bytes, self.chunk_bytes)?,
+            Format::Csv | Format::Parquet => InputReader::csv(spec, columns, *reader, bytes, self.chunk_bytes)?,
+        };
         reader.with_breaks(breaks).growth(held)
     }
 

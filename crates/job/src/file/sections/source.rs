@@ -4,7 +4,8 @@ use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{
-    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, SchemaMode, SourceError, SourceSpec, Split, Thousands,
+    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError, SourceSpec, Split,
+    Thousands,
 };
 use tidetable_sql::Derive;
 use tidetable_sql::Preparation;
@@ -55,6 +56,7 @@ impl Source {
             None => "None".to_owned(),
             Some(Format::Csv) => "Some(true)".to_owned(),
             Some(Format::Parquet) => "Some(false)".to_owned(),
+            Some(other) => other.key().to_owned(),
         };
         let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
         // Named only where they are set, so that a job without them keeps its fingerprint.
@@ -63,14 +65,16 @@ impl Source {
         // `freeze` and `evolve` read the same rows from files that both accept; `reject` may read fewer.
         let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
         let nan = if self.spec.rejects_nan { " nan" } else { "" };
-        format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}", self.derive)
+        let each = if self.spec.each.is_empty() { String::new() } else { format!(" each {:?}", self.spec.each) };
+        let preset = self.spec.preset.map_or_else(String::new, |preset| format!(" preset {}", preset.key()));
+        format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}{each}{preset}", self.derive)
     }
 }
 
 impl Source {
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
-        let SourceSpec { name, files, format, csv, rejects_nan, .. } = &self.spec;
+        let SourceSpec { name, files, format, each, preset, csv, rejects_nan, .. } = &self.spec;
         let formats: Vec<Option<Format>> = files.iter().map(|file| format.or_else(|| Format::of_name(file))).collect();
         let may_be_csv = formats.iter().any(|format| format.is_none_or(|format| format == Format::Csv));
         let other = formats.iter().flatten().find(|format| **format != Format::Csv);
@@ -101,7 +105,13 @@ impl Source {
             }
         }
         if other.is_none() && *rejects_nan {
-            idle.push(format!("`nan` of source {name} changes nothing: none of its files is Parquet"));
+            idle.push(format!("`nan` of source {name} changes nothing: its files are CSV"));
+        }
+        if other.is_none() && !each.is_empty() {
+            idle.push(format!("`each` of source {name} changes nothing: its files are CSV"));
+        }
+        if preset.is_some() && !formats.contains(&Some(Format::Json)) {
+            idle.push(format!("`preset` of source {name} changes nothing: none of its files is JSON"));
         }
         idle
     }
@@ -133,6 +143,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let fields = Fields::of_value(reader, &SOURCE, named.value, named.at.clone())?;
     let files = files(reader, &fields);
     let format = fields.choice(reader, "format", &Format::ALL.map(|format| (format.key(), Some(format))));
+    let each = fields.texts(reader, "each").iter().map(Text::owned).collect();
+    let preset = fields.choice(reader, "preset", &Preset::ALL.map(|preset| (preset.key(), Some(preset))));
     let csv = csv_options(reader, &fields);
     let max_rejected = max_rejected(reader, &fields);
     let rejected_floor = rejected_floor(reader, &fields);
@@ -150,6 +162,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         name: named.name.to_owned(),
         files,
         format,
+        each,
+        preset,
         csv,
         columns: columns.unwrap_or_default(),
         time: time.map(|time| time.owned()).unwrap_or_default(),

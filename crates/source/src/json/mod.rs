@@ -1,0 +1,13 @@
+//! Lines of JSON: where values are, the columns that they are of, lists of events, and batches of OpenTelemetry.
+
+mod names;
+mod otel;
+mod paths;
+mod rows;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use names::{Names, Wanted, is_otel};
+pub(crate) use paths::Paths;
+pub(crate) use rows::{JsonPlan, parse};

@@ -1,0 +1,302 @@
+//! What the first records of a text have: the names of their values, and their lists.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::json::otel;
+use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
+
+/// Most names that are collected: objects may have keys that are values.
+const MOST_NAMES: usize = 5000;
+
+/// Which objects are looked into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// All of them: each value has a name.
+    All,
+    /// Those that these names lead into; any other is one value.
+    Declared(&'a [&'a str]),
+}
+
+/// What the records of a text have.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    wanted: Wanted<'a>,
+    lists: &'a [String],
+    /// In the order of their first appearance.
+    pub found: Vec<String>,
+    seen: HashMap<String, u64>,
+    /// The lists of events, and what leads to them, with the number of their elements.
+    elements: HashMap<String, u64>,
+    /// Other arrays.
+    arrays: BTreeMap<String, Array>,
+    pub records: u64,
+}
+
+/// An array that is no list of events.
+#[derive(Debug, Default)]
+struct Array {
+    lengths: Vec<usize>,
+    has_objects: bool,
+    has_others: bool,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(wanted: Wanted<'a>, lists: &'a [String]) -> Self {
+        Self {
+            wanted,
+            lists,
+            found: Vec::new(),
+            seen: HashMap::new(),
+            elements: HashMap::new(),
+            arrays: BTreeMap::new(),
+            records: 0,
+        }
+    }
+
+    /// Adds the names of the whole lines of `text`; with `is_otel`, of their events. What is no JSON has none.
+    pub fn read(mut self, text: &[u8], is_otel: bool) -> Self {
+        let mut events = Vec::new();
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            if !is_otel {
+                // A record with a fault is rejected by the reader.
+                let _ = self.record(line);
+                continue;
+            }
+            events.clear();
+            if otel::events(line, &mut events).is_ok() {
+                for event in events.split(|byte| *byte == b'\n').filter(|event| !event.is_empty()) {
+                    let _ = self.record(event);
+                }
+            }
+        }
+        self
+    }
+
+    /// Whether this list of events is there.
+    pub fn has_list(&self, list: &str) -> bool {
+        self.elements.contains_key(list)
+    }
+
+    /// Whether every record, or every element of its list, has the value.
+    pub fn is_everywhere(&self, name: &str) -> bool {
+        let inside = self.elements.iter().filter(|(list, _)| is_inside(name, list) || *list == name);
+        let of = inside.max_by_key(|(list, _)| list.len()).map_or(self.records, |(_, elements)| *elements);
+        self.seen.get(name).is_some_and(|count| *count >= of)
+    }
+
+    /// Arrays that are no list of events.
+    pub fn arrays(&self) -> HashSet<&str> {
+        self.arrays.keys().map(String::as_str).collect()
+    }
+
+    /// The lists whose elements are most likely events: an array of objects, or arrays of values side by side.
+    pub fn likely_lists(&self) -> Vec<String> {
+        let below = |path: &str| self.lists.is_empty() || self.lists.iter().any(|list| is_inside(path, list));
+        let arrays = || self.arrays.iter().filter(|(path, _)| below(path));
+        let objects = arrays().filter(|(_, array)| array.has_objects && !array.has_others);
+        if let Some((path, _)) = objects.max_by_key(|(_, array)| array.lengths.iter().sum::<usize>()) {
+            return vec![path.clone()];
+        }
+        let values: Vec<_> = arrays().filter(|(_, array)| array.has_others && !array.has_objects).collect();
+        let parent = |path: &str| path.rsplit_once('.').map(|(parent, _)| parent.to_owned());
+        let alike = |one: &(&String, &Array), other: &(&String, &Array)| {
+            one.1.lengths == other.1.lengths && parent(one.0) == parent(other.0)
+        };
+        let group = values.iter().find(|one| {
+            one.1.lengths.iter().any(|length| *length > 1)
+                && values.iter().filter(|other| alike(one, other)).count() > 1
+        });
+        group.map_or_else(Vec::new, |one| {
+            values.iter().filter(|other| alike(one, other)).map(|(path, _)| (*path).clone()).collect()
+        })
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<(), Fault> {
+        // Only whole records count.
+        let mut checked = Scanner::new(line, 0);
+        if checked.peek() != Some(b'{') {
+            return Ok(());
+        }
+        checked.value()?;
+        checked.end()?;
+
+        self.records += 1;
+        let mut scanner = Scanner::new(line, 0);
+        scanner.peek();
+        self.object(&mut scanner, "")
+    }
+
+    fn object(&mut self, scanner: &mut Scanner<'_>, prefix: &str) -> Result<(), Fault> {
+        scanner.enter()?;
+        let mut is_first = true;
+        while let Some(Value { kind, range }) = scanner.key(is_first)? {
+            is_first = false;
+            let key = unescaped(scanner.text(&range), matches!(kind, Kind::Text { has_escapes: true }));
+            let path = format!("{prefix}{}", String::from_utf8_lossy(&key.unwrap_or_default()));
+            self.value(scanner, path)?;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, scanner: &mut Scanner<'_>, path: String) -> Result<(), Fault> {
+        match scanner.peek() {
+            Some(b'{') if self.looks_into(&path) => {
+                self.object(scanner, &format!("{path}."))?;
+                if self.is_declared(&path) {
+                    self.add(path);
+                }
+                Ok(())
+            }
+            Some(b'[') if self.lists.iter().any(|list| *list == path || is_inside(list, &path)) => {
+                self.list(scanner, &path)
+            }
+            Some(b'[') if matches!(self.wanted, Wanted::All) => {
+                let array = self.array(scanner)?;
+                let known = self.arrays.entry(path.clone()).or_default();
+                known.lengths.extend(array.lengths);
+                known.has_objects |= array.has_objects;
+                known.has_others |= array.has_others;
+                self.add(path);
+                Ok(())
+            }
+            Some(b'[') if self.looks_into(&path) => {
+                scanner.enter()?;
+                let mut index = 0;
+                while scanner.element(index == 0)? {
+                    self.value(scanner, format!("{path}.{index}"))?;
+                    index += 1;
+                }
+                Ok(())
+            }
+            _ => {
+                scanner.value()?;
+                self.add(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// The elements of a list of events.
+    fn list(&mut self, scanner: &mut Scanner<'_>, path: &str) -> Result<(), Fault> {
+        scanner.enter()?;
+        let mut count = 0;
+        while scanner.element(count == 0)? {
+            count += 1;
+            match scanner.peek() {
+                Some(b'{') => self.object(scanner, &format!("{path}."))?,
+                Some(b'[') => {
+                    scanner.enter()?;
+                    let mut index = 0;
+                    while scanner.element(index == 0)? {
+                        self.value(scanner, format!("{path}.{index}"))?;
+                        index += 1;
+                    }
+                }
+                _ => {
+                    scanner.value()?;
+                    self.add(path.to_owned());
+                }
+            }
+        }
+        *self.elements.entry(path.to_owned()).or_default() += count;
+        Ok(())
+    }
+
+    fn array(&self, scanner: &mut Scanner<'_>) -> Result<Array, Fault> {
+        scanner.enter()?;
+        let mut array = Array::default();
+        let mut count = 0;
+        while scanner.element(count == 0)? {
+            match scanner.peek() {
+                Some(b'{') => array.has_objects = true,
+                _ => array.has_others = true,
+            }
+            scanner.value()?;
+            count += 1;
+        }
+        array.lengths.push(count);
+        Ok(array)
+    }
+
+    /// Whether the values inside have names of their own.
+    fn looks_into(&self, path: &str) -> bool {
+        match self.wanted {
+            Wanted::All => true,
+            Wanted::Declared(names) => {
+                names.iter().any(|name| is_inside(name, path)) || self.lists.iter().any(|list| is_inside(list, path))
+            }
+        }
+    }
+
+    fn is_declared(&self, path: &str) -> bool {
+        matches!(self.wanted, Wanted::Declared(names) if names.contains(&path))
+    }
+
+    fn add(&mut self, path: String) {
+        match self.seen.get_mut(&path) {
+            Some(count) => *count += 1,
+            None if self.found.len() < MOST_NAMES => {
+                self.found.push(path.clone());
+                self.seen.insert(path, 1);
+            }
+            None => {}
+        }
+    }
+}
+
+fn is_inside(name: &str, path: &str) -> bool {
+    name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether the first record is a batch of OpenTelemetry.
+pub(crate) fn is_otel(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) else { return false };
+    let mut scanner = Scanner::new(line, 0);
+    if scanner.peek() != Some(b'{') || scanner.enter().is_err() {
+        return false;
+    }
+    let mut is_first = true;
+    while let Ok(Some(key)) = scanner.key(is_first) {
+        if otel::is_batch_key(scanner.text(&key.range)) {
+            return true;
+        }
+        if scanner.value().is_err() {
+            return false;
+        }
+        is_first = false;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_values() {
+        let text = b"{\"a\":1,\"b\":{\"c\":2,\"d\":{\"e\":3}}}\nno json\n\n{\"a\":1,\"x\":[1,2]}\n";
+        let all = Names::new(Wanted::All, &[]).read(text, false);
+        assert_eq!(all.found, ["a", "b.c", "b.d.e", "x"]);
+        assert_eq!((all.records, all.is_everywhere("a"), all.is_everywhere("x")), (2, true, false));
+        let declared = Names::new(Wanted::Declared(&["b.c", "a", "x.1"]), &[]).read(text, false);
+        assert_eq!(declared.found, ["a", "b.c", "b.d", "x.0", "x.1"]);
+    }
+
+    #[test]
+    fn lists_of_events_are_found() {
+        let lists = |text: &str| Names::new(Wanted::All, &[]).read(text.as_bytes(), false).likely_lists();
+        assert_eq!(lists("{\"a\":1,\"s\":[{\"t\":1},{\"t\":2}],\"tags\":[\"x\"]}"), ["s"]);
+        assert_eq!(
+            lists(
+                "{\"metric\":{},\"values\":[1,2],\"timestamps\":[3,4]}\n{\"metric\":{},\"values\":[1],\"timestamps\":[3]}"
+            ),
+            ["timestamps", "values"]
+        );
+        assert_eq!(lists("{\"tags\":[\"x\",\"y\"]}"), [""; 0]);
+        let outer = ["r".to_owned()];
+        let inner = Names::new(Wanted::All, &outer).read(b"{\"r\":[{\"s\":[{\"v\":1}]},{\"s\":[]}]}", false);
+        assert_eq!((inner.likely_lists(), inner.has_list("r")), (vec!["r.s".to_owned()], true));
+        assert!(is_otel(b"\n{\"resourceMetrics\":[]}\n") && !is_otel(b"{\"a\":1}") && !is_otel(b""));
+    }
+}

@@ -1,0 +1,62 @@
+//! The first records of JSON lines: the names of values, and which lists are events.
+
+use std::io::Read;
+
+use memchr::memrchr;
+
+use crate::error::SourceError;
+use crate::format::Foreign;
+use crate::json::{Names, Wanted, is_otel};
+use crate::read::Decoded;
+use crate::sample::error::SampleError;
+use crate::spec::{Preset, SchemaMode, SourceSpec};
+
+/// Bytes that are looked at.
+const HEAD_BYTES: usize = 1 << 20;
+/// Lists inside each other that are events.
+const DEEPEST: usize = 4;
+
+/// What the first records have.
+pub(super) struct JsonHead {
+    /// `each`, `preset` and `mode` of the declaration.
+    pub spec: SourceSpec,
+    pub names: Vec<String>,
+    /// Lists that are no events.
+    pub left_out: Vec<String>,
+}
+
+pub(super) fn read(path: &str, from: Box<dyn Read + Send>, spec: SourceSpec) -> Result<JsonHead, SampleError> {
+    let mut bytes = Vec::new();
+    let is_whole = Decoded::new(path.to_owned(), from)?.append(&mut bytes, HEAD_BYTES)? < HEAD_BYTES;
+    if let Some(format) = Foreign::instead_of_json(&bytes) {
+        return Err(SourceError::Foreign { path: path.to_owned(), format }.into());
+    }
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
+    let end = if is_whole { text.len() } else { memrchr(b'\n', text).map_or(text.len(), |end| end + 1) };
+    let text = text.get(..end).unwrap_or_default();
+    if text.trim_ascii().is_empty() {
+        return Err(SampleError::Empty { path: path.to_owned() });
+    }
+
+    let preset = is_otel(text).then_some(Preset::Otel);
+    let mut each = Vec::new();
+    // A data point of OpenTelemetry is an event, whatever lists it has.
+    for _ in 0..if preset.is_some() { 0 } else { DEEPEST } {
+        let inner = Names::new(Wanted::All, &each).read(text, false).likely_lists();
+        if inner.is_empty() {
+            break;
+        }
+        each = inner;
+    }
+
+    let found = Names::new(Wanted::All, &each).read(text, preset.is_some());
+    let arrays = found.arrays();
+    let (left_out, names): (Vec<_>, Vec<_>) =
+        found.found.iter().cloned().partition(|name| arrays.contains(name.as_str()) && !each.contains(name));
+    let is_even = names.iter().all(|name| found.is_everywhere(name));
+    let mode = if is_even { SchemaMode::Freeze } else { SchemaMode::Evolve };
+    let left_out = left_out.into_iter().map(|name| format!("{name} (List)")).collect();
+    let is_export = each == ["timestamps", "values"] && names.iter().any(|name| name.starts_with("metric."));
+    let (preset, each) = if is_export { (Some(Preset::VictoriaMetrics), Vec::new()) } else { (preset, each) };
+    Ok(JsonHead { spec: SourceSpec { each, preset, mode, ..spec }, names, left_out })
+}
