@@ -325,7 +325,7 @@ fn unusable_files_are_errors() {
         refused("a.csv", b"ts,v\n2020-01-01,1\n2020-01-02,2,3\n2020-01-03,4\n")
             .contains("line 3: expected 2 columns, found 3")
     );
-    assert!(refused("a.json", b"{}").contains("the ending does not say"));
+    assert!(refused("a.log", b"{}").contains("the ending does not say"));
     assert!(refused("a.parquet", b"no parquet").contains("whole Parquet"));
     assert!(project.fails(2, &["new", "job", "--from", "none.csv"]).contains("there is no such file"));
     project.fails(2, &["new", "job"]);

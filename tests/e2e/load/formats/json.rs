@@ -40,13 +40,13 @@ fn gz(text: &str) -> Vec<u8> {
 fn records_are_loaded_and_rejected_with_their_place() {
     let project = job("");
     let text = "{\"ts\":1600000000,\"at\":{\"host\":\"a\"},\"v\":1.50}\n{\"ts\":1600000060,\"at\":{\"host\":\"a\"},\"v\":\"much\"}\n\
-                {\"ts\":1600000120,\"at\":{\"host\":\"a\"}\n{\"at.host\":\"b\",\"ts\":\"1600000180\"}\n";
+                {\"ts\":1600000120,\"at\":{\"host\":\"a\"}\n{\"at.host\":\"b\",\"ts\":\"1600000180\",\"v\":\"2\"}\n";
     project.write("in/a.jsonl", text);
     project.write("in/b.ndjson.gz", gz("{\"ts\":1600000240,\"at\":{\"host\":\"c\"},\"v\":3}\n"));
     project.write("in/c.json", "{\"ts\":1600000300,\"at\":{\"host\":\"d\"},\"v\":4}");
 
     let record = project.run_job("j");
-    assert_eq!(project.csv("select host, v from T order by host"), "host,v\na,1.5\nb,\nc,3.0\nd,4.0\n");
+    assert_eq!(project.csv("select host, v from T order by host"), "host,v\na,1.5\nb,2.0\nc,3.0\nd,4.0\n");
     let rejected = project.rejected(&record);
     let places: Vec<_> = rejected.iter().map(|row| (row["file"].as_str().unwrap(), row["line"].as_u64().unwrap())).collect();
     assert_eq!(places, [("in/a.jsonl", 2), ("in/a.jsonl", 3)]);
