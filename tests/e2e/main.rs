@@ -18,6 +18,7 @@ mod load {
     mod derived_columns;
     mod derived_tables;
     mod formats {
+        mod columnar;
         mod json;
     }
     mod grown_inputs;

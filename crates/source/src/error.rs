@@ -276,6 +276,42 @@ pub enum SourceError {
         /// File.
         path: String,
     },
+    /// A file of blocks without its end.
+    #[error(
+        "{path}: the end of the {format} file is missing; it is still being written, or was cut short: copy it again"
+    )]
+    BlockUnfinished {
+        /// File.
+        path: String,
+        /// Arrow or Avro.
+        format: &'static str,
+    },
+    /// A block that cannot be read.
+    #[error(
+        "{path}, block {block} at byte {byte} (record {record} and those after it): {problem}; the file is damaged: copy it again"
+    )]
+    DamagedBlock {
+        /// File.
+        path: String,
+        /// Number of the block, from 1; 0 for the header of the file.
+        block: u64,
+        /// Its offset in the file, without its compression.
+        byte: u64,
+        /// Number of its first record, from 1.
+        record: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An Avro file whose blocks are compressed in a way that is not read.
+    #[error(
+        "{path}: its blocks are compressed by {codec}, which is not read; write it with deflate, snappy, zstandard or null"
+    )]
+    AvroCodec {
+        /// File.
+        path: String,
+        /// The codec.
+        codec: String,
+    },
     /// A Parquet file that does not read.
     #[error("{path}: {source}; check that the file is whole Parquet, and write it again if not")]
     Parquet {
@@ -360,7 +396,9 @@ impl SourceError {
     /// The file, if all that is wrong with it is that its end is missing: it may still be being written.
     pub fn unfinished(&self) -> Option<&str> {
         match self {
-            Self::ParquetUnfinished { path } | Self::Archive { path, fault: ArchiveFault::Unfinished } => Some(path),
+            Self::ParquetUnfinished { path }
+            | Self::BlockUnfinished { path, .. }
+            | Self::Archive { path, fault: ArchiveFault::Unfinished } => Some(path),
             Self::Compression { path, source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => Some(path),
             _ => None,
         }

@@ -6,9 +6,10 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
 use crate::csv::{CsvPlan, Dialect};
+use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::plan::column_plans;
-use crate::read::{Decoded, InputReader};
+use crate::read::InputReader;
 use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;

@@ -47,10 +47,13 @@
 //! # }
 //! ```
 
+mod blocks;
 mod bucket_error;
 mod column_diff;
+mod columnar;
 mod content_hash;
 mod csv;
+mod decompress;
 pub mod error;
 mod format;
 #[cfg(fuzzing)]

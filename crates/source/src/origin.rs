@@ -15,8 +15,20 @@ pub struct Origin(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Text { bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect, line_ends: OnceLock<Vec<u32>> },
-    Rows { first_row: u64, source: RecordBatch, kept: Option<Vec<u32>> },
+    Text {
+        bytes: Bytes,
+        first_line: u64,
+        starts: Vec<u32>,
+        dialect: Dialect,
+        line_ends: OnceLock<Vec<u32>>,
+    },
+    Rows {
+        first_row: u64,
+        source: RecordBatch,
+        /// For each row of `source` that of the file, counted from the first; `None` if they are the same.
+        records: Option<Vec<u32>>,
+        kept: Option<Vec<u32>>,
+    },
 }
 
 impl Origin {
@@ -24,13 +36,13 @@ impl Origin {
         Self(Kind::Text { bytes, first_line, starts, dialect, line_ends: OnceLock::new() })
     }
 
-    pub(crate) fn parquet(first_row: u64, source: RecordBatch, kept: Option<Vec<u32>>) -> Self {
-        Self(Kind::Rows { first_row, source, kept })
+    pub(crate) fn rows(first_row: u64, source: RecordBatch, records: Option<Vec<u32>>, kept: Option<Vec<u32>>) -> Self {
+        Self(Kind::Rows { first_row, source, records, kept })
     }
 
     /// The origin of rows that are not from a file; the first has number `first_row`, from 1.
     pub fn of_rows(first_row: u64, batch: RecordBatch) -> Self {
-        Self(Kind::Rows { first_row, source: batch, kept: None })
+        Self(Kind::Rows { first_row, source: batch, records: None, kept: None })
     }
 
     /// Text: the physical line, from 1, on which the record of `row` starts. Else: the number of the row, from 1.
@@ -42,7 +54,10 @@ impl Origin {
                 let ends = line_ends.get_or_init(|| memchr::memchr_iter(b'\n', bytes).map(|end| end as u32).collect());
                 first_line + ends.partition_point(|end| end < start) as u64
             }
-            Kind::Rows { first_row, kept, .. } => first_row + source_row(kept.as_deref(), row).unwrap_or(0) as u64,
+            Kind::Rows { first_row, records, kept, .. } => {
+                let row = source_row(kept.as_deref(), row).unwrap_or(0);
+                first_row + source_row(records.as_deref(), row).unwrap_or(0) as u64
+            }
         }
     }
 

@@ -168,7 +168,7 @@ pub(crate) static SOURCE: Section = Section {
     noun: "source",
     keys: &[
         key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them, and a folder for the data files below it."),
-        key("format", ValueShape::Text).says("Format of the files: `csv`, `parquet` or `json` (lines of JSON); by default, from their names."),
+        key("format", ValueShape::Text).says("Format of the files: `csv`, `parquet`, `json` (lines of JSON), `arrow` or `avro`; by default, from their names."),
         key("each", ValueShape::Texts).says("Paths of lists in a record: each of their elements is an event, which has the values outside of the list, too. Several lists are read side by side."),
         key("preset", ValueShape::Text).says("What writes JSON files: `otel`, the file exporter of the OpenTelemetry collector, or `victoriametrics`, its export."),
         key("csv", ValueShape::Table).says("How CSV files are written."),

@@ -29,7 +29,7 @@ enum WayOn {
 use WayOn::{Command, Say, Unpack};
 
 /// Formats with a mark in their first bytes.
-const MARKS: [(&[u8], &str, WayOn); 19] = [
+const MARKS: [(&[u8], &str, WayOn); 20] = [
     (b"\xFF\xFE", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
     (b"\xFE\xFF", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
     (b"BZh", "bzip2", Command("bzip2 -dc", "")),
@@ -43,10 +43,11 @@ const MARKS: [(&[u8], &str, WayOn); 19] = [
     (b"\xD0\xCF\x11\xE0", "an Excel workbook (.xls)", Say("open it and save it as CSV")),
     (b"%PDF", "PDF", Say("ask for the data as CSV or Parquet")),
     (b"SQLite format 3\0", "an SQLite database", Say("export a table of it: sqlite3 -header -csv FILE \"SELECT ..\"")),
-    (b"Obj\x01", "Avro", Say("convert it to Parquet")),
+    (b"Obj\x01", "Avro", Say("set `format = \"avro\"`, or name it .avro")),
     (b"ORC", "ORC", Say("convert it to Parquet")),
-    (b"ARROW1\0\0", "Arrow IPC", Say("convert it to Parquet")),
-    (b"\xFF\xFF\xFF\xFF", "an Arrow IPC stream", Say("convert it to Parquet")),
+    (b"ARROW1\0\0", "Arrow IPC", Say("set `format = \"arrow\"`, or name it .arrow")),
+    (b"\xFF\xFF\xFF\xFF", "an Arrow IPC stream", Say("set `format = \"arrow\"`, or name it .arrow")),
+    (b"FEA1", "Feather, version 1", Say("write it again as version 2, or as Parquet")),
     (b"\x89HDF", "HDF5", Say("export its tables as CSV or Parquet")),
     (b"PAR1", "Parquet", Say("set `format = \"parquet\"`, or name it .parquet")),
 ];
@@ -89,6 +90,13 @@ impl Foreign {
         Self::of(bytes).filter(|foreign| foreign.name != JSON)
     }
 
+    /// The format of a file that was to be read as `wanted`, of blocks, and begins with `bytes`, which are not its mark.
+    pub(crate) fn instead_of_blocks(bytes: &[u8], wanted: Format) -> Option<Self> {
+        let is_stream = bytes.starts_with(b"\xFF\xFF\xFF\xFF") && wanted == Format::Arrow;
+        let text = || (bytes.len() >= 8 && is_text(bytes)).then_some(TEXT);
+        Self::of(bytes).filter(|_| !is_stream).or_else(text)
+    }
+
     /// The format of a file that was to be read as Parquet and begins with `bytes`.
     pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
         let parquet = |foreign: &Self| foreign.name == "Parquet";
@@ -126,9 +134,8 @@ fn ending(path: &str) -> &'static str {
 
 /// What people call JSON.
 const JSON: &str = "JSON";
-/// Text where Parquet was expected.
-const TEXT: Foreign =
-    Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again as whole Parquet") };
+/// Text where columns were expected.
+const TEXT: Foreign = Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again") };
 /// A workbook of Excel, which is a zip archive.
 pub(crate) const WORKBOOK: Foreign =
     Foreign { name: "an Excel workbook (.xlsx)", way_on: Say("open it and save the sheet as CSV") };

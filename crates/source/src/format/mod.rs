@@ -16,10 +16,14 @@ pub enum Format {
     Parquet,
     /// Lines with a JSON object each, possibly compressed.
     Json,
+    /// Arrow IPC, a file or a stream, possibly compressed.
+    Arrow,
+    /// Avro object container files, possibly compressed.
+    Avro,
 }
 
 /// Endings of the names of files, in lower case and without those of compressions.
-const ENDINGS: [(&str, Format); 8] = [
+const ENDINGS: [(&str, Format); 13] = [
     (".csv", Format::Csv),
     (".tsv", Format::Csv),
     (".txt", Format::Csv),
@@ -28,14 +32,20 @@ const ENDINGS: [(&str, Format); 8] = [
     (".jsonl", Format::Json),
     (".ndjson", Format::Json),
     (".json", Format::Json),
+    (".arrow", Format::Arrow),
+    (".arrows", Format::Arrow),
+    (".ipc", Format::Arrow),
+    (".feather", Format::Arrow),
+    (".avro", Format::Avro),
 ];
 
 impl Format {
     /// All of them, in the order of the reference.
-    pub const ALL: [Self; 3] = [Self::Csv, Self::Parquet, Self::Json];
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Parquet, Self::Json, Self::Arrow, Self::Avro];
 
     /// Their names in job files.
-    pub const KEYS: [&'static str; 3] = [Self::Csv.key(), Self::Parquet.key(), Self::Json.key()];
+    pub const KEYS: [&'static str; 5] =
+        [Self::Csv.key(), Self::Parquet.key(), Self::Json.key(), Self::Arrow.key(), Self::Avro.key()];
 
     /// The format as people call it.
     pub fn name(self) -> &'static str {
@@ -43,6 +53,8 @@ impl Format {
             Self::Csv => "CSV",
             Self::Parquet => "Parquet",
             Self::Json => "JSON",
+            Self::Arrow => "Arrow",
+            Self::Avro => "Avro",
         }
     }
 
@@ -52,6 +64,8 @@ impl Format {
             Self::Csv => "csv",
             Self::Parquet => "parquet",
             Self::Json => "json",
+            Self::Arrow => "arrow",
+            Self::Avro => "avro",
         }
     }
 
@@ -89,7 +103,7 @@ impl Format {
     pub fn is_text(self) -> bool {
         match self {
             Self::Csv | Self::Json => true,
-            Self::Parquet => false,
+            Self::Parquet | Self::Arrow | Self::Avro => false,
         }
     }
 
@@ -117,6 +131,8 @@ mod tests {
             ("a.parquet.gz", Some(Format::Parquet)),
             ("a.parquet.zip", Some(Format::Csv)),
             ("a.ndjson.gz", Some(Format::Json)),
+            ("a.arrow", Some(Format::Arrow)),
+            ("a.avro.zst", Some(Format::Avro)),
             ("a.json.zip", Some(Format::Json)),
             ("a.gz", None),
             ("a.csv.bak", None),
@@ -125,6 +141,6 @@ mod tests {
             assert_eq!(Format::of_name(name), format, "{name}");
         }
         assert!(Format::is_compressed_name("a.CSV.GZ") && !Format::is_compressed_name("a.csv"));
-        assert!(Format::endings().ends_with(" or .json"));
+        assert!(Format::endings().ends_with(" or .avro"));
     }
 }

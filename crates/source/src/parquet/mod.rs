@@ -1,11 +1,7 @@
-//! Parquet files: projected columns, slices of row groups, and coercion to the declared types.
+//! Parquet files: projected columns and slices of row groups.
 
-mod coerce;
-mod columns;
 mod file;
-mod int96;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use columns::FileColumn;
 pub(crate) use file::{Bits, ParquetFile, ParquetPlan};

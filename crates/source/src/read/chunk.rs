@@ -1,11 +1,13 @@
 //! Chunks: parts of a file that any thread can parse.
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use memchr::{memchr, memchr_iter};
 
+use crate::blocks::Blocks;
 use crate::csv::Dialect;
 
-/// Whole records of a text, or a slice of a row group of a Parquet file.
+/// Whole records of a text, a slice of a row group of a Parquet file, rows of Arrow IPC, or blocks of an Avro file.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     pub(crate) index: u64,
@@ -16,8 +18,19 @@ pub struct Chunk {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    Text { bytes: Bytes, lines: usize, plain: bool },
-    Parquet { group: usize, skip: usize, rows: usize },
+    Text {
+        bytes: Bytes,
+        lines: usize,
+        plain: bool,
+    },
+    Parquet {
+        group: usize,
+        skip: usize,
+        rows: usize,
+    },
+    /// Rows of Arrow IPC.
+    Batch(RecordBatch),
+    Avro(Blocks),
 }
 
 impl Body {
@@ -35,12 +48,12 @@ impl Chunk {
         self.index
     }
 
-    /// Text: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
+    /// Text: the physical line of the first byte, from 1. Else: the number of the first row, from 1.
     pub fn first_line(&self) -> u64 {
         self.first_line
     }
 
-    /// Text: offset of the chunk in the text, in bytes. Parquet: number of rows before it.
+    /// Text: offset of the chunk in the text, in bytes. Else: number of rows before it.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -50,6 +63,8 @@ impl Chunk {
         match &self.body {
             Body::Text { lines, .. } => lines + 1,
             Body::Parquet { rows, .. } => *rows,
+            Body::Batch(batch) => batch.num_rows(),
+            Body::Avro(blocks) => blocks.records,
         }
     }
 }

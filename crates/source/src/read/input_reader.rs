@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::blocks::{AvroBlocks, BlockInput, IpcMessages};
+use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
+use crate::decompress::Decoded;
 use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
 use crate::json::{JsonPlan, Names, Paths, Wanted};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
-use crate::read::decompression::Decoded;
 use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
@@ -55,8 +58,30 @@ pub struct InputReader {
 
 /// The input that is split into chunks.
 enum Feed {
-    Text { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
-    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, stop_check: StopCheck },
+    Text {
+        bytes: Box<Decoded>,
+        dialect: Dialect,
+        chunk_bytes: usize,
+        carry: Vec<u8>,
+        exhausted: bool,
+    },
+    Parquet {
+        group: usize,
+        skip: usize,
+        taken: u64,
+        hash: Option<(ContentHash, u64)>,
+        stop_check: StopCheck,
+    },
+    /// With the rest of a batch that is larger than a chunk.
+    Arrow {
+        input: BlockInput,
+        messages: IpcMessages,
+        rest: Option<RecordBatch>,
+    },
+    Avro {
+        input: BlockInput,
+        blocks: AvroBlocks,
+    },
 }
 
 impl InputReader {
@@ -219,10 +244,45 @@ impl InputReader {
         let schema = schema_of(&columns);
         let (plan, diff, path_columns) = ParquetPlan::new(spec, file, columns)?;
         let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff).with_path_columns(path_columns);
-        let parser = Arc::new(parser);
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
-        let (cuts, breaks) = (Vec::new(), Vec::new());
-        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false })
+        Ok(Self::of_rows(path, parser, from))
+    }
+
+    /// Opens an Arrow IPC file or stream, and reads its schema.
+    pub(crate) fn arrow(
+        spec: &SourceSpec,
+        declared: Vec<ColumnPlan>,
+        mut input: BlockInput,
+    ) -> Result<Self, SourceError> {
+        let path = input.path().to_owned();
+        let messages = IpcMessages::open(&mut input)?;
+        let schema = schema_of(&declared);
+        let (plan, diff, path_columns) =
+            ColumnarPlan::new(spec, &path, messages.schema(), declared, |schema| columns(schema, None))?;
+        let parser = Parser::new(path.clone(), schema, Plan::Arrow(plan), diff).with_path_columns(path_columns);
+        Ok(Self::of_rows(path, parser, Feed::Arrow { input, messages, rest: None }))
+    }
+
+    /// Opens an Avro file, and reads its schema.
+    pub(crate) fn avro(
+        spec: &SourceSpec,
+        declared: Vec<ColumnPlan>,
+        mut input: BlockInput,
+    ) -> Result<Self, SourceError> {
+        let path = input.path().to_owned();
+        let blocks = AvroBlocks::open(&mut input)?;
+        let schema = schema_of(&declared);
+        let (plan, diff, path_columns) =
+            ColumnarPlan::new(spec, &path, blocks.schema(), declared, |schema| columns(schema, None))?;
+        let plan = Plan::Avro(blocks.plan(&path, plan));
+        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
+        Ok(Self::of_rows(path, parser, Feed::Avro { input, blocks }))
+    }
+
+    /// A reader of rows that are no text.
+    fn of_rows(path: String, parser: Parser, from: Feed) -> Self {
+        let (parser, cuts, breaks) = (Arc::new(parser), Vec::new(), Vec::new());
+        Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false }
     }
 
     /// Lets chunks begin at these offsets too. Records must begin there.
@@ -240,6 +300,7 @@ impl InputReader {
         match &self.from {
             Feed::Text { bytes, .. } => bytes.bytes(),
             Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
+            Feed::Arrow { input, .. } | Feed::Avro { input, .. } => input.stored().bytes(),
         }
     }
 
@@ -254,6 +315,7 @@ impl InputReader {
         match &self.from {
             Feed::Text { bytes, .. } => bytes.hash(),
             Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
+            Feed::Arrow { input, .. } | Feed::Avro { input, .. } => input.stored().hash(),
         }
     }
 
@@ -294,6 +356,8 @@ impl InputReader {
         match &mut self.from {
             Feed::Text { .. } => self.next_text(),
             Feed::Parquet { .. } => self.next_slice(),
+            Feed::Arrow { .. } => self.next_batch(),
+            Feed::Avro { .. } => self.next_blocks(),
         }
     }
 
@@ -381,6 +445,32 @@ impl InputReader {
         }
         *hash = Some((tally.hash(), tally.bytes()));
         Ok(None)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Arrow { input, messages, rest } = &mut self.from else { return Ok(None) };
+        let first_row = self.next_line;
+        let batch = match rest.take() {
+            Some(batch) => batch,
+            None => match messages.next(input, first_row - 1)? {
+                Some(batch) => batch,
+                None => return Ok(None),
+            },
+        };
+        let rows = batch.num_rows().min(SLICE_ROWS);
+        if rows < batch.num_rows() {
+            *rest = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        self.next_line += rows as u64;
+        Ok(Some(self.chunk(first_row, first_row - 1, Body::Batch(batch.slice(0, rows)))))
+    }
+
+    fn next_blocks(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Avro { input, blocks } = &mut self.from else { return Ok(None) };
+        let first_record = self.next_line;
+        let Some(found) = blocks.next(input, first_record - 1)? else { return Ok(None) };
+        self.next_line += found.records as u64;
+        Ok(Some(self.chunk(first_record, first_record - 1, Body::Avro(found))))
     }
 
     fn chunk(&mut self, first_line: u64, offset: u64, body: Body) -> Chunk {

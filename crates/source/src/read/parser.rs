@@ -6,8 +6,10 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::blocks::AvroPlan;
 use crate::column_diff::ColumnDiff;
-use crate::csv::{Block, CsvPlan, TextNotes};
+use crate::columnar::{self, ColumnarPlan};
+use crate::csv::{self, Block, CsvPlan, TextNotes};
 use crate::error::{SourceError, at_boundary};
 use crate::json::{self, JsonPlan};
 use crate::origin::Origin;
@@ -33,6 +35,8 @@ pub(crate) enum Plan {
     Csv(CsvPlan),
     Json(JsonPlan),
     Parquet(ParquetPlan),
+    Arrow(ColumnarPlan),
+    Avro(AvroPlan),
 }
 
 /// A parsed chunk. `rows_read` = rows of `batch` + `rejected`.
@@ -90,7 +94,7 @@ impl Parser {
     ///
     /// # Errors
     /// [`SourceError::Parquet`], [`SourceError::Io`] or [`SourceError::Changed`] if a slice of a Parquet file does not
-    /// decode; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
+    /// decode, [`SourceError::DamagedBlock`] if blocks of Avro do not; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
     /// row that cannot be read is rejected. A panic of a library is [`SourceError::Panicked`].
     pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         at_boundary(&self.path, || self.decode(chunk))
@@ -98,29 +102,34 @@ impl Parser {
 
     fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body, .. } = chunk;
-        let (mut columns, rows_read, rejected, origin, times, notes) = match (&self.plan, body) {
+        let parsed = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Text { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
-                let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
-                let origin = Origin::text(bytes, first_line, parsed.starts, plan.dialect);
-                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, parsed.notes)
+                let parsed = csv::parse(plan, block).map_err(|source| self.arrow(source))?;
+                let csv::Parsed { columns, starts, rejected, read, times, notes } = parsed;
+                let origin = Origin::text(bytes, first_line, starts, plan.dialect);
+                ParsedColumns { columns, read, rejected, origin, times, notes }
             }
             (Plan::Json(plan), Body::Text { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
                 let parsed = json::parse(plan, block).map_err(|source| self.arrow(source))?;
-                let origin = Origin::text(bytes, first_line, parsed.starts, plan.dialect);
-                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, parsed.notes)
+                let csv::Parsed { columns, starts, rejected, read, times, notes } = parsed;
+                let origin = Origin::text(bytes, first_line, starts, plan.dialect);
+                ParsedColumns { columns, read, rejected, origin, times, notes }
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
-                let parsed = plan.parse(group, skip, rows, first_line)?;
-                let origin = Origin::parquet(first_line, parsed.source, parsed.kept);
-                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times, TextNotes::default())
+                columns_of(plan.parse(group, skip, rows, first_line)?, first_line)
             }
+            (Plan::Arrow(plan), Body::Batch(batch)) => {
+                columns_of(plan.parse(batch, first_line, &|_| Ok(Vec::new()))?, first_line)
+            }
+            (Plan::Avro(plan), Body::Avro(blocks)) => columns_of(plan.parse(&blocks, first_line)?, first_line),
             // A chunk of another file.
-            (Plan::Csv(_) | Plan::Json(_), Body::Parquet { .. }) | (Plan::Parquet(_), Body::Text { .. }) => {
+            (Plan::Csv(_) | Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) | Plan::Avro(_), _) => {
                 return Err(SourceError::Changed { path: self.path.clone() });
             }
         };
+        let ParsedColumns { mut columns, read: rows_read, rejected, origin, times, notes } = parsed;
         let accepted = rows_read.saturating_sub(rejected.len() as u64);
         for of_path in &self.path_columns {
             if let Some(column) = columns.get_mut(of_path.index) {
@@ -145,8 +154,9 @@ impl Parser {
             (Plan::Csv(CsvPlan { dialect, .. }) | Plan::Json(JsonPlan { dialect, .. }), Body::Text { bytes, .. }) => {
                 dialect.holds_rows(bytes)
             }
-            (Plan::Parquet(_), Body::Parquet { rows, .. }) => *rows > 0,
-            (Plan::Csv(_) | Plan::Json(_), Body::Parquet { .. }) | (Plan::Parquet(_), Body::Text { .. }) => false,
+            (Plan::Csv(_) | Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) | Plan::Avro(_), _) => {
+                chunk.rows_at_most() > 0
+            }
         }
     }
 
@@ -160,4 +170,21 @@ impl Parser {
     fn arrow(&self, source: ArrowError) -> SourceError {
         SourceError::Arrow { path: self.path.clone(), source }
     }
+}
+
+/// What a batch became: columns, rows read and rejected, origin, times, and no notes.
+fn columns_of(parsed: columnar::Parsed, first_row: u64) -> ParsedColumns {
+    let columnar::Parsed { columns, source, records, kept, rejected, read, times } = parsed;
+    let origin = Origin::rows(first_row, source, records, kept);
+    ParsedColumns { columns, read, rejected, origin, times, notes: TextNotes::default() }
+}
+
+/// What became of a chunk, column by column.
+struct ParsedColumns {
+    columns: Vec<ArrayRef>,
+    read: u64,
+    rejected: Vec<Rejected>,
+    origin: Origin,
+    times: TimeCounts,
+    notes: TextNotes,
 }

@@ -1,10 +1,10 @@
-//! The columns of a Parquet file.
+//! The columns of a file that has them with their types.
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Fields, Schema};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::parquet::FileColumn;
+use crate::columnar::FileColumn;
 use crate::spec::ColumnSpec;
 
 /// The columns that can be read, and the names of the others with their types.
@@ -21,6 +21,24 @@ pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> (Vec<ColumnSpec
         }
     }
     (columns, left_out)
+}
+
+/// The lists whose elements are most likely events: the first list of structs, and that inside of it.
+pub(super) fn likely_lists(schema: &Schema) -> Vec<String> {
+    fn first(fields: &Fields, prefix: &str) -> Option<String> {
+        fields.iter().find_map(|field| {
+            let path = format!("{prefix}{}", field.name());
+            match field.data_type() {
+                DataType::Struct(children) => first(children, &format!("{path}.")),
+                DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
+                    DataType::Struct(children) => Some(first(children, &format!("{path}.")).unwrap_or(path)),
+                    _ => None,
+                },
+                _ => None,
+            }
+        })
+    }
+    first(schema.fields(), "").into_iter().collect()
 }
 
 /// A column with its type. The type of what is nested is long, so it is only named.

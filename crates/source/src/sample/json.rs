@@ -4,10 +4,10 @@ use std::io::Read;
 
 use memchr::memrchr;
 
+use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::format::Foreign;
 use crate::json::{Names, Wanted, is_otel};
-use crate::read::Decoded;
 use crate::sample::error::SampleError;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
 

@@ -26,6 +26,8 @@ use arrow::array::{AsArray, RecordBatch, StringArray};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::blocks::{AvroBlocks, IpcMessages};
+use crate::columnar::{Lists, columns};
 use crate::csv::TextNotes;
 use crate::error::SourceError;
 use crate::format::Format;
@@ -239,7 +241,22 @@ impl Storage {
                 head.left_out
             }
             Format::Parquet => {
-                let (columns, left_out) = footer::columns(&self.parquet(input)?.columns(), zone);
+                let file = self.parquet(input)?;
+                spec.each = footer::likely_lists(file.schema());
+                let (columns, left_out) = footer::columns(&file.columns(&Lists::new(spec.each.clone()))?, zone);
+                spec.columns = columns;
+                left_out
+            }
+            Format::Arrow | Format::Avro => {
+                let mut bytes = self.blocks(input)?;
+                let schema = match input.format {
+                    Format::Avro => AvroBlocks::open(&mut bytes)?.schema().clone(),
+                    _ => IpcMessages::open(&mut bytes)?.schema().clone(),
+                };
+                spec.each = footer::likely_lists(&schema);
+                let events = Lists::new(spec.each.clone()).schema(&schema);
+                let events = events.map_err(|source| SourceError::Arrow { path: path.clone(), source })?;
+                let (columns, left_out) = footer::columns(&columns(&events, None), zone);
                 spec.columns = columns;
                 left_out
             }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::read::AsFound;
+use crate::decompress::AsFound;
 use crate::storage::{FileAccess, InputFile};
 
 /// At the end of a fingerprint that was taken within a tick of the file's last change.

@@ -26,14 +26,16 @@ use object_store::path::Path as Key;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
+use crate::blocks::BlockInput;
 use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all, hash_all_by};
+use crate::decompress::{Content, Decoded};
 use crate::error::{SourceError, at_boundary};
 use crate::format::Format;
 use crate::location::Split;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
-use crate::read::{Content, Decoded, Growth, HeldContent, StopCheck};
+use crate::read::{Growth, HeldContent, StopCheck};
 use crate::reader_version::ReaderVersion;
 use crate::spec::SourceSpec;
 
@@ -257,6 +259,8 @@ impl Storage {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
                 Ok(InputReader::json(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
+            Format::Arrow => InputReader::arrow(spec, columns, self.blocks(input)?),
+            Format::Avro => InputReader::avro(spec, columns, self.blocks(input)?),
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
@@ -349,9 +353,17 @@ impl Storage {
         let columns = column_plans(spec, *reader)?;
         let reader = match input.format {
             Format::Json => InputReader::json(spec, columns, *reader, bytes, self.chunk_bytes)?,
-            Format::Csv | Format::Parquet => InputReader::csv(spec, columns, *reader, bytes, self.chunk_bytes)?,
+            Format::Csv | Format::Parquet | Format::Arrow | Format::Avro => {
+                InputReader::csv(spec, columns, *reader, bytes, self.chunk_bytes)?
+            }
         };
         reader.with_breaks(breaks).growth(held)
+    }
+
+    /// The bytes of a file of blocks.
+    pub(crate) fn blocks(&self, input: &InputFile) -> Result<BlockInput, SourceError> {
+        let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?;
+        Ok(BlockInput::new(bytes))
     }
 
     /// A Parquet file, opened.

@@ -48,7 +48,8 @@ fn records_are_loaded_and_rejected_with_their_place() {
     let record = project.run_job("j");
     assert_eq!(project.csv("select host, v from T order by host"), "host,v\na,1.5\nb,2.0\nc,3.0\nd,4.0\n");
     let rejected = project.rejected(&record);
-    let places: Vec<_> = rejected.iter().map(|row| (row["file"].as_str().unwrap(), row["line"].as_u64().unwrap())).collect();
+    let places: Vec<_> =
+        rejected.iter().map(|row| (row["file"].as_str().unwrap(), row["line"].as_u64().unwrap())).collect();
     assert_eq!(places, [("in/a.jsonl", 2), ("in/a.jsonl", 3)]);
     assert_eq!((&rejected[0]["column"], &rejected[0]["reason"]), (&"v".into(), &"\"much\" is no float64".into()));
     assert!(rejected[1]["reason"].as_str().unwrap().starts_with("not JSON at byte 38 of the line"), "{rejected:?}");
@@ -64,7 +65,8 @@ fn records_are_loaded_and_rejected_with_their_place() {
 #[test]
 fn a_file_that_grows_is_read_from_its_new_lines_on() {
     let project = job("");
-    let line = |minute: u64| format!("{{\"ts\":{},\"at\":{{\"host\":\"a\"}},\"v\":{minute}}}\n", 1_600_000_000 + minute * 60);
+    let line =
+        |minute: u64| format!("{{\"ts\":{},\"at\":{{\"host\":\"a\"}},\"v\":{minute}}}\n", 1_600_000_000 + minute * 60);
     project.write("in/a.jsonl", line(0) + &line(1) + line(2).trim_end());
     project.ok(&["run", "j"]);
     append(&project, "in/a.jsonl", &format!("\n{}{}", line(3), line(4)));
@@ -79,7 +81,8 @@ fn a_file_that_grows_is_read_from_its_new_lines_on() {
 fn elements_of_a_list_are_events() {
     let project = job("each = [\"s\"]");
     let job = project.read("jobs/j/job.toml");
-    let job = job.replace("\nts = { format", "\n\"s.ts\" = { format").replace("\nv = \"float64\"", "\n\"s.v\" = \"float64\"");
+    let job =
+        job.replace("\nts = { format", "\n\"s.ts\" = { format").replace("\nv = \"float64\"", "\n\"s.v\" = \"float64\"");
     let job = job.replace("[sources.s.derive]", "[sources.s.derive]\nts = \"\\\"s.ts\\\"\"\nv = \"\\\"s.v\\\"\"");
     project.write("jobs/j/job.toml", job);
     project.write(

@@ -7,9 +7,9 @@ use std::io::Read;
 use memchr::{memchr_iter, memmem};
 
 use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
+use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::format::Foreign;
-use crate::read::Decoded;
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
 use crate::sample::head::preamble::{HeadRecord, declared_delimiter, header_line};

@@ -1,4 +1,4 @@
-//! The columns of a Parquet file: fields of structs are columns with dotted names, such as `resource.host`.
+//! The columns of a file: fields of structs are columns with dotted names, such as `resource.host`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,6 +9,11 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use parquet::basic::{LogicalType, Type};
 use parquet::schema::types::SchemaDescriptor;
+
+use crate::spec::SourceSpec;
+
+/// The extension type of Arrow's UUIDs.
+const UUID: &str = "arrow.uuid";
 
 /// A column that a source may declare.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +30,8 @@ pub(crate) struct FileColumn {
     pub is_uuid: bool,
 }
 
-/// The columns of a file. Where two have one name, the one that is not a field of a struct has it.
-pub(crate) fn columns(schema: &Schema, leaves: &SchemaDescriptor) -> Vec<FileColumn> {
+/// The columns of a file; `leaves` are those of Parquet. Where two have one name, the one that is not a field of a struct has it.
+pub(crate) fn columns(schema: &Schema, leaves: Option<&SchemaDescriptor>) -> Vec<FileColumn> {
     let mut columns = Vec::new();
     add(schema.fields(), &[], leaves, &mut columns);
     let roots: BTreeSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -34,7 +39,7 @@ pub(crate) fn columns(schema: &Schema, leaves: &SchemaDescriptor) -> Vec<FileCol
     columns
 }
 
-fn add(fields: &Fields, parents: &[String], leaves: &SchemaDescriptor, columns: &mut Vec<FileColumn>) {
+fn add(fields: &Fields, parents: &[String], leaves: Option<&SchemaDescriptor>, columns: &mut Vec<FileColumn>) {
     for field in fields {
         let mut path = parents.to_vec();
         path.push(field.name().clone());
@@ -42,21 +47,43 @@ fn add(fields: &Fields, parents: &[String], leaves: &SchemaDescriptor, columns: 
             add(children, &path, leaves, columns);
             continue;
         }
-        let leaf = leaves.columns().iter().position(|leaf| leaf.path().parts() == path.as_slice());
-        let found = leaf.map(|leaf| leaves.column(leaf));
+        let leaf =
+            leaves.and_then(|leaves| leaves.columns().iter().position(|leaf| leaf.path().parts() == path.as_slice()));
+        let found = leaves.zip(leaf).map(|(leaves, leaf)| leaves.column(leaf));
         columns.push(FileColumn {
             name: path.join("."),
             data_type: field.data_type().clone(),
             leaf,
             is_int96: found.as_ref().is_some_and(|leaf| leaf.physical_type() == Type::INT96),
-            is_uuid: found.as_ref().is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid)),
+            is_uuid: found.as_ref().is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid))
+                || field.extension_type_name() == Some(UUID)
+                || field.metadata().get("logicalType").is_some_and(|name| name == "uuid"),
             path,
         });
     }
 }
 
+/// The columns that the declaration is matched to: a struct of which no field is declared counts as one column.
+pub(super) fn declarable(schema: &Schema, columns: Vec<FileColumn>, spec: &SourceSpec) -> Vec<FileColumn> {
+    let mut found: Vec<FileColumn> = Vec::new();
+    for column in columns {
+        let is_declared = spec.columns.iter().any(|wanted| wanted.name == column.name);
+        if column.path.len() == 1 || is_declared {
+            found.push(column);
+            continue;
+        }
+        let root = column.path.first().cloned().unwrap_or_default();
+        let is_known = found.iter().any(|known| known.path.first() == Some(&root));
+        if let (false, Ok(field)) = (is_known, schema.field_with_name(&root)) {
+            let data_type = field.data_type().clone();
+            found.push(FileColumn { name: root.clone(), path: vec![root], data_type, leaf: None, ..column });
+        }
+    }
+    found
+}
+
 /// The schema with INT96 columns in microseconds; `None` if there are none.
-pub(super) fn in_micros(schema: &Schema, leaves: &SchemaDescriptor) -> Option<Schema> {
+pub(crate) fn in_micros(schema: &Schema, leaves: &SchemaDescriptor) -> Option<Schema> {
     let int96: Vec<&[String]> = leaves
         .columns()
         .iter()

@@ -6,10 +6,10 @@ use std::io::{BufReader, Cursor, Read};
 use bytes::Bytes;
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
+use crate::decompress::gzip::Gzip;
+use crate::decompress::zip_archive;
 use crate::error::{ArchiveFault, SourceError};
 use crate::format::{Compression, Foreign, LOOKED_AT};
-use crate::read::gzip::Gzip;
-use crate::read::zip_archive;
 
 /// The marks of zstd frames that hold no data, such as those that parallel compressors write first.
 const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184D_2A50..=0x184D_2A5F;

@@ -1,4 +1,4 @@
-//! Parquet's types into the declared ones, where nothing is lost. A value that does not fit rejects its row.
+//! The types of a file into the declared ones, where nothing is lost. A value that does not fit rejects its row.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use parquet::data_type::Int96;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
+use crate::columnar::columns::FileColumn;
+use crate::columnar::int96;
 use crate::number::Exact;
-use crate::parquet::columns::FileColumn;
-use crate::parquet::int96;
 use crate::reject::RejectReason;
 use crate::time::{Clock, Remarks, Stamp, TimeFault, TimeRule, Unit};
 use crate::value::ColumnBuilder;

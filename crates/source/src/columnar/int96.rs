@@ -16,7 +16,7 @@ use crate::time::{Stamp, TimeFault};
 const EPOCH_DAY: i64 = 2_440_588;
 
 /// Reads `rows` values of a leaf of a row group from row `skip` on.
-pub(super) fn read<R: ChunkReader + 'static>(
+pub(crate) fn read<R: ChunkReader + 'static>(
     reader: R,
     metadata: &ParquetMetaData,
     leaf: Leaf,
@@ -52,7 +52,7 @@ pub(super) fn read<R: ChunkReader + 'static>(
 
 /// A leaf column of a row group, by their positions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Leaf {
+pub(crate) struct Leaf {
     pub group: usize,
     pub column: usize,
 }

@@ -1,0 +1,321 @@
+//! Avro object container files: a schema, then blocks of records, each with a mark behind it.
+//!
+//! The reader thread finds the blocks; any thread decodes some of them as one, which arrow-avro does several times faster
+//! than one by one.
+
+use std::io::{Cursor, Read};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow_avro::compression::CompressionCodec;
+use arrow_avro::reader::{ReaderBuilder, read_header_info};
+use bytes::Bytes;
+
+use crate::blocks::input::BlockInput;
+use crate::columnar::{ColumnarPlan, Parsed};
+use crate::error::SourceError;
+use crate::format::{Foreign, Format};
+use crate::panics::catch;
+
+const MARK: &[u8] = b"Obj\x01";
+/// Bytes of the mark behind a block.
+const SYNC: usize = 16;
+/// Bytes in which a schema is looked for first.
+const HEADER_BYTES: usize = 64 << 10;
+/// Stored bytes of blocks that are decoded together.
+const CHUNK_BYTES: usize = 512 << 10;
+/// The largest block without its compression.
+const LARGEST_BLOCK: u64 = 1 << 30;
+
+/// The blocks of a file.
+#[derive(Debug)]
+pub(crate) struct AvroBlocks {
+    schema: SchemaRef,
+    decoding: Decoding,
+    sync: [u8; SYNC],
+    count: u64,
+}
+
+/// How blocks are decoded.
+#[derive(Debug, Clone)]
+struct Decoding {
+    codec: Option<CompressionCodec>,
+    /// The start of a file with the same schema, whose blocks are not compressed.
+    header: Bytes,
+}
+
+/// Some blocks of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Blocks {
+    /// Their data, one behind the other.
+    data: Bytes,
+    blocks: Vec<Block>,
+    pub records: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Block {
+    /// Its number in the file, from 1, and its offset in bytes.
+    number: u64,
+    offset: u64,
+    /// Where its data ends.
+    end: usize,
+    records: usize,
+}
+
+/// How the records of one file are read.
+#[derive(Debug)]
+pub(crate) struct AvroPlan {
+    pub path: String,
+    pub columns: ColumnarPlan,
+    decoding: Decoding,
+}
+
+impl AvroBlocks {
+    /// Reads the schema.
+    ///
+    /// # Errors
+    /// [`SourceError::Foreign`], [`SourceError::BlockUnfinished`], [`SourceError::DamagedBlock`],
+    /// [`SourceError::AvroCodec`], and those of reading.
+    pub fn open(input: &mut BlockInput) -> Result<Self, SourceError> {
+        let mut wanted = HEADER_BYTES;
+        let mut is_there = input.wants(wanted)?;
+        if !MARK.starts_with(input.at_hand().get(..MARK.len()).unwrap_or(input.at_hand()))
+            && let Some(format) = Foreign::instead_of_blocks(input.at_hand(), Format::Avro)
+        {
+            return Err(SourceError::Foreign { path: input.path().to_owned(), format });
+        }
+        let header = loop {
+            match catch(|| read_header_info(Cursor::new(input.at_hand()))) {
+                Ok(Ok(header)) => break header,
+                _ if is_there => {
+                    wanted = wanted.saturating_mul(2);
+                    is_there = input.wants(wanted)?;
+                }
+                Ok(Err(_)) if input.at_hand().starts_with(MARK) || input.at_hand().len() < MARK.len() => {
+                    return Err(unfinished(input));
+                }
+                Ok(Err(error)) => return Err(input.damaged(0, 1, error)),
+                Err(panicked) => return Err(input.damaged(0, 1, panicked.message)),
+            }
+        };
+
+        let codec = header.compression().map_err(|error| input.damaged(0, 1, error))?;
+        if let Some(other @ (CompressionCodec::Bzip2 | CompressionCodec::Xz)) = codec {
+            return Err(SourceError::AvroCodec {
+                path: input.path().to_owned(),
+                codec: format!("{other:?}").to_lowercase(),
+            });
+        }
+        let written = header.writer_schema().map_err(|error| input.damaged(0, 1, error))?;
+        let plain = plain_header(&written.json_string, &header.sync());
+        let schema = catch(|| Ok::<_, ArrowError>(ReaderBuilder::new().build(Cursor::new(plain.as_slice()))?.schema()));
+        let schema = match schema {
+            Ok(Ok(schema)) => schema,
+            Ok(Err(error)) => return Err(input.damaged(0, 1, error)),
+            Err(panicked) => return Err(input.damaged(0, 1, panicked.message)),
+        };
+        let length = usize::try_from(header.header_len()).unwrap_or_default();
+        input.take(length);
+        Ok(Self { schema, decoding: Decoding { codec, header: plain.into() }, sync: header.sync(), count: 0 })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The plan of the file, with that of its columns.
+    pub fn plan(&self, path: &str, columns: ColumnarPlan) -> AvroPlan {
+        AvroPlan { path: path.to_owned(), columns, decoding: self.decoding.clone() }
+    }
+
+    /// The next blocks; `None` at the end. `records` were before them.
+    ///
+    /// # Errors
+    /// [`SourceError::BlockUnfinished`], [`SourceError::DamagedBlock`], and those of reading.
+    pub fn next(&mut self, input: &mut BlockInput, records: u64) -> Result<Option<Blocks>, SourceError> {
+        let mut found = Blocks { data: Bytes::new(), blocks: Vec::new(), records: 0 };
+        let mut data = Vec::new();
+        while data.len() < CHUNK_BYTES && input.wants(1)? {
+            self.count += 1;
+            let record = records + found.records as u64 + 1;
+            let offset = input.offset();
+            input.wants(20)?;
+            let mut at = 0;
+            let mut number = || varint(input.at_hand(), &mut at);
+            let (Some(count), Some(size)) = (number(), number()) else { return Err(unfinished(input)) };
+            let (Ok(count), Ok(size)) = (usize::try_from(count), usize::try_from(size)) else {
+                return Err(input.damaged(self.count, record, "a block has a negative length"));
+            };
+            let end = at.saturating_add(size);
+            if !input.wants(end.saturating_add(SYNC))? {
+                return Err(unfinished(input));
+            }
+            if input.at_hand().get(end..end + SYNC) != Some(&self.sync) {
+                return Err(input.damaged(self.count, record, "the mark behind the block is not that of the file"));
+            }
+            let block = input.take(end + SYNC);
+            data.extend_from_slice(block.get(at..end).unwrap_or_default());
+            if count > 0 {
+                found.blocks.push(Block { number: self.count, offset, end: data.len(), records: count });
+                found.records = found.records.saturating_add(count);
+            }
+        }
+        found.data = data.into();
+        Ok(Some(found).filter(|found| !found.blocks.is_empty()))
+    }
+}
+
+impl AvroPlan {
+    /// The declared columns of the records of some blocks; `first_record` is the number of the first, from 1.
+    ///
+    /// # Errors
+    /// [`SourceError::DamagedBlock`], and those of [`ColumnarPlan::parse`].
+    pub fn parse(&self, blocks: &Blocks, first_record: u64) -> Result<Parsed, SourceError> {
+        let batch = match self.decode(blocks, 0..blocks.blocks.len()) {
+            Ok(batch) => batch,
+            Err(problem) => return Err(self.damage(blocks, first_record, problem)),
+        };
+        self.columns.parse(batch, first_record, &|_| Ok(Vec::new()))
+    }
+
+    /// The error of the first block that does not decode.
+    fn damage(&self, blocks: &Blocks, first_record: u64, problem: String) -> SourceError {
+        let mut record = first_record;
+        let mut found = None;
+        for (at, block) in blocks.blocks.iter().enumerate() {
+            if let Err(problem) = self.decode(blocks, at..at + 1) {
+                found = Some((block, problem));
+                break;
+            }
+            record += block.records as u64;
+        }
+        let (path, first) = (self.path.clone(), blocks.blocks.first());
+        match found.or_else(|| first.map(|block| (block, problem))) {
+            Some((Block { number, offset, .. }, problem)) => {
+                SourceError::DamagedBlock { path, block: *number, byte: *offset, record, problem }
+            }
+            None => SourceError::Changed { path },
+        }
+    }
+
+    /// Decodes the records of some of `blocks`, or says what is wrong with them.
+    fn decode(&self, blocks: &Blocks, which: std::ops::Range<usize>) -> Result<RecordBatch, String> {
+        let start =
+            which.start.checked_sub(1).and_then(|before| blocks.blocks.get(before)).map_or(0, |block| block.end);
+        let which = blocks.blocks.get(which).unwrap_or_default();
+        let records = which.iter().map(|block| block.records).sum();
+        let mut data = Vec::new();
+        let mut at = start;
+        for block in which {
+            let stored = blocks.data.get(at..block.end).unwrap_or_default();
+            self.decoding.decompress(stored, &mut data)?;
+            at = block.end;
+        }
+
+        // A record takes at least a bit: otherwise a damaged number of records could take all memory.
+        if records > data.len().saturating_mul(8).saturating_add(8) {
+            return Err(format!("{records} records in {} bytes", data.len()));
+        }
+        let mut file = self.decoding.header.to_vec();
+        let sync = file.get(file.len().saturating_sub(SYNC)..).unwrap_or_default().to_vec();
+        add_varint(&mut file, records as i64);
+        add_varint(&mut file, data.len() as i64);
+        file.append(&mut data);
+        file.extend_from_slice(&sync);
+        let read = catch(|| {
+            let mut reader = ReaderBuilder::new().with_batch_size(records).build(Cursor::new(file.as_slice()))?;
+            reader.next().unwrap_or_else(|| Err(ArrowError::ParseError("its records are missing".to_owned())))
+        });
+        let batch = read.map_err(|panicked| panicked.message)?.map_err(|error| error.to_string())?;
+        match batch.num_rows() == records {
+            true => Ok(batch),
+            false => Err(format!("{} of {records} records are there", batch.num_rows())),
+        }
+    }
+}
+
+impl Decoding {
+    /// Appends the content of a block.
+    fn decompress(&self, stored: &[u8], into: &mut Vec<u8>) -> Result<(), String> {
+        let start = into.len();
+        let mut take =
+            |from: &mut dyn Read| from.take(LARGEST_BLOCK).read_to_end(into).map_err(|error| error.to_string());
+        match self.codec {
+            None => into.extend_from_slice(stored),
+            Some(CompressionCodec::Deflate) => drop(take(&mut flate2::read::DeflateDecoder::new(stored))?),
+            Some(CompressionCodec::ZStandard) => {
+                let mut decoder = zstd::Decoder::new(stored).map_err(|error| error.to_string())?;
+                take(&mut decoder)?;
+            }
+            Some(CompressionCodec::Snappy) => {
+                let Some((data, checksum)) = stored.split_last_chunk() else {
+                    return Err("its checksum is missing".to_owned());
+                };
+                let length = snap::raw::decompress_len(data).map_err(|error| error.to_string())?;
+                if length as u64 > LARGEST_BLOCK {
+                    return Err(format!("a block of {length} bytes is too large"));
+                }
+                into.append(&mut snap::raw::Decoder::new().decompress_vec(data).map_err(|error| error.to_string())?);
+                let mut found = flate2::Crc::new();
+                found.update(into.get(start..).unwrap_or_default());
+                if found.sum() != u32::from_be_bytes(*checksum) {
+                    return Err("its checksum does not fit".to_owned());
+                }
+            }
+            // Refused when the file was opened.
+            Some(CompressionCodec::Bzip2 | CompressionCodec::Xz) => {
+                return Err("its compression is not read".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The header of a file with this schema, whose blocks are not compressed.
+fn plain_header(schema: &str, sync: &[u8; SYNC]) -> Vec<u8> {
+    header(schema, "null", sync)
+}
+
+/// The header of a file with this schema and codec.
+pub(super) fn header(schema: &str, codec: &str, sync: &[u8; SYNC]) -> Vec<u8> {
+    let mut header = MARK.to_vec();
+    add_varint(&mut header, 2);
+    for (key, value) in [("avro.schema", schema), ("avro.codec", codec)] {
+        for text in [key, value] {
+            add_varint(&mut header, text.len() as i64);
+            header.extend_from_slice(text.as_bytes());
+        }
+    }
+    add_varint(&mut header, 0);
+    header.extend_from_slice(sync);
+    header
+}
+
+/// A zigzag varint at `at`, which goes behind it; `None` if it does not end within 10 bytes.
+pub(super) fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    let mut value = 0u64;
+    for shift in 0..10 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7F) << (7 * shift);
+        if byte & 0x80 == 0 {
+            return Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+        }
+    }
+    None
+}
+
+pub(super) fn add_varint(into: &mut Vec<u8>, value: i64) {
+    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
+    while rest >= 0x80 {
+        into.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    into.push(rest as u8);
+}
+
+fn unfinished(input: &BlockInput) -> SourceError {
+    SourceError::BlockUnfinished { path: input.path().to_owned(), format: Format::Avro.name() }
+}

@@ -1,0 +1,11 @@
+//! Files of blocks with a schema in front of them, read from the start on: Arrow IPC and Avro.
+
+mod avro;
+mod input;
+mod ipc;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use avro::{AvroBlocks, AvroPlan, Blocks};
+pub(crate) use input::BlockInput;
+pub(crate) use ipc::IpcMessages;
