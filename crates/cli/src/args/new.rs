@@ -16,7 +16,7 @@ rows. A file without times becomes a reference table.")]
 pub struct New {
     /// Name of the new job
     pub job: String,
-    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL; or a table of Bigtable:
+    /// CSV, JSON lines, Parquet, Arrow or Avro file, also with .gz or .zst: a path or a URL; or a table of Bigtable:
     /// projects/P/instances/I/tables/T
     ///
     /// Several files, a directory, or a pattern: all files are read by one job
