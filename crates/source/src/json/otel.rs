@@ -12,6 +12,9 @@ use std::ops::Range;
 
 use crate::json::scan::{Fault, Kind, Scanner};
 
+/// Where the keys, without quotes, and the values of an object are.
+type Members = Vec<(Range<usize>, Range<usize>)>;
+
 /// The lists of resources, the lists in them, and the lists in those.
 const SIGNALS: [(&[u8], &[u8], &[u8]); 3] = [
     (b"resourceMetrics", b"scopeMetrics", b"metrics"),
@@ -162,7 +165,7 @@ fn any_value<'a>(text: &'a [u8], value: &Range<usize>) -> Result<&'a [u8], Fault
 }
 
 /// The keys, without quotes, and values of the object at `start`; none if there is no object.
-fn members(text: &[u8], start: usize) -> Result<Vec<(Range<usize>, Range<usize>)>, Fault> {
+fn members(text: &[u8], start: usize) -> Result<Members, Fault> {
     let mut scanner = Scanner::new(text, start);
     let mut found = Vec::new();
     if scanner.peek() != Some(b'{') {
