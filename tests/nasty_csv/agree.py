@@ -23,7 +23,7 @@ import reference
 def python_rows(content, dialect):
     """The records as Python's csv reads them, blank lines left out; None if it refuses the file."""
     try:
-        text = content.removeprefix(reference.BOM).decode()
+        text = content.decode()
         return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter.decode(), quotechar=dialect.quote.decode()) if row]
     except (UnicodeDecodeError, csv.Error):
         return None
@@ -71,7 +71,8 @@ def main():
         if not is_shared(source.dialect):
             continue
         made += 1
-        content = generator.file(source, made).states[-1][1]
+        # A byte order mark within a file, before a header repeated there, is text to the other two.
+        content = generator.file(source, made).states[-1][1].replace(reference.BOM, b"")
         rows = python_rows(content, source.dialect)
         if not rows:
             continue
@@ -79,8 +80,8 @@ def main():
         if duckdb_rows(db, path, source.dialect, len(rows[0])) != rows:
             continue
 
-        # Lines equal to the header are skipped, wherever they stand, also behind a byte order mark of a joined file.
-        right = rows[:1] + [row for row in rows[1:] if [row[0].removeprefix("\ufeff"), *row[1:]] != rows[0]]
+        # Lines equal to the header are skipped, wherever they stand.
+        right = rows[:1] + [row for row in rows[1:] if row != rows[0]]
         found = reference_rows(content, source.dialect, rows[0])
         alike += found == right
         if found != right:
