@@ -30,6 +30,7 @@
 
 mod aggregate;
 mod catalog;
+mod conjunction;
 mod error;
 mod grouping;
 mod names;

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use datafusion::error::Result;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::BinaryExpr;
 use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
 use tidetable_upstream::rules::node_rule::{Rule, node_rule};
+
+use crate::conjunction::conjunction;
 
 /// A filter with fewer conditions than these is left as it is.
 const MIN_CONDITIONS: usize = 32;
@@ -33,26 +33,12 @@ fn balanced(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
     Ok(Some(Arc::new(filter)))
 }
 
-/// The conditions joined by AND, as a tree of least depth.
-fn conjunction(mut conditions: Vec<Arc<dyn PhysicalExpr>>) -> Option<Arc<dyn PhysicalExpr>> {
-    while conditions.len() > 1 {
-        let mut joined = Vec::with_capacity(conditions.len().div_ceil(2));
-        let mut rest = conditions.into_iter();
-        while let Some(left) = rest.next() {
-            joined.push(match rest.next() {
-                Some(right) => Arc::new(BinaryExpr::new(left, Operator::And, right)),
-                None => left,
-            });
-        }
-        conditions = joined;
-    }
-    conditions.pop()
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::physical_expr::expressions::{col, lit};
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::{BinaryExpr, col, lit};
+    use datafusion::physical_plan::PhysicalExpr;
     use datafusion::physical_plan::empty::EmptyExec;
 
     use super::*;

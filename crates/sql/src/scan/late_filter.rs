@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::{ColumnRef, Layout};
 use tidetable_store::read::{RecordFilter, Scalar, ValueRange};
 
+use crate::conjunction::conjunction;
 use crate::pushdown::dependence::is_of_row;
 use crate::pushdown::pruning::RangePruner;
 use crate::pushdown::value_range::value_range;
@@ -59,7 +59,7 @@ impl ColumnFilter {
             return None;
         }
 
-        let filter = conjunction_opt(filters.iter().cloned());
+        let filter = conjunction(filters.iter().cloned());
         let outside = filter.and_then(|filter| RangePruner::new(filter, &schema, 0, true));
         let range = common_range(&filters, &schema);
         Some(Self { column, schema, filters, range, outside })

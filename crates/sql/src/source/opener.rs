@@ -6,13 +6,13 @@ use datafusion::common::internal_err;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
-use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use futures::{StreamExt, stream};
 use tidetable_cells::has_stored_timestamps;
 use tidetable_store::read::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
 
+use crate::conjunction::conjunction;
 use crate::grouping::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;
 use crate::scan::file_groups::{ScanRanges, is_small_scan};
@@ -44,7 +44,7 @@ impl ScanRangeOpener {
     ) -> Self {
         let metrics = ScanMetrics::new(metrics, partition);
         let layout = task.scan.snapshot.layout();
-        let filter = conjunction_opt(task.filters.iter().cloned());
+        let filter = conjunction(task.filters.iter().cloned());
         let pruner = filter.and_then(|filter| match task.scan.output {
             ScanOutput::Cells if has_stored_timestamps(layout.stored()) => FilterPruner::of_cells(filter, &task.stored),
             ScanOutput::Records { .. } => FilterPruner::new(filter, layout, &task.stored),

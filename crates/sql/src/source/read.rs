@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
-use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use tidetable_cells::CellScan;
 use tidetable_layout::{Block, KeyRange, Projection};
@@ -13,6 +12,7 @@ use tidetable_store::read::ALL_TIMES;
 use tidetable_store::read::{Scalar, ScanOptions};
 
 use crate::aggregate::spec::ScanAggregate;
+use crate::conjunction::conjunction;
 use crate::error::external;
 use crate::grouping::exec::RunningAggregate;
 use crate::grouping::newest::Newest;
@@ -116,7 +116,7 @@ impl ScanRangeReader {
             return Ok(false);
         };
         let filters = dynamic_filters.iter().cloned().map(snapshot_physical_expr).collect::<Result<Vec<_>>>()?;
-        let pruner = conjunction_opt(filters).and_then(|filter| RangePruner::new(filter, stored, time, false));
+        let pruner = conjunction(filters).and_then(|filter| RangePruner::new(filter, stored, time, false));
         let Some(pruner) = pruner else { return Ok(false) };
         let times = scan.snapshot.event_times(range);
         // Without bounds the event time may be null, too.

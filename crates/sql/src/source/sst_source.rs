@@ -105,7 +105,7 @@ use datafusion::error::Result;
 use datafusion::object_store::ObjectStore;
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, conjunction_opt};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -113,6 +113,7 @@ use tidetable_layout::KeyRange;
 use tidetable_store::read::ALL_TIMES;
 
 use crate::aggregate::spec::ScanAggregate;
+use crate::conjunction::conjunction;
 use crate::pushdown::dependence::is_of_columns;
 use crate::scan::cell_reader::is_of_names_and_times;
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
@@ -290,7 +291,7 @@ impl FileSource for SstSource {
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
         // Filters before an aggregation say nothing about its output.
-        if self.aggregate.is_some() { None } else { conjunction_opt(self.filters.iter().cloned()) }
+        if self.aggregate.is_some() { None } else { conjunction(self.filters.iter().cloned()) }
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -336,7 +337,7 @@ impl FileSource for SstSource {
         if self.unordered {
             write!(f, "{between}order=any")?;
         }
-        if let Some(filter) = conjunction_opt(self.filters.iter().cloned()) {
+        if let Some(filter) = conjunction(self.filters.iter().cloned()) {
             write!(f, "{between}filter={filter}")?;
         }
         if let Some(aggregate) = &self.aggregate {
