@@ -65,4 +65,10 @@ pub enum ClusterError {
         "the scheduler at {place} cannot be reached: {reason}; start it with `tidetable scheduler`, or correct the address"
     )]
     Unreachable { place: String, reason: String },
+    /// A scheduler that stopped answering the heartbeats of an executor.
+    #[error(
+        "the scheduler at {place} does not answer any more: this executor has ended; start it again once the scheduler is there, \
+         as systemd does with `Restart=always`"
+    )]
+    SchedulerGone { place: String },
 }

@@ -111,9 +111,13 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         override_arrow_flight_service: secure.as_ref().map(SecureServer::hook),
         ..ExecutorProcessConfig::default()
     };
-    let ended = until_stopped(start_executor_process(Arc::new(config))).await?;
+    let Ended { with, was_asked } = until_stopped(start_executor_process(Arc::new(config))).await?;
     drop(secure);
-    ended.map_err(|source| match source {
+    // It also ends by itself where no heartbeat is answered.
+    if with.is_ok() && !was_asked {
+        return Err(ClusterError::SchedulerGone { place: link.place() });
+    }
+    with.map_err(|source| match source {
         // The scheduler says why, in sentences of its own.
         BallistaError::GrpcError(status) if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) => {
             ClusterError::Refused { place: link.place(), reason: status.message().to_owned() }
@@ -122,12 +126,21 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     })
 }
 
+/// The end of Ballista's process.
+#[derive(Debug)]
+struct Ended<T> {
+    /// What it returned.
+    with: T,
+    /// Whether a signal asked for it.
+    was_asked: bool,
+}
+
 /// Runs Ballista's process until it ends. It registers an executor before it listens for signals, and one that came between would
 /// end the process by default, with the executor still registered: each is caught here, and sent again until Ballista has taken it.
 ///
 /// # Errors
 /// If no handler of signals can be installed.
-async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<T, ClusterError> {
+async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<Ended<T>, ClusterError> {
     let listen = |kind: SignalKind| {
         signal(kind).map_err(|error| ClusterError::Ballista { role: "the executor", source: Box::new(error.into()) })
     };
@@ -136,12 +149,13 @@ async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<T, Cluster
 
     loop {
         let number = tokio::select! {
-            ended = &mut process => return Ok(ended),
+            biased;
             _ = interrupt.recv() => SIGINT,
             _ = terminate.recv() => SIGTERM,
+            with = &mut process => return Ok(Ended { with, was_asked: false }),
         };
-        if let Ok(ended) = tokio::time::timeout(SIGNAL_AGAIN, &mut process).await {
-            return Ok(ended);
+        if let Ok(with) = tokio::time::timeout(SIGNAL_AGAIN, &mut process).await {
+            return Ok(Ended { with, was_asked: true });
         }
         // Once Ballista has taken a signal, it takes no other.
         let _ = raise(number);
@@ -180,4 +194,26 @@ fn listen(bind: IpAddr, port: u16) -> Result<(TcpListener, u16), ClusterError> {
     let listener = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
     let (port, listener) = listener.map_err(|source| ClusterError::Listen { address: address.to_string(), source })?;
     Ok((listener, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_end_without_a_signal_was_not_asked_for() {
+        let ended = until_stopped(ready(7)).await.unwrap();
+        assert_eq!((ended.with, ended.was_asked), (7, false));
+
+        let asked = tokio::time::timeout(Duration::from_secs(60), async {
+            let process = async {
+                raise(SIGTERM).unwrap();
+                tokio::time::timeout(Duration::from_millis(200), pending::<()>()).await.is_err()
+            };
+            until_stopped(process).await.unwrap()
+        });
+        assert!(asked.await.unwrap().was_asked);
+    }
 }
