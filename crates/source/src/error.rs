@@ -329,7 +329,7 @@ pub enum SourceError {
         source: ArrowError,
     },
     /// A Parquet column whose type has no way to the declared one.
-    #[error("{path}: column {column:?} is {found}, which does not become {wanted:?}; declare another type")]
+    #[error("{path}: column {column:?} is {found}, which does not become {wanted}; declare another type")]
     ColumnType {
         /// File.
         path: String,

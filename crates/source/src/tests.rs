@@ -439,6 +439,28 @@ fn parquet_types_become_the_declared_ones() {
 }
 
 #[test]
+fn floats_become_decimals_by_their_shortest_digits() {
+    use arrow::array::{Float32Array, Float64Array, TimestampMillisecondArray};
+
+    let columns: [(&str, ArrayRef); 3] = [
+        ("single", Arc::new(Float32Array::from(vec![0.1, 1e7, f32::NAN, 2.5]))),
+        ("double", Arc::new(Float64Array::from(vec![Some(-3.21), Some(1e-2), None, Some(0.125)]))),
+        ("ts", Arc::new(TimestampMillisecondArray::from(vec![1, 2, 3, 4]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let price = FieldType::Decimal { precision: 10, scale: 2 };
+    let spec = texts(&[("single", price), ("double", price), ("ts", FieldType::Timestamp)], CsvOptions::default());
+    let outcome = read_parquet(&batch, 100, &spec).unwrap();
+    let decimals = |column: usize| {
+        let values = outcome.batch.column(column).as_primitive::<Decimal128Type>();
+        values.iter().collect::<Vec<_>>()
+    };
+    assert_eq!(decimals(0), [Some(10), Some(1_000_000_000), None]);
+    assert_eq!(decimals(1), [Some(-321), Some(1), None]);
+    assert_eq!(outcome.rejects(), ["line 4, double: \"0.125\" has more than 2 digits after the point"]);
+}
+
+#[test]
 fn parquet_values_that_do_not_fit_reject_their_row() {
     use arrow::array::{
         Decimal128Array, DictionaryArray, Int64Array, LargeStringArray, StringViewArray, TimestampNanosecondArray,

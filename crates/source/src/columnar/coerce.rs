@@ -61,6 +61,8 @@ pub(super) enum Coercion {
     ThroughText,
     /// Numbers written out, then read as the declared type.
     Written,
+    /// Floats by the shortest digits that mean them: 0.1 is 0.1 in both precisions.
+    FloatToDecimal,
     /// Bytes that ought to be UTF-8, then as [`Coercion::ThroughText`].
     Bytes,
     /// Times with an offset, or in UTC.
@@ -103,6 +105,7 @@ impl Coercion {
             (integer, F::Text | F::Decimal { .. }) if integer.is_integer() => Self::Written,
             (integer, F::Timestamp) if integer.is_integer() && epoch => Self::Epoch,
             (D::Float16 | D::Float32 | D::Float64, F::Float64) => Self::Float,
+            (D::Float16 | D::Float32 | D::Float64, F::Decimal { .. }) => Self::FloatToDecimal,
             (D::Float16 | D::Float32 | D::Float64, F::Timestamp) if epoch => Self::EpochFloat,
             (D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..), F::Timestamp) if epoch => {
                 Self::Written
@@ -135,7 +138,9 @@ impl Coercion {
     pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
         let coerced = self.typed(array, column)?;
         match self {
-            Self::Cast | Self::Float | Self::IntegerToFloat | Self::Written if !column.null_numbers.is_empty() => {
+            Self::Cast | Self::Float | Self::FloatToDecimal | Self::IntegerToFloat | Self::Written
+                if !column.null_numbers.is_empty() =>
+            {
                 without_markers(coerced, array, column)
             }
             _ => Ok(coerced),
@@ -235,6 +240,32 @@ impl Coercion {
                     }
                 }
                 Coerced::of(result, faults)
+            }
+            Self::FloatToDecimal => {
+                let is_single = !matches!(array.data_type(), DataType::Float64);
+                let doubles = cast(array, &DataType::Float64)?;
+                let doubles = doubles.as_primitive::<Float64Type>();
+                let mut result = ColumnBuilder::new(column, doubles.len());
+                let (mut faults, mut nans) = (Vec::new(), Vec::new());
+                for (row, value) in (0u32..).zip(doubles) {
+                    let Some(value) = value.filter(|value| !value.is_nan() || column.rejects_nan) else {
+                        nans.extend(value.map(|_| row));
+                        result.push_null();
+                        continue;
+                    };
+                    // Written without an exponent.
+                    let text = if is_single { (value as f32).to_string() } else { value.to_string() };
+                    let pushed = if value.is_finite() {
+                        result.push_written(&text)
+                    } else {
+                        Err(RejectReason::NotFinite { text })
+                    };
+                    if let Err(reason) = pushed {
+                        result.push_null();
+                        faults.push(Fault { row, reason });
+                    }
+                }
+                Ok(Coerced { nans, ..Coerced::of(result, faults)? })
             }
             Self::Bytes => {
                 let bytes = cast(array, &DataType::Binary)?;
