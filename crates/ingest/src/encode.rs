@@ -168,6 +168,7 @@ fn encode_for_table(
         more_lines: rows.more_lines(&prepared, &encoded.rejected),
         empty: empty.len() as u64,
         owed: owed.values().sum(),
+        hidden: hidden.rows,
     };
     counts.assert_complete(&to_read.file.path)?;
     if to_read.reports_at(offset) {

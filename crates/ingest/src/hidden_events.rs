@@ -1,6 +1,6 @@
 //! Tombstones for loads: hide cells of an input that is read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use arrow::array::BooleanArray;
@@ -23,6 +23,8 @@ pub(crate) struct TombstoneLoadFilter<'a> {
 pub(crate) struct HiddenEvents {
     /// For each event, whether its row is hidden; empty if none is.
     events: Vec<bool>,
+    /// Events of which cells are hidden.
+    pub(crate) rows: u64,
 }
 
 /// Whether keys with one prefix are hidden.
@@ -79,10 +81,11 @@ impl<'a> TombstoneLoadFilter<'a> {
             if goes {
                 hidden.events.resize(events, false);
                 hidden.events[event] = true;
+                hidden.rows += 1;
             }
         }
         if !touched.is_empty() {
-            self.take_cells(encoded, &touched, qualifiers)?;
+            hidden.rows += self.take_cells(encoded, &touched, qualifiers)?;
         }
         Ok(hidden)
     }
@@ -105,13 +108,15 @@ impl<'a> TombstoneLoadFilter<'a> {
         fate
     }
 
+    /// Removes cells of events that targets may hide. Returns the number of events that lost one.
     fn take_cells<'d>(
         &self,
         encoded: &mut EncodedBatch,
         touched: &[(usize, &DeleteTarget)],
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let events = encoded.prefix.len();
+        let mut lost: BTreeSet<usize> = BTreeSet::new();
         for (at, (group, cells)) in self.schema.groups.iter().zip(&mut encoded.groups).enumerate() {
             let names = qualifiers(at);
             for (column, values) in cells.columns.iter_mut().enumerate() {
@@ -122,6 +127,7 @@ impl<'a> TombstoneLoadFilter<'a> {
                     let timestamp = cells.timestamps.as_ref().map_or(0, |timestamps| timestamps[*event]);
                     if target.hides(group, column, qualifier, timestamp) {
                         drops.get_or_insert_with(|| vec![false; events])[*event] = true;
+                        lost.insert(*event);
                     }
                 }
                 if let Some(drops) = drops {
@@ -129,7 +135,7 @@ impl<'a> TombstoneLoadFilter<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(lost.len() as u64)
     }
 }
 

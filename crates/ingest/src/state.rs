@@ -63,6 +63,7 @@ impl TargetState {
             self.stats.more_lines_rejected += rows.more_lines;
             self.stats.note(&to_read.file.path, &notes);
             self.stats.rows_owed += rows.owed;
+            self.stats.rows_hidden += rows.hidden;
             self.stats.rows_empty += rows.empty;
             let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
             let found = first_empty.map(|row| (chunk.place.0, row));

@@ -27,6 +27,9 @@ pub struct LoadStats {
     /// Rows that an earlier load owed and this one loaded; they are in no other count.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_settled: u64,
+    /// Rows read of which cells stay hidden: a delete was made after their input came first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_hidden: u64,
     /// Accepted rows without cells: all their values are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_empty: u64,
@@ -102,6 +105,7 @@ impl LoadStats {
         self.more_lines_rejected += other.more_lines_rejected;
         self.rows_owed += other.rows_owed;
         self.rows_settled += other.rows_settled;
+        self.rows_hidden += other.rows_hidden;
         self.rows_empty += other.rows_empty;
         self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
         self.repeated_times += other.repeated_times;

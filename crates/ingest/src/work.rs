@@ -232,6 +232,9 @@ pub(crate) struct Counts {
     pub(crate) empty: u64,
     /// Rows of windows that are left as they are.
     pub(crate) owed: u64,
+    /// Rows of which a delete hides cells.
+    #[serde(default)]
+    pub(crate) hidden: u64,
 }
 
 impl Counts {

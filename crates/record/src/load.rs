@@ -1,6 +1,6 @@
 //! Record of the load of one table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tidetable_ingest::LoadStats;
@@ -24,6 +24,9 @@ pub struct LoadRecord {
     /// All inputs that are gone or a copy, old and new. For [`crate::Seen`]; not written.
     #[serde(skip)]
     pub absent: Vec<InputRecord>,
+    /// Undeclared columns of the files that were read. For [`crate::Seen`]; not written.
+    #[serde(skip)]
+    pub left_out: BTreeSet<String>,
     /// Names of the windows that were rebuilt from all their inputs.
     pub rebuilt: Vec<String>,
     /// Windows that must be rebuilt and stay as they are, because inputs of them are gone. Also those that earlier runs

@@ -4,7 +4,7 @@
 //! So a record lists a change of state once, and counts the rest. The file is written only on changes. It
 //! can be lost: the next run then reports everything once more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tidetable_blobs::Blobs;
@@ -17,6 +17,9 @@ use crate::load::{InputRecord, InputState, LoadRecord};
 #[serde(default)]
 pub struct Seen {
     tables: BTreeMap<String, Vec<InputRecord>>,
+    /// By source, undeclared columns of its files that were told.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    left_out: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Seen {
@@ -31,6 +34,11 @@ impl Seen {
     /// Whether an input of `table` was in this state before.
     pub fn knows(&self, table: &str, input: &InputRecord) -> bool {
         self.tables.get(table).is_some_and(|inputs| inputs.binary_search(input).is_ok())
+    }
+
+    /// Whether it was told that `column` of files of `source` is left out.
+    pub fn left_out(&self, source: &str, column: &str) -> bool {
+        self.left_out.get(source).is_some_and(|columns| columns.contains(column))
     }
 
     /// The load record of `inputs` of `table`: those with a new state, and counts of the
@@ -64,7 +72,10 @@ impl Seen {
         tables: impl Iterator<Item = &'a str>,
         loads: &[LoadRecord],
     ) -> Result<(), StoreError> {
-        let mut next = Self::default();
+        let mut next = Self { left_out: self.left_out.clone(), ..Self::default() };
+        for load in loads.iter().filter(|load| !load.left_out.is_empty()) {
+            next.left_out.entry(load.source.clone()).or_default().extend(load.left_out.iter().cloned());
+        }
         for table in tables {
             let load = loads.iter().rev().find(|load| load.table == table);
             let inputs = load.map(|load| &load.absent).or_else(|| self.tables.get(table));

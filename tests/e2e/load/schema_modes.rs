@@ -221,3 +221,20 @@ fn frozen_source_can_become_evolving_without_rebuild() {
     let project = Project::new("j", &job("evolve", "csv = { header = false }"));
     assert!(project.fails(2, &["check", "j"]).contains("columns without a header have no names"));
 }
+
+#[test]
+fn a_new_column_that_is_not_declared_is_told_once() {
+    let project = project("freeze", "");
+    project.write("in/a.csv", "meter,ts,kwh,note,unit\n1,2020-01-01T10:00:00Z,1.5,good,kWh\n");
+    // The columns were declared with the first files at hand.
+    let first = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(!first.contains("declared"), "{first}");
+
+    project.write("in/c.csv", "meter,ts,kwh,note,unit,vib\n1,2020-01-03T10:00:00Z,1.5,good,kWh,7\n");
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr.replace("\n  ", " ");
+    assert!(told.contains("warning: in/c.csv has a column that is not declared and not read: vib."), "{told}");
+    assert!(told.contains("sources.readings.columns"), "{told}");
+    project.write("in/d.csv", "meter,ts,kwh,note,vib\n1,2020-01-04T10:00:00Z,1.5,good,7\n");
+    let again = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(!again.contains("declared"), "{again}");
+}

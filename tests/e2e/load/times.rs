@@ -76,6 +76,19 @@ fn local_times_agree_across_columns_and_expressions() {
 }
 
 #[test]
+fn times_in_the_future_are_told() {
+    let project = Project::new("t", &job("columns = { id = \"text\", ts = \"timestamp\" }"));
+    project.write("in/a.csv", "id,ts\na,2021-04-01T10:00:00Z\n");
+    let record = project.run_job("t");
+    assert!(!note(&record, "in the future"), "{}", record["notes"]);
+    project.write("in/b.csv", "id,ts\na,2021-04-02T10:00:00Z\nb,2162-11-16T10:00:00Z\n");
+    project.write("in/c.csv", "id,ts\na,2161-04-02T10:00:00Z\n");
+    let record = project.run_job("t");
+    let told = "in/b.csv (and 1 other file) has readings of 2162-11-16, in the future";
+    assert!(note(&record, told), "{}", record["notes"]);
+}
+
+#[test]
 fn times_outside_the_query_range_are_rejected() {
     let project = Project::new("t", &job("columns = { id = \"text\", ts = \"timestamp\" }"));
     project.write(

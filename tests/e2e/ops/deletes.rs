@@ -77,9 +77,10 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     assert_eq!(project.sql("select count(*) as n from exports.SENSOR_20180105")[0]["n"], 480 - 24);
     assert!(project.run_job("smart-meters")["exports"].as_array().unwrap().is_empty());
 
-    // After a rebuild of the window, and of the table.
+    // After a rebuild of the window, and of the table. The changed input has readings of the meter: it is told.
     change_the_fifth(&project);
-    project.run_job("smart-meters");
+    let record = project.run_job("smart-meters");
+    assert_eq!(record["loads"][0]["rows_hidden"], 24, "{record}");
     assert_eq!((of_meter(&project, 42), count(&project)), (0, 7200 - 360));
     let built = cells(&project, "SENSOR");
     project.ok(&["run", "smart-meters", "--rebuild"]);
@@ -88,8 +89,13 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     // Changed content of a known input stays deleted.
     let text = project.read(DAY) + "42,2018-01-05T00:30:00Z,1.5\n";
     project.write(DAY, text);
-    project.run_job("smart-meters");
+    let record = project.run_job("smart-meters");
     assert_eq!(of_meter(&project, 42), 0);
+    assert_eq!(record["loads"][0]["rows_hidden"], 1, "{record}");
+    assert!(
+        record["notes"].to_string().contains("SENSOR: 1 row of inputs that changed or grew stays hidden"),
+        "{record}"
+    );
 
     // A later input is not affected.
     project.write(

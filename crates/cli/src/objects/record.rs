@@ -72,6 +72,7 @@ const LOAD: &[Key] = &[
         "rows of windows that could not be rebuilt; read = accepted + filtered + rejected + owed",
     ),
     key("rows_settled", Integer, "rows that an earlier run owed and this one loaded; in no other count"),
+    key("rows_hidden", Integer, "rows of which a delete hides cells, as it was made after their input came first"),
     key("rows_empty", Integer, "accepted rows without a value"),
     key("first_empty", OrNull(&Object(EMPTY_ROW)), "the first of them"),
     key("repeated_times", Integer, "local times that occur twice, of which the first was taken"),

@@ -1,12 +1,16 @@
 //! Notes on files whose columns differ from the declared ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece, FileFeed};
-use tidetable_source::{InputFile, SchemaMode, SourceSpec};
+use tidetable_record::Seen;
+use tidetable_source::{ColumnDiff, InputFile, SchemaMode, SourceSpec};
 use tidetable_store::Result;
+
+/// Columns that a note names.
+const SHOWN: usize = 8;
 
 /// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]
@@ -25,10 +29,32 @@ pub(crate) struct DifferingFiles {
     count: usize,
     /// Whether every row is rejected.
     rejects: bool,
+    /// Undeclared columns of a source whose mode is to leave them out.
+    #[serde(default)]
+    left_out: Vec<String>,
+}
+
+impl DifferingFiles {
+    /// The note on files whose difference matters.
+    fn note(&self) -> String {
+        let Self { diff, first, count, rejects, .. } = self;
+        let what_follows = match rejects {
+            true => "every row is rejected",
+            false => "what is missing is null, what is not declared is not read",
+        };
+        let others = match count {
+            1 => String::new(),
+            2 => " (and 1 other file)".to_owned(),
+            _ => format!(" (and {} other files)", count - 1),
+        };
+        format!("{first}{others} has other columns than declared: it {diff}; {what_follows}")
+    }
 }
 
 impl OtherColumns {
-    fn add(&self, source: &SourceSpec, input: &InputFile, diff: String) {
+    fn add(&self, source: &SourceSpec, input: &InputFile, diff: &ColumnDiff) {
+        let left_out = if source.mode == SchemaMode::Freeze { diff.extra.clone() } else { Vec::new() };
+        let diff = diff.to_string();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let files = seen.entry((source.name.clone(), diff.clone())).or_insert_with(|| DifferingFiles {
             source: source.name.clone(),
@@ -37,6 +63,7 @@ impl OtherColumns {
             last: String::new(),
             count: 0,
             rejects: source.mode == SchemaMode::Reject,
+            left_out,
         });
         // Chunks of a file arrive one after the other.
         if files.last != input.path {
@@ -45,23 +72,36 @@ impl OtherColumns {
         }
     }
 
-    /// A note for each difference.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    /// The undeclared columns of `source` that are left out.
+    pub(crate) fn left_out(&self, source: &str) -> BTreeSet<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = |files: &DifferingFiles| {
-            let DifferingFiles { diff, first, count, rejects, .. } = files;
-            let what_follows = match rejects {
-                true => "every row is rejected",
-                false => "what is missing is null, what is not declared is not read",
-            };
-            let others = match count {
-                1 => String::new(),
-                2 => " (and 1 other file)".to_owned(),
-                _ => format!(" (and {} other files)", count - 1),
-            };
-            format!("{first}{others} has other columns than declared: it {diff}; {what_follows}")
-        };
-        seen.values().map(note).collect()
+        let of_source = seen.values().filter(|files| files.source == source);
+        of_source.flat_map(|files| files.left_out.iter().cloned()).collect()
+    }
+
+    /// A note for each difference. A column that is left out is told once: not if `known` knows it, nor of the sources
+    /// `first`, which are loaded for the first time, as their columns were declared with the files at hand.
+    pub(crate) fn notes(&self, known: &Seen, first: &BTreeSet<&str>) -> Vec<String> {
+        let mut notes = Vec::new();
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for files in seen.values() {
+            let DifferingFiles { source, first: file, left_out, .. } = files;
+            let new: Vec<&str> =
+                left_out.iter().map(String::as_str).filter(|name| !known.left_out(source, name)).collect();
+            if left_out.is_empty() {
+                notes.push(files.note());
+            } else if !new.is_empty() && !first.contains(source.as_str()) {
+                let (columns, them) =
+                    if new.len() == 1 { ("a column that is", "it") } else { ("columns that are", "them") };
+                let named = new.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+                let more = if new.len() > SHOWN { format!(" and {} more", new.len() - SHOWN) } else { String::new() };
+                notes.push(format!(
+                    "warning: {file} has {columns} not declared and not read: {named}{more}. To load {them}, declare {them} in \
+                     sources.{source}.columns; this is told once"
+                ));
+            }
+        }
+        notes
     }
 
     /// The differences, for another process.
@@ -99,7 +139,7 @@ impl Feed for ColumnDiffFeed<'_> {
             if let FeedPiece::Chunk { parser, .. } = &piece
                 && !parser.diff().is_empty()
             {
-                self.others.add(self.feed.source, input, parser.diff().to_string());
+                self.others.add(self.feed.source, input, parser.diff());
             }
             give(piece, bytes)
         })

@@ -62,9 +62,7 @@ pub(crate) fn match_columns(
             }
         }
     }
-    if spec.mode != SchemaMode::Freeze {
-        let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
-        matched.diff.extra.extend(undeclared.cloned());
-    }
+    let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
+    matched.diff.extra.extend(undeclared.cloned());
     Ok(Matched { path_columns, ..matched })
 }

@@ -28,7 +28,8 @@ use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pu
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
-    folder_notes, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes, unmatched_notes, unread_notes,
+    folder_notes, future_note, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes, unmatched_notes,
+    unread_notes,
 };
 use crate::units::compact::CarriedMerges;
 
@@ -197,16 +198,26 @@ impl Run<'_> {
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
-        stage.others.notes().into_iter().for_each(|note| self.note(record, note));
-        let pending = pending?;
+        let loads = pending.iter().flatten().map(|load| &load.record);
+        let first = loads.filter(|load| load.before == 0).map(|load| load.source.as_str()).collect();
+        stage.others.notes(self.seen, &first).into_iter().for_each(|note| self.note(record, note));
+        let mut pending = pending?;
+        pending.iter_mut().for_each(|load| load.record.left_out = stage.others.left_out(&load.record.source));
         let notes = rowless_notes(&pending).into_iter().chain(shrunk_notes(&rows_before, &pending));
         let notes = notes.chain(replaced_notes(self.job, &pending));
-        let notes = notes.chain(reading_notes(&pending)).chain(idle);
+        let future = future_note(&pending, (self.options.clock)());
+        let notes = notes.chain(reading_notes(&pending)).chain(future).chain(idle);
         notes.for_each(|note| self.note(record, note));
         let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&records);
         for note in input_notes(&records, self.options, &missing) {
             self.note(record, note);
+        }
+        for load in &records {
+            // A rebuild reads what was deleted, too.
+            if load.stats.rows_hidden > 0 && !self.options.rebuild {
+                self.note(record, hidden_note(load));
+            }
         }
         for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
             let rows = to_remove.iter().filter_map(|path| missing.get(path)).sum();
@@ -537,6 +548,20 @@ fn note(
         },
         _ => None,
     }
+}
+
+/// The warning about rows of changed inputs that stay hidden.
+fn hidden_note(load: &LoadRecord) -> String {
+    let LoadRecord { table, stats, .. } = load;
+    let (rows, stay) = match stats.rows_hidden {
+        1 => ("1 row".to_owned(), "stays"),
+        rows => (format!("{rows} rows"), "stay"),
+    };
+    format!(
+        "warning: {table}: {rows} of inputs that changed or grew {stay} hidden, as a whole or in part, by deletes that were made after the \
+         inputs came first; to show {them}, put {them} into a new file",
+        them = if stats.rows_hidden == 1 { "it" } else { "them" }
+    )
 }
 
 /// Notes on the values and records that were read, once per source.

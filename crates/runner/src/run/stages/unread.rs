@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use tidetable_job::Job;
+use tidetable_layout::Window;
+use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::InputState;
 use tidetable_source::Unread;
+use tidetable_store::Input;
 
 use crate::run::stages::load::{Pending, PlannedSource};
 
@@ -79,11 +82,30 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         (!is_corrected && cells > 0 && files > 1 && !is_upsert(table)).then(|| {
             format!(
                 "warning: {table}: {cells} cells were replaced by later rows of the {files} files with the same key and \
-                 time. If these are other readings, name a column in `row_key` that tells them apart"
+                 time: of files that come together, the one with the last name wins. If these are other readings, name a column in `row_key` that tells them apart"
             )
         })
     };
     loads.iter().filter_map(replaced).collect()
+}
+
+/// The note on inputs with event times in the future of `clock`: it names the latest.
+pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
+    // A local date may be a day ahead.
+    let last = i32::try_from(clock.div_euclid(DAY) + 1).ok()?;
+    let ahead = |input: &Input| input.days.iter().next_back().copied().filter(|day| *day > last);
+    let inputs = loads.iter().flat_map(Pending::inputs_read);
+    let files: BTreeMap<&str, i32> = inputs.filter_map(|input| Some((input.path.as_str(), ahead(input)?))).collect();
+    let (file, day) = files.iter().max_by_key(|(_, day)| **day)?;
+    let others = match files.len() {
+        1 => String::new(),
+        2 => " (and 1 other file)".to_owned(),
+        files => format!(" (and {} other files)", files - 1),
+    };
+    Some(format!(
+        "{file}{others} has readings of {}, in the future: if that is no forecast, correct them, as `status` takes them for the newest",
+        window_name(Window::Day, i64::from(*day) * DAY)
+    ))
 }
 
 /// Notes on new files that a plan knows to be empty.
