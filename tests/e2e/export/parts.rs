@@ -232,6 +232,22 @@ fn expired_day_is_sealed() {
     assert_eq!(project.files("data/exports/E_20260329"), before);
     assert!(project.ok(&["plan", "j", "--now", "2026-06-01T00:00:00Z"]).contains("nothing to do"), "it is told once");
     assert!(ran.stderr.contains("--force publishes the rest"), "{}", ran.stderr);
+
+    // A lost file cannot be made again: its day stays listed, and each run says so.
+    let file = project.path("data/exports/E_20260329/part-0.parquet");
+    let bytes = fs::read(&file).unwrap();
+    fs::remove_dir_all(project.path("data/exports/E_20260329")).unwrap();
+    for _ in 0..2 {
+        let told = project.succeeds(&["run", "j", "--now", "2026-06-01T00:00:00Z", "--quiet"]).stderr;
+        assert!(told.contains("part-0.parquet is missing") && told.contains("put it back from a backup"), "{told}");
+    }
+    let found = project.run(&["doctor"]);
+    assert!(found.code == Some(1) && found.stdout.contains("put it back from a backup"), "{}", found.stdout);
+    project.fails(1, &["sql", "-c", "select count(*) from exports.E"]);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, bytes).unwrap();
+    project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
+    project.ok(&["doctor"]);
     project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z", "--day", "2026-03-29", "--force"]);
     assert_eq!(project.sql("select count(*) as n from exports.E_20260329")[0]["n"], 0);
 }

@@ -252,7 +252,11 @@ fn missing_list_requires_adopt() {
     let said = project.fails(2, &["run", "j"]);
     assert!(said.contains("--adopt") && said.contains("exports/E.json"), "{said}");
     project.fails(2, &["plan", "j"]);
+    let found = project.run(&["doctor", "--output", "json"]);
+    assert_eq!(found.code, Some(1), "{}", found.stdout);
+    assert!(found.stdout.contains("exports/E.json") && found.stdout.contains("run j --adopt"), "{}", found.stdout);
     let record = project.json(&["run", "j", "--adopt"]).remove(0);
+    project.ok(&["doctor"]);
     assert_eq!(record["exports"], json!([]));
     let after = project.files("data/exports");
     let parts = |files: &std::collections::BTreeMap<String, Vec<u8>>| {

@@ -133,6 +133,8 @@ fn a_lost_table_is_not_begun_anew() {
     let ran = project.run(&["verify", "--output", "json"]);
     let found: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&found["table"], &found["sound"]), (&"T".into(), &false.into()), "{found}");
+    let status = project.succeeds(&["status"]).stderr;
+    assert!(status.replace("\n  ", " ").contains("table T, which does not exist"), "{status}");
     let ran = project.run(&["doctor"]);
     let found = ran.stdout;
     assert_eq!(ran.code, Some(1), "{found}");

@@ -78,6 +78,8 @@ pub struct CleanPlan {
     pub removals: Vec<Cleaned>,
     /// Unreferenced files that are kept, and why.
     pub notes: Vec<String>,
+    /// Exports with published parts and without a list, and how many parts.
+    lost_lists: BTreeMap<String, u64>,
 }
 
 impl CleanPlan {
@@ -138,6 +140,16 @@ impl CleanPlan {
         Ok(plan)
     }
 
+    /// Exports of which published parts are there, and their list is not: how many parts, by export.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn lost_lists(store: &Store, project: Option<&Project>) -> Result<BTreeMap<String, u64>, RunError> {
+        let mut plan = Self::default();
+        plan.parts(store, project, i64::MIN)?;
+        Ok(plan.lost_lists)
+    }
+
     /// Published parts that no list names, of exports that have a list or that no job declares.
     fn parts(&mut self, store: &Store, project: Option<&Project>, before: i64) -> Result<(), RunError> {
         let blobs = store.blobs().as_ref();
@@ -153,7 +165,6 @@ impl CleanPlan {
         let named: HashSet<&str> =
             lists.iter().flat_map(|list| list.parts.values().map(|part| part.folder.as_str())).collect();
         let declared = project.map(declared);
-        let mut lost: BTreeMap<String, u64> = BTreeMap::new();
         for folder in blobs.list("exports")?.into_iter().filter(|name| !name.ends_with(".json")) {
             let is_directory = |root: &Path| root.join("exports").join(&folder).is_dir();
             if named.contains(folder.as_str()) || !blobs.directory().is_none_or(is_directory) {
@@ -172,13 +183,13 @@ impl CleanPlan {
                     self.put(store, path, CleanedKind::Part, before)?;
                 }
             } else {
-                *lost.entry(part.export).or_default() += 1;
+                *self.lost_lists.entry(part.export).or_default() += 1;
             }
         }
         for path in &damaged {
             self.notes.push(format!("{path} cannot be read, so all parts of that export stay: see `tidetable doctor`"));
         }
-        for (export, parts) in lost {
+        for (export, parts) in &self.lost_lists {
             self.notes.push(format!(
                 "exports/{export}.json is gone, so {parts} published parts of {export} stay: `tidetable run --adopt` takes them back"
             ));

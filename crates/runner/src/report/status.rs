@@ -18,6 +18,7 @@ use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
+use crate::marks::Marks;
 use crate::report::days::{age, gaps, is_overdue, period_of};
 
 /// Tolerated difference between clocks. Microseconds.
@@ -188,6 +189,10 @@ pub fn statuses(
             Ok(None) => {}
             Err(error) => found.problems.push(error.to_string()),
         }
+    }
+    if let Some(project) = project {
+        let lost = Marks::of(project).lost_tables(project, store)?;
+        found.problems.extend(lost.iter().map(ToString::to_string));
     }
     for list in blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
         match Published::load(blobs, list) {

@@ -20,6 +20,7 @@ use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
 use crate::report::MIN_AGE;
+use crate::report::clean::CleanPlan;
 use crate::report::status::CLOCK_SKEW;
 
 /// Directory of damaged files.
@@ -229,6 +230,21 @@ impl Diagnosis {
                 Err(error) => self.newer(FindingKind::List, error)?,
             }
         }
+
+        for (export, parts) in CleanPlan::lost_lists(store, project)? {
+            // One that was set aside is lost no more.
+            if blobs.stat(&format!("{QUARANTINE}/exports/{export}.json"))?.is_some() {
+                continue;
+            }
+            let job = job_of_export(project, &export).unwrap_or_else(|| "JOB".to_owned());
+            let damage = format!("it is missing, and {} of {export} are there", several(parts, "published part"));
+            let costs = format!("SQL cannot read exports.{export}, and runs of {job} stop before they publish it");
+            let remedy = format!(
+                "`tidetable run {job} --adopt` takes the files that are there as they are, and `tidetable run {job} --force` publishes \
+                 all of them again"
+            );
+            self.find((format!("exports/{export}.json"), FindingKind::List), damage, costs, Remedy::Person(remedy));
+        }
         Ok(())
     }
 
@@ -248,7 +264,10 @@ impl Diagnosis {
                     None => "it is missing".to_owned(),
                 };
                 let costs = format!("rows of {label} in exports.{} cannot be read", list.name);
-                let remedy = format!("`tidetable run {}` publishes it again", list.job);
+                let remedy = format!(
+                    "`tidetable run {}` publishes it again; if cells of it have passed their retention, put it back from a backup",
+                    list.job
+                );
                 self.find((path, FindingKind::Published), damage, costs, Remedy::Person(remedy));
             }
         }

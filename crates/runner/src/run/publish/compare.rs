@@ -207,7 +207,7 @@ impl<'a> PublishStage<'a> {
         let mut stats = stats.into_iter();
         for (label, part) in &published.parts {
             let mut files = part.files();
-            let (mut there, mut damaged, mut appended) = (0, None, None);
+            let (mut there, mut damaged, mut missing, mut appended) = (0, None, None, None);
             for ((path, _), file) in part.files_at().into_iter().zip(&mut files) {
                 let state = file.state_by(blobs, &path, stats.next().flatten())?;
                 there += usize::from(state != FileState::Missing);
@@ -226,7 +226,8 @@ impl<'a> PublishStage<'a> {
                         Some(found) => appended = Some(found),
                         None => damaged = Some(path),
                     },
-                    FileState::AsPublished | FileState::Missing => {}
+                    FileState::Missing => missing = Some(path),
+                    FileState::AsPublished => {}
                 }
             }
             if let Some(found) = appended {
@@ -249,17 +250,15 @@ impl<'a> PublishStage<'a> {
                 _ => {}
             }
             let sealed = || Period::of_label(export.per, label).is_some_and(|period| inputs.is_sealed(&period));
-            let stays = there > 0 && !self.options.force && sealed();
+            let stays = !self.options.force && sealed();
+            let missing = || missing.unwrap_or_else(|| part.folder.clone());
             match damaged {
-                Some(path) if stays => audit.notes.push(format!(
-                    "{path} is damaged, and cells of its day have passed their retention: put it back from a backup, or publish \
-                     what is left with --force"
-                )),
+                Some(path) if stays => audit.notes.push(not_made_again(&path, "damaged")),
                 Some(_) => {
                     audit.damaged.insert(label.clone());
                     gone.push((label.clone(), None));
                 }
-                None if stays => {}
+                None if stays => audit.notes.push(not_made_again(&missing(), "missing")),
                 None => gone.push((label.clone(), found_instead(self.store, &export.name, label, part)?)),
             }
         }
@@ -296,6 +295,14 @@ impl<'a> PublishStage<'a> {
             others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
         Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
+}
+
+/// The warning about a file of a part that stays listed, because the tables may lack cells of it.
+fn not_made_again(path: &str, state: &str) -> String {
+    format!(
+        "warning: {path} is {state}, and cells of its part have passed their retention: put it back from a backup, or publish \
+         what is left with --force"
+    )
 }
 
 /// Paths of the files of all parts.
