@@ -295,9 +295,3 @@ def is_whole(content, source):
         return False
     reading = read(content, source.dialect, source.columns)
     return bool(reading.records) and reading.open_line is None
-
-
-def rows_of(content, source):
-    """How many records a file has, rejected ones included."""
-    reading = read(content, source.dialect, source.columns)
-    return len(reading.records) + len(reading.rejects)

@@ -326,7 +326,9 @@ fn unusable_files_are_errors() {
             .contains("line 3: expected 2 columns, found 3")
     );
     assert!(refused("a.log", b"{}").contains("the ending does not say"));
-    assert!(refused("a.parquet", b"no parquet").contains("whole Parquet"));
+    assert!(refused("a.parquet", b"no parquet").contains("a.parquet: this is text"));
+    assert!(refused("a.parquet", b"PAR1\0\x01\x02").contains("the end of the Parquet file is missing"));
+    assert!(refused("a.parquet", b"PAR1\xff\xff\x02\0\0\0PAR1").contains("whole Parquet"));
     assert!(project.fails(2, &["new", "job", "--from", "none.csv"]).contains("there is no such file"));
     project.fails(2, &["new", "job"]);
 }

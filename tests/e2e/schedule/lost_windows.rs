@@ -57,7 +57,7 @@ fn repaired(end: &str) -> Project {
     flip_bit(project.path(&sst(&project, 2)));
     let ran = project.run(&["repair", "T", "--yes"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for part in ["in/2.csv is gone", "window 2020-01-02 cannot be rebuilt", "--without"] {
+    for part in ["in/2.csv is missing or empty", "window 2020-01-02 cannot be rebuilt", "--without"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     project

@@ -133,7 +133,7 @@ fn records_of_avro_are_rejected_by_number_and_blocks_stop_the_run() {
     let rejected = project.rejected(&record);
     assert_eq!((rejected.len(), rejected[0]["line"].as_u64()), (1, Some(2)), "{rejected:?}");
     assert_eq!(rejected[0]["column"], "load");
-    assert_eq!(project.csv("select host, v from T order by host"), "host,v\na,1.5\n");
+    assert_eq!(project.csv("select host, load from T order by host"), "host,load\na,1.5\n");
 
     let mut damaged = avro(&[("d", START, 1.0)]);
     let last = damaged.len() - 1;
@@ -147,5 +147,5 @@ fn records_of_avro_are_rejected_by_number_and_blocks_stop_the_run() {
     project.write("in/c.avro", avro(&[("e", START, 2.5)]));
     let said = project.messages(&["run", "j"]);
     assert!(said.contains("in/b.avro"), "{said}");
-    assert_eq!(project.csv("select host, v from T order by host"), "host,v\na,1.5\ne,2.5\n");
+    assert_eq!(project.csv("select host, load from T order by host"), "host,load\na,1.5\ne,2.5\n");
 }

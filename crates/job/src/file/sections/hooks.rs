@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn hooks_are_read_beside_a_syntax_error() {
-        let hooks_in = |text: &str| hooks_alone(text, "file").map(|(name, hooks)| (name, hooks.commands.len()));
+        let hooks_in = |text: &str| Reporting::alone(text, "file").map(|found| (found.job, found.hooks.commands.len()));
         let section = "[hooks]\nerror = [\n  \"./notify.sh\",\n]\nheartbeat = \"https://h/x\"\n";
         let found = Some(("file".to_owned(), 1));
         assert_eq!(hooks_in(&format!("name = j\n{section}")), found);
@@ -179,5 +179,7 @@ mod tests {
         for broken in ["name = j\n", "name = j\n[hooks]\nerror = [\n[sources]\n", "not TOML at all"] {
             assert_eq!(hooks_in(broken), None, "{broken}");
         }
+        let metrics = Reporting::alone(&format!("<<<<<<< ours\n{section}[metrics]\nfile = \"m.prom\"\n"), "file");
+        assert_eq!(metrics.and_then(|found| found.metrics), Some(PathBuf::from("m.prom")));
     }
 }
