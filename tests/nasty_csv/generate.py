@@ -137,7 +137,8 @@ class Generator:
             head += header + rng.choice(ends)
 
         if not dialect.header and "headerless-first" in OPEN:
-            head += dialect.delimiter.join(b"" for _ in names) + rng.choice(ends)
+            # As many as are looked at.
+            head += (dialect.delimiter.join(b"" for _ in names) + rng.choice(ends)) * 64
         lines = [self.line(source, names, header, number, row, style) for row in range(self.rows())]
         if dialect.quote and self.often(0.5 if source.grows else 0.2):
             lines = self.few_quotes(lines, dialect)
