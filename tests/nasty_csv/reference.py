@@ -206,7 +206,8 @@ def accept(fields, raw, line, names, dialect, columns, reading):
         return
 
     causes, values, by_name = set(), {}, dict(zip(names, fields))
-    if any(not is_text(value) for value, _ in fields):
+    # Bytes on both sides of a quote may be text without it: the file is none.
+    if not is_text(raw):
         causes.add("utf8")
     for column in columns:
         value, is_quoted = by_name[column.name]

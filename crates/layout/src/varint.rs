@@ -31,6 +31,20 @@ pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// A signed integer as an unsigned one that is small if it is near zero (zigzag, as protobuf and Avro have it).
+#[inline]
+#[must_use]
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// What [`zigzag`] was given.
+#[inline]
+#[must_use]
+pub fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
 /// The bytes that [`put_varint`] appends.
 #[must_use]
 pub fn varint_len(value: u64) -> usize {
@@ -53,6 +67,13 @@ mod tests {
             assert_eq!((take_varint(&mut input), input), (Some(value), &[9][..]));
             let mut cut = &bytes[..varint_len(value) - 1];
             assert_eq!(take_varint(&mut cut), None);
+        }
+    }
+
+    #[test]
+    fn zigzag_keeps_every_integer() {
+        for (value, written) in [(0, 0), (-1, 1), (1, 2), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)] {
+            assert_eq!((zigzag(value), unzigzag(written)), (written, value));
         }
     }
 

@@ -317,9 +317,8 @@ mod tests {
         (Runs::of(blobs).load(&record.run).unwrap().unwrap(), bytes)
     }
 
-    #[test]
-    fn what_says_nothing_is_not_written_and_read_all_the_same() {
-        let part = ExportRecord {
+    fn empty_part() -> ExportRecord {
+        ExportRecord {
             export: "E".to_owned(),
             label: String::new(),
             part: "E".to_owned(),
@@ -328,8 +327,11 @@ mod tests {
             rows: 0,
             bytes: 0,
             error: None,
-        };
-        let check = CheckRecord {
+        }
+    }
+
+    fn failed_check() -> CheckRecord {
+        CheckRecord {
             check: "c".to_owned(),
             on: "E".to_owned(),
             label: "all".to_owned(),
@@ -337,7 +339,11 @@ mod tests {
             severity: Severity::Warn,
             measured: 0,
             passed: false,
-        };
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_is_not_written_and_read_all_the_same() {
         let gone = InputRecord::new("a.csv", InputState::Gone);
         let load = LoadRecord {
             table: "T".to_owned(),
@@ -354,8 +360,8 @@ mod tests {
             asked: RunRequest { parts: Some(vec![("E".to_owned(), String::new())]), ..RunRequest::default() },
             loads: vec![load, LoadRecord::default()],
             compactions: vec![CompactionRecord { table: "T".to_owned(), ..CompactionRecord::default() }],
-            exports: vec![part],
-            checks: vec![check],
+            exports: vec![empty_part()],
+            checks: vec![failed_check()],
             seconds: BTreeMap::from([("plan".to_owned(), 0.25)]),
             ..RunRecord::default()
         };
@@ -408,31 +414,12 @@ mod tests {
         let inputs = vec![OwingInput { path: "a.csv".to_owned(), rows: 1 }];
         let owed = vec![OwedRecord { inputs, ..OwedRecord::default() }];
         let load = LoadRecord { inputs: vec![grown], owed, ..LoadRecord::default() };
-        let part = ExportRecord {
-            export: "E".to_owned(),
-            label: "l".to_owned(),
-            part: "E".to_owned(),
-            reason: "missing".to_owned(),
-            state: PartState::Empty,
-            rows: 0,
-            bytes: 0,
-            error: None,
-        };
-        let check = CheckRecord {
-            check: "c".to_owned(),
-            on: "E".to_owned(),
-            label: "l".to_owned(),
-            rule: "r".to_owned(),
-            severity: Severity::Warn,
-            measured: 0,
-            passed: false,
-        };
         let record = RunRecord {
             format: FORMAT,
             run: "R".to_owned(),
             loads: vec![load],
-            exports: vec![part],
-            checks: vec![check],
+            exports: vec![empty_part()],
+            checks: vec![failed_check()],
             compactions: vec![CompactionRecord::default()],
             pushes: vec![PushRecord::default()],
             damage: vec![DamageRecord::default()],

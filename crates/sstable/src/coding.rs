@@ -1,7 +1,7 @@
 //! Integers and blocks in byte strings: writing appends to a `Vec`, reading goes through [`Input`], which checks every length.
 
 use bytes::Bytes;
-pub(crate) use tidetable_layout::varint::{put_varint, take_varint};
+pub(crate) use tidetable_layout::varint::{put_varint, take_varint, unzigzag, zigzag};
 
 use crate::error::ReadError;
 

@@ -14,7 +14,7 @@ use crate::scalar::ScalarRef;
 use crate::schema::{FieldType, ProtoType};
 use crate::time::SECOND;
 use crate::time::calendar::Calendar;
-use crate::varint::put_varint;
+use crate::varint::{put_varint, zigzag};
 
 /// The wire type of length-delimited values.
 pub(crate) const LENGTH: u8 = 2;
@@ -132,11 +132,6 @@ pub(crate) fn write_key(number: u32, wire: u8, out: &mut Vec<u8>) {
 pub(crate) fn write_delimited(bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
-}
-
-/// Zigzag encoding: integers of small magnitude stay short.
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
 /// Appends a field. Fields have explicit presence: 0 is written, an absent value is not. `scratch` is overwritten.

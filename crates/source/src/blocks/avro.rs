@@ -11,6 +11,7 @@ use arrow::error::ArrowError;
 use arrow_avro::compression::CompressionCodec;
 use arrow_avro::reader::{ReaderBuilder, read_header_info};
 use bytes::Bytes;
+use tidetable_layout::varint::{put_varint, take_varint, unzigzag, zigzag};
 
 use crate::blocks::input::BlockInput;
 use crate::columnar::{ColumnarPlan, Parsed};
@@ -39,7 +40,7 @@ pub(crate) struct AvroBlocks {
 
 /// How blocks are decoded.
 #[derive(Debug, Clone)]
-struct Decoding {
+pub(crate) struct Decoding {
     codec: Option<CompressionCodec>,
     /// The start of a file with the same schema, whose blocks are not compressed.
     header: Bytes,
@@ -67,8 +68,8 @@ struct Block {
 /// How the records of one file are read.
 #[derive(Debug)]
 pub(crate) struct AvroPlan {
-    pub path: String,
-    pub columns: ColumnarPlan,
+    path: String,
+    columns: ColumnarPlan,
     decoding: Decoding,
 }
 
@@ -109,7 +110,7 @@ impl AvroBlocks {
             });
         }
         let written = header.writer_schema().map_err(|error| input.damaged(0, 1, error))?;
-        let plain = plain_header(&written.json_string, &header.sync());
+        let plain = self::header(&written.json_string, "null", &header.sync());
         let schema = catch(|| Ok::<_, ArrowError>(ReaderBuilder::new().build(Cursor::new(plain.as_slice()))?.schema()));
         let schema = match schema {
             Ok(Ok(schema)) => schema,
@@ -125,9 +126,9 @@ impl AvroBlocks {
         &self.schema
     }
 
-    /// The plan of the file, with that of its columns.
-    pub fn plan(&self, path: &str, columns: ColumnarPlan) -> AvroPlan {
-        AvroPlan { path: path.to_owned(), columns, decoding: self.decoding.clone() }
+    /// How its blocks are decoded.
+    pub fn decoding(&self) -> Decoding {
+        self.decoding.clone()
     }
 
     /// The next blocks; `None` at the end. `records` were before them.
@@ -142,9 +143,11 @@ impl AvroBlocks {
             let record = records + found.records as u64 + 1;
             let offset = input.offset();
             input.wants(20)?;
-            let mut at = 0;
-            let mut number = || varint(input.at_hand(), &mut at);
-            let (Some(count), Some(size)) = (number(), number()) else { return Err(unfinished(input)) };
+            let mut rest = input.at_hand();
+            let (Some(count), Some(size)) = (take_long(&mut rest), take_long(&mut rest)) else {
+                return Err(unfinished(input));
+            };
+            let at = input.at_hand().len() - rest.len();
             let (Ok(count), Ok(size)) = (usize::try_from(count), usize::try_from(size)) else {
                 return Err(input.damaged(self.count, record, "a block has a negative length"));
             };
@@ -156,8 +159,9 @@ impl AvroBlocks {
                 return Err(input.damaged(self.count, record, "the mark behind the block is not that of the file"));
             }
             let block = input.take(end + SYNC);
-            data.extend_from_slice(block.get(at..end).unwrap_or_default());
+            // One without records must not fill a chunk: a chunk without records is the end of the file.
             if count > 0 {
+                data.extend_from_slice(block.get(at..end).unwrap_or_default());
                 found.blocks.push(Block { number: self.count, offset, end: data.len(), records: count });
                 found.records = found.records.saturating_add(count);
             }
@@ -168,6 +172,10 @@ impl AvroBlocks {
 }
 
 impl AvroPlan {
+    pub fn new(path: String, columns: ColumnarPlan, decoding: Decoding) -> Self {
+        Self { path, columns, decoding }
+    }
+
     /// The declared columns of the records of some blocks; `first_record` is the number of the first, from 1.
     ///
     /// # Errors
@@ -220,8 +228,8 @@ impl AvroPlan {
         }
         let mut file = self.decoding.header.to_vec();
         let sync = file.get(file.len().saturating_sub(SYNC)..).unwrap_or_default().to_vec();
-        add_varint(&mut file, records as i64);
-        add_varint(&mut file, data.len() as i64);
+        put_long(&mut file, records as i64);
+        put_long(&mut file, data.len() as i64);
         file.append(&mut data);
         file.extend_from_slice(&sync);
         let read = catch(|| {
@@ -273,47 +281,28 @@ impl Decoding {
     }
 }
 
-/// The header of a file with this schema, whose blocks are not compressed.
-fn plain_header(schema: &str, sync: &[u8; SYNC]) -> Vec<u8> {
-    header(schema, "null", sync)
-}
-
 /// The header of a file with this schema and codec.
 pub(super) fn header(schema: &str, codec: &str, sync: &[u8; SYNC]) -> Vec<u8> {
     let mut header = MARK.to_vec();
-    add_varint(&mut header, 2);
+    put_long(&mut header, 2);
     for (key, value) in [("avro.schema", schema), ("avro.codec", codec)] {
         for text in [key, value] {
-            add_varint(&mut header, text.len() as i64);
+            put_long(&mut header, text.len() as i64);
             header.extend_from_slice(text.as_bytes());
         }
     }
-    add_varint(&mut header, 0);
+    put_long(&mut header, 0);
     header.extend_from_slice(sync);
     header
 }
 
-/// A zigzag varint at `at`, which goes behind it; `None` if it does not end within 10 bytes.
-pub(super) fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
-    let mut value = 0u64;
-    for shift in 0..10 {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value |= u64::from(byte & 0x7F) << (7 * shift);
-        if byte & 0x80 == 0 {
-            return Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
-        }
-    }
-    None
+/// Takes a long off the front of `input`; `None` if it does not end there.
+pub(super) fn take_long(input: &mut &[u8]) -> Option<i64> {
+    take_varint(input).map(unzigzag)
 }
 
-pub(super) fn add_varint(into: &mut Vec<u8>, value: i64) {
-    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
-    while rest >= 0x80 {
-        into.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    into.push(rest as u8);
+pub(super) fn put_long(into: &mut Vec<u8>, value: i64) {
+    put_varint(into, zigzag(value));
 }
 
 fn unfinished(input: &BlockInput) -> SourceError {

@@ -9,7 +9,9 @@ const PIECE: usize = 1 << 20;
 /// The bytes of a file, of which some are at hand.
 pub(crate) struct BlockInput {
     bytes: Box<Decoded>,
-    at_hand: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that were taken. They go when more is read, as blocks are smaller than what is read at once.
+    taken: usize,
     /// Offset of the first of them in the file without its compression.
     offset: u64,
     has_ended: bool,
@@ -17,7 +19,7 @@ pub(crate) struct BlockInput {
 
 impl BlockInput {
     pub fn new(bytes: Decoded) -> Self {
-        Self { bytes: Box::new(bytes), at_hand: Vec::new(), offset: 0, has_ended: false }
+        Self { bytes: Box::new(bytes), buffer: Vec::new(), taken: 0, offset: 0, has_ended: false }
     }
 
     /// The file, for messages.
@@ -36,33 +38,35 @@ impl BlockInput {
 
     /// The bytes at hand.
     pub fn at_hand(&self) -> &[u8] {
-        &self.at_hand
+        self.buffer.get(self.taken..).unwrap_or_default()
     }
 
     /// Reads until at least `count` bytes are at hand; whether the file has so many. Nothing is reserved for bytes that a
     /// damaged length promises.
     pub fn wants(&mut self, count: usize) -> Result<bool, SourceError> {
-        while self.at_hand.len() < count && !self.has_ended {
-            let wanted = (count - self.at_hand.len()).max(PIECE);
-            self.has_ended = self.bytes.append(&mut self.at_hand, wanted)? < wanted;
+        while self.at_hand().len() < count && !self.has_ended {
+            let wanted = (count - self.at_hand().len()).max(PIECE);
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+            self.has_ended = self.bytes.append(&mut self.buffer, wanted)? < wanted;
         }
-        Ok(self.at_hand.len() >= count)
+        Ok(self.at_hand().len() >= count)
     }
 
     /// Takes the first `count` of the bytes at hand.
     pub fn take(&mut self, count: usize) -> Vec<u8> {
-        let rest = self.at_hand.split_off(count.min(self.at_hand.len()));
-        let taken = std::mem::replace(&mut self.at_hand, rest);
+        let taken = self.at_hand().get(..count).unwrap_or(self.at_hand()).to_vec();
+        self.taken += taken.len();
         self.offset += taken.len() as u64;
         taken
     }
 
     /// Reads the rest of the file, of which the last `count` bytes are returned.
     pub fn last(&mut self, count: usize) -> Result<Vec<u8>, SourceError> {
-        while self.wants(self.at_hand.len() + PIECE)? {
-            self.take(self.at_hand.len() - count);
+        while self.wants(self.at_hand().len() + PIECE)? {
+            self.take(self.at_hand().len() - count);
         }
-        let rest = self.take(self.at_hand.len());
+        let rest = self.take(self.at_hand().len());
         Ok(rest.get(rest.len().saturating_sub(count)..).unwrap_or_default().to_vec())
     }
 

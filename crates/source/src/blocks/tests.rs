@@ -9,7 +9,7 @@ use arrow_avro::writer::WriterBuilder;
 use arrow_avro::writer::format::AvroOcfFormat;
 use tidetable_layout::FieldType;
 
-use crate::blocks::avro::{add_varint, header, varint};
+use crate::blocks::avro::{header, put_long, take_long};
 use crate::error::SourceError;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, SourceSpec};
@@ -87,10 +87,10 @@ fn avro_file(batches: &[RecordBatch], codec: &str) -> Vec<u8> {
 
     let found = read_header_info(written.as_slice()).unwrap();
     let mut file = header(&found.writer_schema().unwrap().json_string, codec, &found.sync());
-    let mut at = found.header_len() as usize;
-    while at < written.len() {
-        let (count, size) = (varint(&written, &mut at).unwrap(), varint(&written, &mut at).unwrap() as usize);
-        let data = &written[at..at + size];
+    let mut rest = &written[found.header_len() as usize..];
+    while !rest.is_empty() {
+        let (count, size) = (take_long(&mut rest).unwrap(), take_long(&mut rest).unwrap() as usize);
+        let data = &rest[..size];
         let stored = match codec {
             "null" => data.to_vec(),
             "deflate" => {
@@ -106,11 +106,11 @@ fn avro_file(batches: &[RecordBatch], codec: &str) -> Vec<u8> {
             }
             _ => zstd::encode_all(data, 1).unwrap(),
         };
-        add_varint(&mut file, count);
-        add_varint(&mut file, stored.len() as i64);
+        put_long(&mut file, count);
+        put_long(&mut file, stored.len() as i64);
         file.extend_from_slice(&stored);
         file.extend_from_slice(&found.sync());
-        at += size + 16;
+        rest = &rest[size + 16..];
     }
     file
 }
@@ -147,6 +147,21 @@ fn dictionaries_are_text() {
         .unwrap();
     let found = read("a.arrow", &arrow_file(&[batch], None), &spec("a.arrow", &ALL[..2])).unwrap();
     assert_eq!((found.rows, found.sum), (3, 6));
+}
+
+#[test]
+fn avro_blocks_without_records_end_no_file() {
+    let file = avro_file(&[batch(0, 10)], "null");
+    let header = read_header_info(file.as_slice()).unwrap();
+    let (start, sync) = (header.header_len() as usize, header.sync());
+    let mut empty = Vec::new();
+    put_long(&mut empty, 0);
+    put_long(&mut empty, 600 << 10);
+    empty.resize(empty.len() + (600 << 10), 0);
+    empty.extend_from_slice(&sync);
+    let file = [&file[..start], &empty, &file[start..], &empty, &empty, &file[start..]].concat();
+    let found = read("a.avro", &file, &spec("a.avro", &ALL)).unwrap();
+    assert_eq!(found.rows, 20);
 }
 
 #[test]

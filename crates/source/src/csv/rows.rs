@@ -9,6 +9,7 @@ use tidetable_layout::FieldType;
 use crate::column_diff::ColumnDiff;
 use crate::csv::dialect::{Dialect, Scan, Span, split};
 use crate::csv::notes::TextNotes;
+use crate::format::BYTE_ORDER_MARK;
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::ColumnBuilder;
@@ -18,7 +19,6 @@ use crate::value::fields::Fields;
 /// Maximum and minimum number of rows that the fast way takes at once; the minimum where most surprise it.
 const MAX_ROWS: usize = 4096;
 const MIN_ROWS: usize = 16;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// How the rows of one file are read.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::format::Format;
 use crate::format::compression::Compression;
+use crate::format::{BYTE_ORDER_MARK, Format};
 
 /// Bytes that [`Foreign::of`] looks at: a tar archive has its mark at byte 257.
 pub(crate) const LOOKED_AT: usize = 4096;
@@ -83,7 +83,7 @@ impl Foreign {
 
     /// The format of a file that was to be read as lines of JSON and begins with `bytes`.
     pub(crate) fn instead_of_json(bytes: &[u8]) -> Option<Self> {
-        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
         if text.starts_with(b"[") {
             return Some(Self { name: "one JSON array", way_on: Command("jq -c '.[]'", "") });
         }
@@ -175,7 +175,7 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static str> {
 
 /// HTML, XML and JSON, which begin as no line of columns does.
 fn markup(bytes: &[u8]) -> Option<Foreign> {
-    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
     let start = String::from_utf8_lossy(text.get(..256).unwrap_or(text)).to_ascii_lowercase();
     let is_html = ["<!doctype html", "<html", "<table", "<head", "<body", "<meta", "<div", "<style"];
     if is_html.iter().any(|tag| start.starts_with(tag)) || start.starts_with("<?xml") && start.contains("<html") {

@@ -7,6 +7,9 @@ pub(crate) use compression::Compression;
 pub use foreign::Foreign;
 pub(crate) use foreign::{LOOKED_AT, WORKBOOK};
 
+/// The bytes that some programs put in front of UTF-8 text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Format {

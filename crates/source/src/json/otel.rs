@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use crate::json::scan::{Fault, Kind, Scanner};
+use crate::json::scan::{Fault, Scanner, elements};
 
 /// Where the keys, without quotes, and the values of an object are.
 type Members = Vec<(Range<usize>, Range<usize>)>;
@@ -173,33 +173,10 @@ fn members(text: &[u8], start: usize) -> Result<Members, Fault> {
     }
     scanner.enter()?;
     while let Some(key) = scanner.key(found.is_empty())? {
-        let value = written(&mut scanner)?;
+        let value = scanner.written()?;
         found.push((key.range, value));
     }
     Ok(found)
-}
-
-/// Where the elements of the array at `start` begin; none if there is no array.
-fn elements(text: &[u8], start: usize) -> Result<Vec<usize>, Fault> {
-    let mut scanner = Scanner::new(text, start);
-    let mut found = Vec::new();
-    if scanner.peek() != Some(b'[') {
-        return Ok(found);
-    }
-    scanner.enter()?;
-    while scanner.element(found.is_empty())? {
-        found.push(written(&mut scanner)?.start);
-    }
-    Ok(found)
-}
-
-/// The next value as it is written, a string with its quotes.
-fn written(scanner: &mut Scanner<'_>) -> Result<Range<usize>, Fault> {
-    let value = scanner.value()?;
-    Ok(match value.kind {
-        Kind::Text { .. } => value.range.start - 1..value.range.end + 1,
-        _ => value.range,
-    })
 }
 
 fn find(text: &[u8], inside: &[(Range<usize>, Range<usize>)], key: &[u8]) -> Option<Range<usize>> {

@@ -14,7 +14,7 @@ use crate::column_diff::ColumnDiff;
 use crate::csv::{Block, Dialect, Parsed, TextNotes};
 use crate::json::otel;
 use crate::json::paths::{Member, Paths};
-use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
+use crate::json::scan::{Fault, Kind, Scanner, Value, elements, unescaped};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
 use crate::value::{ColumnBuilder, ColumnPlan};
@@ -410,17 +410,4 @@ fn reason(fault: Fault) -> RejectReason {
 
 fn bit(member: &Member) -> u64 {
     member.list.map_or(0, |list| 1 << list)
-}
-
-/// Where the elements of the array at `start` begin.
-fn elements(text: &[u8], start: usize) -> Result<Vec<usize>, Fault> {
-    let mut scanner = Scanner::new(text, start);
-    scanner.enter()?;
-    let mut starts = Vec::new();
-    while scanner.element(starts.is_empty())? {
-        scanner.peek();
-        starts.push(scanner.at());
-        scanner.value()?;
-    }
-    Ok(starts)
 }

@@ -173,6 +173,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Where the next value is as it is written, a string with its quotes.
+    pub fn written(&mut self) -> Result<Range<usize>, Fault> {
+        self.peek();
+        let start = self.at;
+        self.value()?;
+        Ok(start..self.at)
+    }
+
     /// The end of the text, behind the last value.
     pub fn end(&mut self) -> Result<(), Fault> {
         match self.peek() {
@@ -266,6 +274,20 @@ impl<'a> Scanner<'a> {
         self.at = range.end;
         Ok(Value { kind, range })
     }
+}
+
+/// Where the elements of the array at `start` begin; none if there is no array.
+pub(crate) fn elements(text: &[u8], start: usize) -> Result<Vec<usize>, Fault> {
+    let mut scanner = Scanner::new(text, start);
+    let mut found = Vec::new();
+    if scanner.peek() != Some(b'[') {
+        return Ok(found);
+    }
+    scanner.enter()?;
+    while scanner.element(found.is_empty())? {
+        found.push(scanner.written()?.start);
+    }
+    Ok(found)
 }
 
 /// The text of a string, without its escapes; `None` for an escape that stands for no character.

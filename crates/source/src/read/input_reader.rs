@@ -5,16 +5,17 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use memchr::{memchr, memchr_iter, memrchr};
 
-use crate::blocks::{AvroBlocks, BlockInput, IpcMessages};
+use crate::blocks::{AvroBlocks, AvroPlan, BlockInput, IpcMessages};
 use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
 use crate::decompress::Decoded;
 use crate::error::{SourceError, at_boundary};
-use crate::format::Foreign;
+use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::json::{JsonPlan, Names, Paths, Wanted};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns, path_columns};
@@ -34,7 +35,6 @@ const WITHOUT_LINE_END: usize = 16 << 20;
 const WIDTH_RECORDS: usize = 64;
 /// Bytes of JSON lines in which names are looked for.
 const NAMED_BYTES: usize = 1 << 20;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Rows of a Parquet chunk.
 const SLICE_ROWS: usize = 128 << 10;
 
@@ -176,10 +176,9 @@ impl InputReader {
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         let header = std::mem::take(&mut header_text);
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
-        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns));
+        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
         let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        let (cuts, breaks) = (Vec::new(), Vec::new());
-        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts, breaks, from, left: 0, ended: false })
+        Ok(Self { next_line, offset, ..Self::new(path, parser, from) })
     }
 
     /// Opens a file of JSON lines, and finds the names of its values in its first records.
@@ -221,10 +220,9 @@ impl InputReader {
         let paths = Paths::new(columns.iter().map(|column| column.name.as_str()), &lists);
         let dialect = Dialect::of_lines(reader);
         let plan = Plan::Json(JsonPlan { dialect, columns, paths, lists, is_otel, refused });
-        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns));
+        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
         let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        let (cuts, breaks) = (Vec::new(), Vec::new());
-        Ok(Self { path, parser, next_index: 0, next_line: 1, offset, cuts, breaks, from, left: 0, ended: false })
+        Ok(Self { offset, ..Self::new(path, parser, from) })
     }
 
     /// The same, with the breaks of the input.
@@ -245,7 +243,7 @@ impl InputReader {
         let (plan, diff, path_columns) = ParquetPlan::new(spec, file, columns)?;
         let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff).with_path_columns(path_columns);
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
-        Ok(Self::of_rows(path, parser, from))
+        Ok(Self::new(path, parser, from))
     }
 
     /// Opens an Arrow IPC file or stream, and reads its schema.
@@ -256,11 +254,8 @@ impl InputReader {
     ) -> Result<Self, SourceError> {
         let path = input.path().to_owned();
         let messages = IpcMessages::open(&mut input)?;
-        let schema = schema_of(&declared);
-        let (plan, diff, path_columns) =
-            ColumnarPlan::new(spec, &path, messages.schema(), declared, |schema| columns(schema, None))?;
-        let parser = Parser::new(path.clone(), schema, Plan::Arrow(plan), diff).with_path_columns(path_columns);
-        Ok(Self::of_rows(path, parser, Feed::Arrow { input, messages, rest: None }))
+        let schema = Arc::clone(messages.schema());
+        Self::of_blocks(spec, path, &schema, declared, Plan::Arrow, Feed::Arrow { input, messages, rest: None })
     }
 
     /// Opens an Avro file, and reads its schema.
@@ -271,16 +266,30 @@ impl InputReader {
     ) -> Result<Self, SourceError> {
         let path = input.path().to_owned();
         let blocks = AvroBlocks::open(&mut input)?;
-        let schema = schema_of(&declared);
-        let (plan, diff, path_columns) =
-            ColumnarPlan::new(spec, &path, blocks.schema(), declared, |schema| columns(schema, None))?;
-        let plan = Plan::Avro(blocks.plan(&path, plan));
-        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
-        Ok(Self::of_rows(path, parser, Feed::Avro { input, blocks }))
+        let schema = Arc::clone(blocks.schema());
+        let (decoding, of_plan) = (blocks.decoding(), path.clone());
+        let plan = |columns| Plan::Avro(AvroPlan::new(of_plan, columns, decoding));
+        Self::of_blocks(spec, path, &schema, declared, plan, Feed::Avro { input, blocks })
     }
 
-    /// A reader of rows that are no text.
-    fn of_rows(path: String, parser: Parser, from: Feed) -> Self {
+    /// Opens a file of blocks with this schema.
+    fn of_blocks(
+        spec: &SourceSpec,
+        path: String,
+        schema: &SchemaRef,
+        declared: Vec<ColumnPlan>,
+        plan: impl FnOnce(ColumnarPlan) -> Plan,
+        from: Feed,
+    ) -> Result<Self, SourceError> {
+        let typed = schema_of(&declared);
+        let (columns, diff, path_columns) =
+            ColumnarPlan::new(spec, &path, schema, declared, |schema| columns(schema, None))?;
+        let parser = Parser::new(path.clone(), typed, plan(columns), diff).with_path_columns(path_columns);
+        Ok(Self::new(path, parser, from))
+    }
+
+    /// A reader that begins with the first line, or row, of a file.
+    fn new(path: String, parser: Parser, from: Feed) -> Self {
         let (parser, cuts, breaks) = (Arc::new(parser), Vec::new(), Vec::new());
         Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false }
     }

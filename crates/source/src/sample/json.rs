@@ -6,7 +6,7 @@ use memchr::memrchr;
 
 use crate::decompress::Decoded;
 use crate::error::SourceError;
-use crate::format::Foreign;
+use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::json::{Names, Wanted, is_otel};
 use crate::sample::error::SampleError;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
@@ -31,7 +31,7 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, spec: SourceSpec) -> 
     if let Some(format) = Foreign::instead_of_json(&bytes) {
         return Err(SourceError::Foreign { path: path.to_owned(), format }.into());
     }
-    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     let end = if is_whole { text.len() } else { memrchr(b'\n', text).map_or(text.len(), |end| end + 1) };
     let text = text.get(..end).unwrap_or_default();
     if text.trim_ascii().is_empty() {

@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use crate::codec::bit_unpacking::unpack;
 use crate::codec::delta_order;
-use crate::coding::{put_varint, take_varint};
+use crate::coding::{put_varint, take_varint, unzigzag, zigzag};
 
 /// Values that share a base and a bit width. The last block of a page may have fewer.
 const BLOCK: usize = 128;
@@ -283,14 +283,6 @@ fn middle(block: &[i64]) -> i64 {
     }
     five.sort_unstable();
     five[2]
-}
-
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
 /// The delta order that takes about the fewest bits in PFOR blocks.

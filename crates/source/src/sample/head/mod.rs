@@ -9,7 +9,7 @@ use memchr::{memchr_iter, memmem};
 use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
 use crate::decompress::Decoded;
 use crate::error::SourceError;
-use crate::format::Foreign;
+use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
 use crate::sample::head::preamble::{HeadRecord, declared_delimiter, header_line};
@@ -46,7 +46,7 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         return Err(SourceError::Foreign { path: path.to_owned(), format }.into());
     }
     let encoding = preamble::encoding(&bytes);
-    if bytes.starts_with(b"\xEF\xBB\xBF") {
+    if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..3);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
