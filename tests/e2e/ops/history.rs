@@ -218,6 +218,24 @@ fn lineage_works_in_both_directions() {
 }
 
 #[test]
+fn what_a_killed_run_was_asked_for_is_told_by_the_next() {
+    let project = project();
+    write_day(&project, 1, "1");
+    for (options, what) in [(&["--force"][..], "--force"), (&["--force", "--rebuild"], "--rebuild --force")] {
+        let mut record = project.stored_record(&run(&project, options)["run"]);
+        (record["outcome"], record["finished"]) = (json!("running"), json!(null));
+        let killed = text(&record["run"]);
+        project.write(&format!("data/runs/{killed}.json"), record.to_string());
+
+        let told = project.messages(&["run", "j"]);
+        assert!(told.contains(&format!("run {killed} did not finish: this one continues it, but does not")), "{told}");
+        assert!(told.contains(&format!("repeat what it was asked for: {what}. ")), "{told}");
+        assert!(told.contains(&format!("`tidetable retry {killed}`")), "{told}");
+        assert!(!project.messages(&["run", "j"]).contains("did not finish"), "once");
+    }
+}
+
+#[test]
 fn repaired_rejected_rows_are_loaded_by_replay() {
     let project = project();
     write_day(&project, 1, "much");

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
-use tidetable_job::{Job, JobError, Project, Reporting};
+use tidetable_job::{Job, JobError, Project, Reporting, shell_word};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
@@ -159,7 +159,7 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage, first, after_killed } =
+    let Begun { store, runtime, storage, first, killed } =
         match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(None),
@@ -173,9 +173,8 @@ pub fn run(
                 return Err(error);
             }
         };
-    if let Some(before) = record.continues.as_ref().filter(|_| after_killed) {
-        let note = format!("run {before} did not finish: this one continues it");
-        observer.event(Event::Note(note));
+    if let Some(killed) = killed {
+        observer.event(Event::Note(continues_note(&killed, &record)));
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
     let blobs = store.blobs().as_ref();
@@ -260,8 +259,31 @@ struct Begun {
     storage: Storage,
     /// What was read first.
     first: Ahead,
-    /// Whether the run that it continues recorded no end.
-    after_killed: bool,
+    /// The run that it continues, if that recorded no end.
+    killed: Option<RunRecord>,
+}
+
+/// The note that `record` continues the run `killed`, with what that was asked to do and this is not.
+fn continues_note(killed: &RunRecord, record: &RunRecord) -> String {
+    let RunRecord { run, job, .. } = killed;
+    let (before, now) = (&killed.asked, &record.asked);
+    let without: Vec<String> = before.without.iter().filter(|path| !now.without.contains(path)).cloned().collect();
+    let mut left: Vec<String> =
+        [("--rebuild", before.rebuild && !now.rebuild), ("--force", before.force && !now.force)]
+            .into_iter()
+            .filter_map(|(option, is_left)| is_left.then(|| option.to_owned()))
+            .collect();
+    left.extend(without.iter().map(|path| format!("--without {}", shell_word(path))));
+
+    let mut note = format!("run {run} did not finish: this one continues it");
+    if !left.is_empty() || before.reread.iter().any(|path| !now.reread.contains(path)) {
+        let what = if left.is_empty() { "the inputs that it was to read again".to_owned() } else { left.join(" ") };
+        note.push_str(&format!(
+            ", but does not repeat what it was asked for: {what}. If its work is still wanted, run `tidetable retry {run}`, or {job} \
+             with those options"
+        ));
+    }
+    note
 }
 
 /// Takes the lock, names the run and writes its first record. `None`: another run holds the lock, and the options say
@@ -304,8 +326,8 @@ fn begin(
     lock.tell(&record.run);
     let last = last.filter(|last| last.outcome.is_open());
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
-    let after_killed = last.as_ref().is_some_and(|last| last.outcome == Outcome::Running);
-    record.continues = last.map(|last| last.run);
+    record.continues = last.as_ref().map(|last| last.run.clone());
+    let killed = last.filter(|last| last.outcome == Outcome::Running);
     let blobs = store.blobs().as_ref();
     let fit = || if is_first && can.compares { fit(project, blobs, record, options) } else { Ok(()) };
     let first = Ahead::begin(&store, job, record, fit)?;
@@ -313,7 +335,7 @@ fn begin(
     if can.round_trips && !is_first {
         marks.check(&store, job, options)?;
     }
-    Ok(Some(Begun { store, runtime, storage, first, after_killed }))
+    Ok(Some(Begun { store, runtime, storage, first, killed }))
 }
 
 /// Whether a bucket without runs can be the root of `project`.
