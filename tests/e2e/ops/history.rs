@@ -1,11 +1,12 @@
 //! `status`, `history`, `lineage`, `rejects`, `replay` and `clean`.
 
 use std::fs::{self, File};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, Ran, TIDETABLE, json_lines};
 
 const JOB: &str = readings_job!(
     "in/{day:%Y-%m-%d}*.csv",
@@ -254,6 +255,13 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
         project.ok(&["rejects", "j", "--run", first, "--output", "csv"]),
         "meter,ts,kwh\n2,2020-01-01T10:00:00Z,much\n2,2020-01-02T10:00:00Z,little\n"
     );
+    // Without the project, only the names of inputs are known.
+    let root = project.path("data").display().to_string();
+    let args = ["rejects", "j", "--run", first, "--output", "csv", "--root", &root];
+    let ran = Ran::of(Command::new(TIDETABLE).args(args).current_dir(std::env::temp_dir()));
+    assert!(ran.stderr.contains("no header is written: there is no project here"), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("2,2020-01-01T10:00:00Z,much"), "{}", ran.stdout);
+
     let said = project.ok(&["rejects", "j", "--limit", "1"]);
     assert!(said.contains("2 rows: kwh: \"..\"") && said.contains("and 1 row more: --limit 0"), "{said}");
     project.fails(2, &["rejects", "other"]);

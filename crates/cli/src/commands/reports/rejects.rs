@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 
 use serde_json::json;
 use tidetable_ingest::RejectedRow;
@@ -184,7 +185,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         ));
     }
     if headers.is_empty() && !rows.is_empty() {
-        print_message(global, "warning: their inputs are gone or have no header in plain text: none is written");
+        print_message(global, &no_header(project, &files));
     }
 
     for header in headers {
@@ -203,6 +204,20 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         print_message(global, &format!("warning: {} cut: of a row 1 MiB is kept", count(cut, "row")));
     }
     Ok(())
+}
+
+/// Why the rows of `files` are written without a header.
+fn no_header(project: Option<&Project>, files: &BTreeSet<&str>) -> String {
+    let why = match project {
+        None => {
+            "there is no project here, and the names of inputs are relative to one: add -C DIR with the folder of tidetable.toml"
+        }
+        Some(project) if files.iter().any(|file| Path::new(&project.resolve(file)).exists()) => {
+            "their inputs have none in plain text"
+        }
+        Some(_) => "their inputs are not there",
+    };
+    format!("warning: no header is written: {why}")
 }
 
 /// The first line of a local text input that has a header.
