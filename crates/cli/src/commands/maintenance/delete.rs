@@ -10,6 +10,7 @@ use tidetable_store::version::DeleteTarget;
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::ranges::check_times;
 use crate::commands::{clock, open_newest, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{count, day};
@@ -141,5 +142,12 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
     }
 
     out.flush()?;
+    if plan.is_empty() && done != (Done::Not { dry_run: false }) {
+        let text = format!(
+            "warning: no cell of {table} matches {}: `tidetable read {table}` shows how its keys are written",
+            plan.target
+        );
+        print_message(global, &text);
+    }
     Ok(())
 }
