@@ -473,3 +473,18 @@ fn check_data_measures_published_and_stored_rows() {
     let kept = project.sql("select count(*) as n from runs.failing_rows f join runs.runs r on f.run = r.run");
     assert_eq!(kept[0]["n"], 3);
 }
+
+#[test]
+fn days_that_do_not_follow_each_other_are_named() {
+    let rows = |days: &[u32]| days.iter().map(|day| format!("x,2026-05-{day:02}T10:00:00Z,1\n")).collect::<String>();
+    let project = project(
+        "UTC",
+        &export("day", "E_{day:%Y%m%d}", "", READINGS),
+        &[("a", &rows(&[1, 2, 3])), ("b", &rows(&[1, 3]))],
+    );
+    assert!(project.ok(&["run", "j"]).contains("published E: 3 days, exports/E_20260501 to exports/E_20260503\n"));
+
+    write(&project, "b", "x,2026-05-01T10:00:00Z,2\nx,2026-05-03T10:00:00Z,2\n");
+    let said = project.ok(&["run", "j"]);
+    assert!(said.contains("2 days, exports/E_20260501 to exports/E_20260503 (2026-05-01, 2026-05-03)\n"), "{said}");
+}

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use chrono::NaiveDate;
 use serde_json::{Value, json};
 use tidetable_ingest::{EmptyRow, RejectedRow};
 use tidetable_job::{Job, Per, Project};
@@ -339,6 +340,7 @@ fn shown_seconds(seconds: f64) -> String {
     format!("{seconds:.2}")
 }
 
+/// A line for each export and what was done to its parts.
 fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
@@ -349,11 +351,20 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
             if let (Some(first), Some(last)) = (parts.first(), parts.last()) {
                 let number = parts.len() as u64;
                 let until = if number > 1 { format!(" to exports/{}", last.part) } else { String::new() };
-                writeln!(out, "{done} {name}: {}, exports/{}{until}", count(number, noun(job, name)), first.part)?;
+                let (days, apart) = (count(number, noun(job, name)), days_apart(&parts));
+                writeln!(out, "{done} {name}: {days}, exports/{}{until}{apart}", first.part)?;
             }
         }
     }
     Ok(())
+}
+
+/// The days of `parts` in brackets, if they are days that do not follow each other: `first to last` would name others, too.
+fn days_apart(parts: &[&ExportRecord]) -> String {
+    let labels: Vec<&str> = parts.iter().map(|part| part.label.as_str()).collect();
+    let are_days = labels.iter().all(|label| label.parse::<NaiveDate>().is_ok());
+    let ranges = ranges(&labels);
+    if are_days && ranges.contains(", ") { format!(" ({ranges})") } else { String::new() }
 }
 
 /// Failed checks and unpublished days.
