@@ -117,6 +117,13 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     }
 
     out.flush()?;
+    if let Some(taken) = time(restored.backup.taken) {
+        let text = format!(
+            "note: the next runs load again what came after {taken}, as far as the inputs are still there; rows of inputs that were loaded since \
+             and are gone are missing: put those files back first"
+        );
+        print_message(global, &text);
+    }
     let missing = restored.backup.damaged.len() + restored.damaged.len();
     damaged(missing, "the rest is restored: `tidetable doctor` says what is missing")
 }
