@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Project, flip_bit, json_lines};
 
@@ -290,6 +290,30 @@ fn readable_rejected_rows_are_kept() {
     let ran = project.run(&["rejects", "j", "--output", "json"]);
     assert_eq!((json_lines(&ran.stdout).len(), ran.stderr.as_str()), (1, ""));
     project.ok(&["run", "j"]);
+}
+
+#[test]
+fn rejected_rows_that_were_cut_off_are_found() {
+    let project = Project::new("j", readings_job!("in/*.csv", "max_rejected = \"90%\"", ""));
+    project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\nx,y,z\nx,y,w\n");
+    project.run_job("j");
+    let path = &files(&project, "rejected")[0];
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(doctor(&project, &[]).0, 0);
+
+    // At a line end, and as a whole.
+    let first = text.find('\n').unwrap() + 1;
+    for (left, rows) in [(&text[..first], "1 row"), ("", "0 rows")] {
+        fs::write(path, left).unwrap();
+        let (code, found) = doctor(&project, &[]);
+        assert_eq!((code, &found[0]["kind"], &found[0]["fixable"]), (1, &json!("rejects"), &json!(false)), "{found:?}");
+        let damage = found[0]["damage"].as_str().unwrap();
+        assert!(damage.contains(&format!("it holds {rows}, and its run rejected 2")), "{damage}");
+    }
+
+    fs::remove_file(path).unwrap();
+    assert_eq!(doctor(&project, &[]).0, 0, "as the remedy says");
+    assert!(project.run(&["rejects", "j"]).stderr.contains("were cleaned away"));
 }
 
 #[test]

@@ -113,6 +113,21 @@ impl FindingKind {
     }
 }
 
+/// The number of rows that each file of rejected rows had when its run ended, by its name.
+fn rejected_by_file(blobs: &dyn Blobs) -> Result<BTreeMap<String, u64>, RunError> {
+    let mut rows = BTreeMap::new();
+    for record in Runs::of(blobs).readable(None)?.into_iter().filter(|record| record.finished.is_some()) {
+        let of_sources = record.rejected.iter().map(|path| (path, record.rows_rejected));
+        let of_queries =
+            record.loads.iter().filter_map(|load| Some((load.rejected.as_ref()?, load.stats.rows_rejected)));
+        for (path, rejected) in of_sources.chain(of_queries) {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            rows.insert(file.to_owned(), rejected);
+        }
+    }
+    Ok(rows)
+}
+
 impl Diagnosis {
     /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and
     /// published files are only checked for existence. `now` is the clock, microseconds since the epoch.
@@ -185,12 +200,13 @@ impl Diagnosis {
     }
 
     fn rejects(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
+        let rejected = rejected_by_file(blobs)?;
         for file in blobs.list("rejected")?.into_iter().filter(|file| file.ends_with(".jsonl")) {
             self.count(FindingKind::Rejects);
             let path = format!("rejected/{file}");
             let Some(bytes) = blobs.read(&path)? else { continue };
             let mut damaged: Vec<String> = Vec::new();
-            let mut good = 0;
+            let mut good = 0_u64;
             for line in rejected_lines(&path, &bytes) {
                 match line {
                     Ok(_) => good += 1,
@@ -198,13 +214,33 @@ impl Diagnosis {
                     Err(error) => return Err(error.into()),
                 }
             }
-            if let Some(first) = damaged.first() {
+            if damaged.is_empty() {
+                self.cut_rejects(blobs, path, good, rejected.get(&file).copied().unwrap_or_default())?;
+            } else if let Some(first) = damaged.first() {
                 let lines = several(damaged.len() as u64, "line");
                 let costs = format!("`rejects` cannot show {lines} of it, and `replay` cannot read their inputs again");
                 let remedy = format!("moves it to quarantine, and keeps the other {}", several(good, "row"));
                 self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
             }
         }
+        Ok(())
+    }
+
+    /// Finds a file of `rows` rejected rows whose run rejected more: `expected`.
+    fn cut_rejects(&mut self, blobs: &dyn Blobs, path: String, rows: u64, expected: u64) -> Result<(), RunError> {
+        // What `--fix` kept of a damaged file is less than it was.
+        if rows >= expected || blobs.stat(&format!("{QUARANTINE}/{path}"))?.is_some() {
+            return Ok(());
+        }
+
+        let damage = format!("it holds {}, and its run rejected {expected}: its end is missing", several(rows, "row"));
+        let costs = format!(
+            "`rejects` and runs.rejects lack {}, and `replay` does not know their inputs",
+            several(expected - rows, "rejected row")
+        );
+        let remedy =
+            "put it back from a backup; or remove it, and `rejects` says that its rows were cleaned away".to_owned();
+        self.find((path, FindingKind::Rejects), damage, costs, Remedy::Person(remedy));
         Ok(())
     }
 
