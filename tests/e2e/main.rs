@@ -119,6 +119,7 @@ mod schedule {
     mod alerts;
     mod catch_up;
     mod cron_and_systemd;
+    mod gone_inputs;
     mod hooks;
     mod lost_root;
     mod lost_windows;

@@ -280,3 +280,23 @@ fn file_that_becomes_a_copy_counts_once() {
     project.run_job("j");
     assert_eq!(total(), 7);
 }
+
+#[test]
+fn of_files_that_come_together_the_last_name_wins() {
+    let correction = "meter,ts,kwh\n2,2018-01-05T00:00:00Z,1.5\n";
+    let query = "select kwh from SENSOR where meter = 2 and ts = '2018-01-05T00:00:00Z'";
+    let original = 274.15;
+
+    for (name, kwh) in [("2018-01-05_again", 1.5), ("2018-01-05-again", original), ("2018-01-05.again", original)] {
+        let project = Project::smart_meters();
+        project.write(&format!("sample-data/smart-meters/{name}.csv"), correction);
+        let ran = project.run(&["run", "smart-meters"]);
+        assert!(ran.stderr.contains("1 cells were replaced"), "{}", ran.stderr);
+        assert_eq!(project.sql(query)[0]["kwh"], kwh, "{name}");
+
+        // Again under a name that no run has seen.
+        project.write("sample-data/smart-meters/2018-01-05-2nd.csv", format!("{correction}\n"));
+        project.run_job("smart-meters");
+        assert_eq!(project.sql(query)[0]["kwh"], 1.5, "{name}");
+    }
+}

@@ -117,7 +117,7 @@ pub struct Replay {
     /// The logical time of the new run [default: the clock]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
-    /// Remove the rows of a missing input for good; may be given more than once
+    /// Remove the rows of a missing input for good, or of those of a pattern; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
     /// How.

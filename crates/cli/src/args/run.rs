@@ -63,7 +63,7 @@ pub struct RunDays {
     /// Rebuild the job's tables from all their inputs (needed after a change of layout)
     #[arg(long)]
     pub rebuild: bool,
-    /// Remove the rows of a missing input for good; may be given more than once
+    /// Remove the rows of a missing input for good, or of those of a pattern; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
     /// Adopt published files whose list is missing, as they are

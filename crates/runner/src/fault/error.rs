@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use tidetable_blobs::BlobError;
 use tidetable_export::ExportError;
-use tidetable_job::shell_word;
 use tidetable_source::SourceError;
 use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
@@ -114,16 +113,17 @@ pub enum RunError {
     },
     /// A rebuild that would lose the rows of missing inputs.
     #[error(
-        "rebuilding table {table} would lose the rows of inputs that are missing or empty now: {}; put them back, or remove their rows for good \
-         with{}",
-        gone.join(", "),
-        gone.iter().map(|path| format!(" --without {}", shell_word(path))).collect::<String>()
+        "rebuilding table {table} would lose the rows of inputs that are missing or empty now: {gone}. Put them back; or write their \
+         rows out of the table into a new input first (docs/guide/inputs.md, \"Rows of files that are gone\"), and rebuild with {remove}, \
+         which removes the rows of those inputs for good"
     )]
     RebuildGone {
         /// The table.
         table: String,
-        /// The inputs.
-        gone: Vec<String>,
+        /// The inputs; the rest is counted.
+        gone: String,
+        /// The options that remove their rows.
+        remove: String,
     },
     /// A name that an export of another job has.
     #[error(

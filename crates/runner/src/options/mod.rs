@@ -2,3 +2,4 @@
 
 pub(crate) mod pusher;
 pub(crate) mod run_options;
+pub(crate) mod without;

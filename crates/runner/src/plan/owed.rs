@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tidetable_job::shell_word;
 use tidetable_record::OwedRecord;
 use tidetable_store::Version;
 
 use super::days::ranges;
+use crate::options::without::{options_for, some};
 
-/// Most inputs that a note names.
-const NAMED: usize = 5;
+/// Where the guide tells how to make a missing file of the rows that a table holds.
+const FROM_THE_TABLE: &str =
+    "(docs/guide/inputs.md, \"Rows of files that are gone\", tells how the table itself gives it)";
 
 /// Notes on windows of `table` that stay as they are, one for each set of missing inputs; `to_remove` are the inputs to
 /// remove so that all of them can be rebuilt, and `rows` the most rows that go with them.
@@ -73,7 +74,7 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -
     let owing = owing(windows);
     format!(
         "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} missing or empty; owed there: {owing}. Put {it} \
-         back, or remove {rows} for good with {remove}, and run again"
+         back {FROM_THE_TABLE}, or remove {rows} for good with {remove}, and run again"
     )
 }
 
@@ -98,19 +99,7 @@ fn owing(windows: &[&OwedRecord]) -> String {
 
 /// The options that remove `paths`.
 fn without(paths: &[String]) -> String {
-    match paths.len() {
-        0..=NAMED => paths.iter().map(|path| format!("--without {}", shell_word(path))).collect::<Vec<_>>().join(" "),
-        number => format!("--without FILE for each of the {number} missing inputs"),
-    }
-}
-
-/// Some of `items`; the rest is counted.
-fn some(items: &[String]) -> String {
-    let named = items.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match items.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
+    options_for(paths).unwrap_or_else(|| format!("--without FILE for each of the {} missing inputs", paths.len()))
 }
 
 #[cfg(test)]

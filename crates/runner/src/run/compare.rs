@@ -17,6 +17,7 @@ use tidetable_store::Version;
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
 use crate::options::run_options::RunOptions;
+use crate::options::without::Without;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, rows_of};
 use crate::readable::ReadableTables;
 use crate::run::context::Run;
@@ -121,7 +122,8 @@ impl Run<'_> {
             return Ok(held);
         };
         let InputPlan { changed, grown, given_up, vanished, .. } = &planned.plan;
-        let left_out = vanished.iter().filter(|input| self.options.without.contains(&input.path));
+        let without = Without::new(&self.options.without);
+        let left_out = vanished.iter().filter(|input| without.takes(&input.path));
         let grown = grown.iter().map(|grown| &grown.held);
         let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
         let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();

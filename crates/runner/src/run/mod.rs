@@ -43,7 +43,7 @@ pub use crate::secrets::{check_stores, source_storage};
 pub use crate::units::params::probe_params;
 pub use check_data::{DataChecks, check_data};
 pub use publish::{check_columns, tables_read};
-pub use stages::without::{check_without_of_all, input_names};
+pub use stages::without::{check_without_of_all, input_names, without_of_job};
 
 use crate::backup::RESTORING;
 use crate::marks::Marks;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use tidetable_job::{Job, Project};
 use tidetable_runner::plan::TableReason;
-use tidetable_runner::run::{check_without_of_all, input_names};
+use tidetable_runner::run::{check_without_of_all, input_names, without_of_job};
 use tidetable_runner::{RunOptions, UlidIds, open_store, plan_job};
 
 use super::dry_run::show;
@@ -64,7 +64,7 @@ pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run:
 
         let mut options = asked.options(job)?;
         // An input belongs to one job, or to a few.
-        options.without.retain(|path| names.get(&job.name).is_some_and(|names| names.contains(path)));
+        options.without = names.get(&job.name).map_or_else(Vec::new, |names| without_of_job(&options.without, names));
 
         let done = match dry_run {
             true => match plan_job(project, job, &options, ids) {

@@ -1,5 +1,6 @@
 //! The plan of a run as rows.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde_json::{Value, json};
@@ -39,7 +40,15 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
         let why = table.reason.map_or("up to date", |reason| reason.name());
         let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
         rows.push(row!["table", table.table, plan.job, why, days, size(table.bytes, output)]);
-        for input in &table.inputs {
+        let (gone, others): (Vec<_>, Vec<_>) = match output {
+            Output::Table => table.inputs.iter().partition(|input| input.state == InputState::Gone),
+            _ => (Vec::new(), table.inputs.iter().collect()),
+        };
+        let gone = gone.into_iter().map(|input| (input.path.as_str(), input.bytes));
+        for (what, bytes) in by_folder(gone) {
+            rows.push(row!["input", what, table.table, InputState::Gone.name(), "", size(bytes, output)]);
+        }
+        for input in others {
             let touches = !matches!(input.state, InputState::SameContent | InputState::Gone | InputState::Empty);
             let days = if touches { input.days.to_string() } else { String::new() };
             rows.push(row!["input", input.path, table.table, input.state.name(), days, size(input.bytes, output)]);
@@ -82,11 +91,41 @@ fn rows(plan: &Plan, output: Output) -> ResultRows {
     rows
 }
 
+/// Paths with their sizes, those of a folder as one: `in/ (22 files)`.
+fn by_folder<'a>(paths: impl Iterator<Item = (&'a str, u64)>) -> Vec<(String, u64)> {
+    let mut folders: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+    for (path, bytes) in paths {
+        let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
+        folders.entry(folder).or_default().push((path, bytes));
+    }
+
+    let row = |(folder, paths): (&str, Vec<(&str, u64)>)| {
+        let bytes = paths.iter().map(|(_, bytes)| bytes).sum();
+        match paths.as_slice() {
+            [(path, _)] => ((*path).to_owned(), bytes),
+            _ => (format!("{folder} ({} files)", paths.len()).trim_start().to_owned(), bytes),
+        }
+    };
+    folders.into_iter().map(row).collect()
+}
+
 /// A size in bytes: a number for programs, text with a unit for people, null for 0.
 fn size(number: u64, output: Output) -> Value {
     match output {
         _ if number == 0 => Value::Null,
         Output::Json | Output::Csv => json!(number),
         _ => json!(bytes(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_folder_are_one_row() {
+        let paths = [("in/a.csv", 1), ("in/b.csv", 2), ("late/c.csv", 4), ("x.csv", 8), ("y.csv", 16)];
+        let rows = [("(2 files)", 24), ("in/ (2 files)", 3), ("late/c.csv", 4)];
+        assert_eq!(by_folder(paths.into_iter()), rows.map(|(what, bytes)| (what.to_owned(), bytes)));
     }
 }

@@ -22,6 +22,7 @@ use crate::fault::error::RunError;
 use crate::fault::stop::Stoppable;
 use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
+use crate::options::without::{Without, options_for, some};
 use crate::run::context::Run;
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{as_before, hash_before};
@@ -178,6 +179,7 @@ impl<'a> LoadStage<'a> {
         let with_rows: RefCell<HashMap<String, bool>> = RefCell::default();
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
+        let given_up = Without::new(&self.options.without);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
             let hash = |file: &InputFile| -> Result<_, SourceError> {
                 let known =
@@ -189,10 +191,7 @@ impl<'a> LoadStage<'a> {
                 hashes.insert(file.path.clone(), hash);
                 Ok(hash)
             };
-            let without = |path: &str| {
-                self.options.without.iter().any(|given_up| given_up == path)
-                    || pulled.iter().any(|pulled| pulled.drops(path))
-            };
+            let without = |path: &str| given_up.takes(path) || pulled.iter().any(|pulled| pulled.drops(path));
             // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
             // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
@@ -236,8 +235,10 @@ impl<'a> LoadStage<'a> {
             self.options.stop.check()?;
             let mut plan = plan.map_err(StoreError::from)?;
             if base.reset.is_some() && !plan.vanished.is_empty() {
-                let gone = plan.vanished.iter().map(|input| input.path.clone()).collect();
-                return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone });
+                let gone: Vec<String> = plan.vanished.iter().map(|input| input.path.clone()).collect();
+                // A rebuild gives up all that are gone, so the pattern of all names takes no other.
+                let remove = options_for(&gone).unwrap_or_else(|| "--without '**'".to_owned());
+                return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone: some(&gone), remove });
             }
             plan.read_again(&self.options.reread);
             planned.push(Planned { table, stored, base, plan });
@@ -463,13 +464,13 @@ pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
 /// A note on each of `without` that removes nothing: its file is there, or its rows were removed before.
 pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> Vec<String> {
     let tables = || sources.iter().flat_map(|source| &source.tables);
-    let removes = |planned: &Planned<'_>, path: &str| {
-        taken_out(&planned.plan).iter().any(|(removed, state, _)| *removed == path && *state == InputState::LeftOut)
-    };
-    let is_idle = |path: &&String| !tables().any(|planned| planned.base.reset.is_some() || removes(planned, path));
-    without
-        .iter()
-        .filter(is_idle)
+    if tables().any(|planned| planned.base.reset.is_some()) {
+        return Vec::new();
+    }
+    let taken_out = tables().flat_map(|planned| taken_out(&planned.plan));
+    let removed = taken_out.filter(|(_, state, _)| *state == InputState::LeftOut).map(|(path, ..)| path).collect();
+    Without::new(without)
+        .idle(&removed)
         .map(|path| format!("--without {path} has no effect: no missing input has that name"))
         .collect()
 }

@@ -17,6 +17,7 @@ use crate::compact::{compact, compact_by};
 use crate::fault::error::RunError;
 use crate::observe::{Event, Unit};
 use crate::options::run_options::RunOptions;
+use crate::options::without::Without;
 use crate::plan::{Plan, owed_notes, ranges, rows_of, up_to};
 use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
@@ -418,7 +419,9 @@ fn input_notes(loads: &[&LoadRecord], options: &RunOptions, missing: &BTreeMap<S
         }
     }
     let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
-        if inputs.len() <= NOTES {
+        // Files that are rotated away are no news.
+        let most = if state == InputState::Gone { 1 } else { NOTES };
+        if inputs.len() <= most {
             return inputs.into_iter().filter_map(|input| note(input, options, &owed, missing)).collect();
         }
         inputs.sort_by_key(|input| &input.path);
@@ -432,12 +435,9 @@ fn input_notes(loads: &[&LoadRecord], options: &RunOptions, missing: &BTreeMap<S
                 "have no rows any more: their cells stay in the table; run with --without FILE to take the rows of one out"
             }
             InputState::Gone if !owed.lost.is_empty() => {
-                "are gone: their cells stay in the table, except those lost with a window named below; run with --without FILE to \
-                 take the rows of one out"
+                "are gone: their cells stay in the table, except those lost with a window named below"
             }
-            InputState::Gone => {
-                "are gone: their cells stay in the table; run with --without FILE to take the rows of one out"
-            }
+            InputState::Gone => "are gone: their cells stay in the table",
             InputState::ReadAgain => "are read again, as requested",
             InputState::Grown => "grew: their new rows are appended",
             _ if owed.is_empty() => "changed: the windows they touch are rebuilt",
@@ -509,7 +509,7 @@ fn note(
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
         }
-        (InputState::LeftOut, _) if !options.without.contains(&input.path) => {
+        (InputState::LeftOut, _) if !Without::new(&options.without).takes(&input.path) => {
             Some(format!("{} is no longer part of the pull: its rows are removed", input.path))
         }
         (InputState::LeftOut, _) => {

@@ -1,4 +1,4 @@
-//! Names of `--without`: each must be an input that a table of the job has or had.
+//! Checks of `--without`: each name or pattern must be, or match, an input that a table of the job has or had.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,13 @@ use tidetable_job::Job;
 use tidetable_store::{Store, StoreError, Version};
 
 use crate::fault::error::RunError;
+use crate::options::without::Without;
 
 /// Most names that a message suggests.
 const SUGGESTED: usize = 3;
 
-/// Checks that each of `without` names an input of a table of `job`, present, missing or removed before: one of `known`.
+/// Checks that each of `without` names an input of a table of `job`, present, missing or removed before, or is a pattern of
+/// some: `known`.
 ///
 /// # Errors
 /// [`RunError::UnknownInput`] for the first that does not, with the most similar names; those in `gone`, the missing
@@ -21,20 +23,29 @@ pub(crate) fn check_without(
     known: &BTreeSet<String>,
     gone: BTreeSet<&str>,
 ) -> Result<(), RunError> {
-    let Some(path) = without.iter().find(|path| !known.contains(path.as_str())) else { return Ok(()) };
-    let candidates = if gone.is_empty() { known.iter().map(String::as_str).collect() } else { gone };
+    let names = known.iter().map(String::as_str).collect();
+    let Some(path) = Without::new(without).idle(&names).next() else { return Ok(()) };
+    let candidates = if gone.is_empty() { names } else { gone };
     let (path, who, near) = (path.clone(), format!("job {job} has"), nearest(path, candidates));
     Err(RunError::UnknownInput { path, who, near })
 }
 
-/// Checks that each of `without` is in `names`, the inputs of all jobs of a project.
+/// Checks that each of `without` is in `names`, the inputs of all jobs of a project, or a pattern of some.
 ///
 /// # Errors
 /// [`RunError::UnknownInput`] for the first that is not.
 pub fn check_without_of_all(names: &BTreeSet<String>, without: &[String]) -> Result<(), RunError> {
-    let Some(path) = without.iter().find(|path| !names.contains(path.as_str())) else { return Ok(()) };
-    let near = nearest(path, names.iter().map(String::as_str).collect());
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let Some(path) = Without::new(without).idle(&names).next() else { return Ok(()) };
+    let near = nearest(path, names);
     Err(RunError::UnknownInput { path: path.clone(), who: "the jobs of the project have".to_owned(), near })
+}
+
+/// Those of `without` that are or match one of `names`, the inputs of a job.
+pub fn without_of_job(without: &[String], names: &BTreeSet<String>) -> Vec<String> {
+    let names = names.iter().map(String::as_str).collect();
+    let idle: Vec<String> = Without::new(without).idle(&names).cloned().collect();
+    without.iter().filter(|given| !idle.contains(given)).cloned().collect()
 }
 
 /// The names of all inputs that tables of `job` have or had.
