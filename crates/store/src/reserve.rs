@@ -45,6 +45,28 @@ impl Store {
         Ok(())
     }
 
+    /// The size of the reserve file; 0 if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be looked at.
+    pub fn reserve_bytes(&self) -> Result<u64> {
+        Ok(self.blobs().stat(PATH)?.map_or(0, |found| found.bytes))
+    }
+
+    /// Removes the reserve file if less is free than it holds: then it is worth more as room than as a reserve. Returns whether
+    /// it did.
+    ///
+    /// # Errors
+    /// If it cannot be looked at or removed.
+    pub fn free_reserve(&self) -> Result<bool> {
+        let reserve = self.reserve_bytes()?;
+        let is_worth_more = reserve > 0 && self.free_bytes().is_some_and(|free| free < reserve);
+        if is_worth_more {
+            self.blobs().delete(PATH)?;
+        }
+        Ok(is_worth_more)
+    }
+
     /// Bytes that are free on the disk of the root for this user; `None` in a bucket, or if they are not known.
     pub fn free_bytes(&self) -> Option<u64> {
         free_bytes(self.blobs().directory()?)

@@ -326,6 +326,14 @@ fn a_small_disk_has_a_reserve_for_vacuum_too() {
     assert!(std::io::copy(&mut std::io::repeat(7), &mut filler).is_err(), "the disk is full");
     project.ok(&["vacuum", "--older-than", "0s", "--yes"]);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
+
+    // With nothing else to remove, the reserve itself is room, and what it freed is told.
+    assert!(std::io::copy(&mut std::io::repeat(7), &mut filler).is_err(), "the disk is full");
+    assert!(project.path("data/.reserve").exists());
+    let vacuum = project.succeeds(&["vacuum", "--yes"]);
+    assert!(vacuum.stdout.contains("T: nothing to remove"), "{}", vacuum.stdout);
+    assert!(vacuum.stderr.contains("of the reserve that the root keeps (.reserve) are free now"), "{}", vacuum.stderr);
+    assert!(!project.path("data/.reserve").exists());
     drop(filler);
     drop(mount);
 }

@@ -11,6 +11,7 @@ use tidetable_upkeep::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
 
 use crate::args::{Global, Output, Vacuum};
 use crate::commands::{clock, store, table_or_all};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
@@ -26,6 +27,8 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let half_written_before = now.saturating_sub(MIN_AGE);
     let before = now.saturating_sub(args.older_than);
     let options = VacuumOptions { before, half_written_before, keep_versions: args.keep_versions };
+
+    let reserve = store.reserve_bytes()?;
 
     // First, because removing them writes nothing, and the disk may be full.
     let leftovers =
@@ -57,8 +60,9 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         let removals = if args.yes { plan.run(&UlidIds::default())?.removals } else { plan.removals };
         vacuumed.add(Some(&name), &removals)?;
     }
-    if args.yes {
-        // Without room now, a run does it later.
+    // On a disk that is still full, a later run keeps a reserve again.
+    if args.yes && !store.free_reserve()? {
+        // Without room now, too.
         let _ = store.keep_reserve();
     }
     if args.table.is_none() {
@@ -70,6 +74,13 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
+
+    let freed = reserve.saturating_sub(store.reserve_bytes()?);
+    if freed > 0 {
+        let text =
+            format!("the disk was full: {} of the reserve that the root keeps (.reserve) are free now", bytes(freed));
+        print_message(global, &text);
+    }
     lost.map_or(Ok(()), |error| Err(error.into()))
 }
 
