@@ -267,13 +267,15 @@ struct Begun {
 fn continues_note(killed: &RunRecord, record: &RunRecord) -> String {
     let RunRecord { run, job, .. } = killed;
     let (before, now) = (&killed.asked, &record.asked);
-    let without: Vec<String> = before.without.iter().filter(|path| !now.without.contains(path)).cloned().collect();
-    let mut left: Vec<String> =
-        [("--rebuild", before.rebuild && !now.rebuild), ("--force", before.force && !now.force)]
-            .into_iter()
-            .filter_map(|(option, is_left)| is_left.then(|| option.to_owned()))
-            .collect();
-    left.extend(without.iter().map(|path| format!("--without {}", shell_word(path))));
+    let mut left = Vec::new();
+    if before.rebuild && !now.rebuild {
+        left.push("--rebuild".to_owned());
+    }
+    if before.force && !now.force {
+        left.push("--force".to_owned());
+    }
+    let without = before.without.iter().filter(|path| !now.without.contains(path));
+    left.extend(without.map(|path| format!("--without {}", shell_word(path))));
 
     let mut note = format!("run {run} did not finish: this one continues it");
     if !left.is_empty() || before.reread.iter().any(|path| !now.reread.contains(path)) {

@@ -116,7 +116,7 @@ impl FindingKind {
 /// The number of rows that each file of rejected rows had when its run ended, by its name.
 fn rejected_by_file(blobs: &dyn Blobs) -> Result<BTreeMap<String, u64>, RunError> {
     let mut rows = BTreeMap::new();
-    for record in Runs::of(blobs).readable(None)?.into_iter().filter(|record| record.finished.is_some()) {
+    for record in Runs::of(blobs).readable(None)?.filter(|record| record.finished.is_some()) {
         let of_sources = record.rejected.iter().map(|path| (path, record.rows_rejected));
         let of_queries =
             record.loads.iter().filter_map(|load| Some((load.rejected.as_ref()?, load.stats.rows_rejected)));
