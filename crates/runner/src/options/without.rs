@@ -47,7 +47,7 @@ fn pattern(given: &str) -> Option<GlobMatcher> {
     if !given.contains(SIGNS) {
         return None;
     }
-    let glob = GlobBuilder::new(given).literal_separator(true).build();
+    let glob = GlobBuilder::new(given).literal_separator(true).empty_alternates(true).build();
     glob.ok().map(|glob| glob.compile_matcher())
 }
 
@@ -77,17 +77,13 @@ pub(crate) fn options_for(gone: &[String]) -> Option<String> {
 
 /// A pattern of exactly these names: `2020-01-0{1,2}.csv`.
 fn alternatives(names: &[&str]) -> String {
-    let [first, .., last] = names else { return names.concat() };
-    let (mut start, mut end) = (first.len(), first.len());
-    for name in names {
-        start = start.min(common(first.chars(), name.chars()));
-        end = end.min(common(first.chars().rev(), name.chars().rev()));
-    }
-    // The two must not overlap in the shortest name.
-    let shortest = names.iter().map(|name| name.len()).min().unwrap_or(last.len());
-    let end = end.min(shortest.saturating_sub(start));
+    let Some(first) = names.first().filter(|_| names.len() > 1) else { return names.concat() };
+    let start = names.iter().map(|name| common(first.chars(), name.chars())).min().unwrap_or_default();
+    let rests: Vec<&str> = names.iter().filter_map(|name| name.get(start..)).collect();
+    let first_rest = rests.first().copied().unwrap_or_default();
+    let end = rests.iter().map(|rest| common(first_rest.chars().rev(), rest.chars().rev())).min().unwrap_or_default();
 
-    let parts = names.iter().filter_map(|name| name.get(start..name.len() - end)).collect::<Vec<_>>();
+    let parts: Vec<&str> = rests.iter().filter_map(|rest| rest.get(..rest.len() - end)).collect();
     let before = first.get(..start).unwrap_or_default();
     let after = first.get(first.len() - end..).unwrap_or_default();
     format!("{before}{{{}}}{after}", parts.join(","))
@@ -126,7 +122,7 @@ mod tests {
         assert_eq!(options_for(&days(2)).unwrap(), "--without in/2020-01-01.csv --without in/2020-01-02.csv");
 
         let mut gone = days(12);
-        gone.extend(["in/9.csv", "x.csv", "y.tsv"].map(str::to_owned));
+        gone.extend(["in/9.csv", "x.csv", "y.tsv", "ü/é.csv", "ü/éé.csv", "ü/éè.csv"].map(str::to_owned));
         let options = options_for(&gone).unwrap();
         let given: Vec<String> = options.split("--without ").map(|word| word.trim().replace('\'', "")).collect();
         let without = Without::new(&given);
