@@ -231,6 +231,7 @@ fn expired_day_is_sealed() {
     assert!(states.contains(&("E_20260430".to_owned(), "published".to_owned())), "{states:?}");
     assert_eq!(project.files("data/exports/E_20260329"), before);
     assert!(project.ok(&["plan", "j", "--now", "2026-06-01T00:00:00Z"]).contains("nothing to do"), "it is told once");
+    assert!(ran.stderr.contains("E_20260329 is not published: what is published of it stays"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--force publishes the rest"), "{}", ran.stderr);
 
     // A lost file cannot be made again: its day stays listed, and each run says so.

@@ -74,7 +74,9 @@ pub(crate) fn event_of(record: &ExportRecord) -> Event {
     let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
     match record.state {
         PartState::Checks => missed("its checks failed"),
-        PartState::Sealed => missed("some of its cells have passed their retention, --force publishes the rest"),
+        PartState::Sealed => missed(
+            "what is published of it stays, because some of its cells have passed their retention; --force publishes the rest",
+        ),
         PartState::Failed => missed(record.error.as_deref().unwrap_or_default()),
         PartState::Published | PartState::Unchanged | PartState::Empty | PartState::Withdrawn => {
             let changed = matches!(record.state, PartState::Published | PartState::Withdrawn);
