@@ -34,7 +34,7 @@ fn reports_fit_80_columns_with_whole_headers() {
     project.ok(&["backup", &vault]);
     for (args, whole) in [
         (vec!["history"], vec!["outcome", "started", "rejected"]),
-        (vec!["status"], vec!["last", "failed", "meters-by-night"]),
+        (vec!["status"], vec!["last", "good", "failed", "meters-by-night"]),
         (vec!["report", "meters-by-night"], vec!["published", "2020-01-09"]),
         (vec!["rejects", "meters-by-night"], vec!["reason: ", "raw: a meter that is no number", "meter"]),
         (vec!["backup", &vault, "--list"], vec!["taken", "bytes"]),

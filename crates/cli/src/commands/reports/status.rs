@@ -106,7 +106,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "owed",
         "rejected",
     ])
-    .minor(&["began", "sealed", "good run", "newest day", "rejected"]);
+    .minor(&["began", "sealed", "rejected", "newest day", "good run"]);
 
     for status in jobs {
         let began = status.last.as_ref().and_then(|last| time_to_second(last.started));
