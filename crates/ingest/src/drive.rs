@@ -7,7 +7,7 @@ use crate::input::plan::{Grown, InputPlan};
 use crate::pass::passes;
 use crate::rebuild;
 use crate::spec::{LoadTarget, Loaded, Loader, Progress};
-use crate::stats::{EmptyRow, LoadStats};
+use crate::stats::{EmptyRow, LoadStats, ReplacedCells};
 use crate::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
 use crate::work::{ToRead, Work};
 
@@ -36,7 +36,7 @@ impl Loader<'_> {
         let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
         let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
         if overtaken.iter().all(Vec::is_empty) {
-            return Ok(loaded);
+            return self.with_replaced(loaded);
         }
         discard();
         let plans = self.targets.iter().zip(&overtaken).map(|(target, paths)| {
@@ -48,8 +48,22 @@ impl Loader<'_> {
         let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
         let again = Loader { targets, ..*self };
         let reported: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
-        let loaded = again.load_once(runner, &reported)?;
+        let loaded = again.with_replaced(again.load_once(runner, &reported)?)?;
         Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
+    }
+
+    /// Counts the cells of earlier loads that `loaded` replaces.
+    fn with_replaced(&self, mut loaded: Vec<Loaded>) -> Result<Vec<Loaded>> {
+        let replaced: Result<Vec<Option<ReplacedCells>>> =
+            self.targets.iter().zip(&loaded).map(|(target, loaded)| target.replaced(&loaded.edit)).collect();
+        let replaced = replaced.inspect_err(|_| {
+            self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+        })?;
+        for (loaded, replaced) in loaded.iter_mut().zip(replaced) {
+            loaded.stats.overwritten += replaced.as_ref().map_or(0, |replaced| replaced.cells);
+            loaded.stats.replaced = replaced;
+        }
+        Ok(loaded)
     }
 
     /// As [`Self::load_by`], for inputs that are not overtaken. On a second try, `reported` are the inputs of each target

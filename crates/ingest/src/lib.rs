@@ -9,12 +9,12 @@
 
 mod batcher;
 mod drive;
+mod earlier;
 mod encode;
 mod encoders;
 mod hidden_events;
 mod input;
 mod output;
-mod overtaken;
 mod pass;
 mod rebuild;
 mod run;
@@ -35,5 +35,5 @@ pub use input::read::RejectedRow;
 #[doc(hidden)]
 pub use sort::order::order_events;
 pub use spec::{LoadTarget, Loaded, Loader, MIN_LOAD_MEMORY, Progress, TableTarget, UnitLoader};
-pub use stats::{EmptyRow, LoadStats, NotedRows};
+pub use stats::{EmptyRow, LoadStats, NotedRows, ReplacedCells};
 pub use unit::{LoadUnit, LoadUnitDone, RunLoadUnits};

@@ -61,8 +61,11 @@ pub struct LoadStats {
     pub rows_written: u64,
     /// Cells written to SSTs.
     pub cells: u64,
-    /// Cells that later cells of the same load replaced.
+    /// Cells that later cells of this load replaced: of the load itself, or of earlier ones.
     pub overwritten: u64,
+    /// Those of earlier loads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedCells>,
     /// Source rows of which a later one of the same load replaced a cell. Those of rows that were written apart, because
     /// memory was full between them, are not known. In no run record.
     #[serde(skip)]
@@ -118,6 +121,7 @@ impl LoadStats {
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
+        self.replaced = self.replaced.take().or_else(|| other.replaced.clone());
         self.overwritten_rows += other.overwritten_rows;
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;
@@ -135,6 +139,7 @@ impl LoadStats {
     pub fn forget_written(&mut self) {
         (self.rows_written, self.cells, self.overwritten, self.bytes_out) = (0, 0, 0, 0);
         (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
+        self.replaced = None;
         self.rows_settled = 0;
     }
 
@@ -170,6 +175,19 @@ pub struct EmptyRow {
     pub file: String,
     /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
+}
+
+/// Cells of earlier loads that a load replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacedCells {
+    /// Their number.
+    pub cells: u64,
+    /// Those that have another value now.
+    pub changed: u64,
+    /// New inputs of the windows where values changed, by path: one or several of them replaced the cells.
+    pub by: Vec<String>,
+    /// Inputs of earlier loads with cells in these windows, by path.
+    pub of: Vec<String>,
 }
 
 /// Rows that are told of, with the place of the first.

@@ -84,7 +84,8 @@ const LOAD: &[Key] = &[
     key("nan_values", Integer, "NaN in float columns of Parquet, taken as null"),
     key("rows_written", Integer, "rows in the SSTs"),
     key("cells", Integer, "cells in the SSTs"),
-    key("overwritten", Integer, "cells that a later one of the load replaced"),
+    key("overwritten", Integer, "cells that a later one of the load replaced, also those of earlier loads"),
+    key("replaced", OrNull(&Object(REPLACED)), "cells of earlier loads that this one replaced"),
     key("large_rows", Integer, "rows over 100 MB"),
     key("largest_row", OrNull(&Object(LARGEST_ROW)), "the largest of them"),
     key("large_cells", Integer, "cells over 10 MB"),
@@ -107,6 +108,13 @@ const NOTED_ROWS: &[Key] = &[
     key("count", Integer, "their number"),
     key("file", Text, "the input of the first"),
     key("line", Integer, "its line, from 1"),
+];
+
+const REPLACED: &[Key] = &[
+    key("cells", Integer, "their number"),
+    key("changed", Integer, "those with another value now"),
+    key("by", List(&Text), "new inputs where values changed: one or several of them replaced the cells"),
+    key("of", List(&Text), "inputs of earlier loads with cells there"),
 ];
 
 const EMPTY_ROW: &[Key] = &[key("file", Text, "the input"), key("line", Integer, "line or row, from 1")];

@@ -93,3 +93,36 @@ fn new_proposes_the_columns_of_folders() {
     project.ok(&["run", "one"]);
     assert_eq!(project.sql("select count(*) as n from ONE")[0]["n"], 96);
 }
+
+/// The warnings of a run that cells of earlier runs were replaced.
+fn replaced_before(record: &serde_json::Value) -> String {
+    notes(record).lines().filter(|note| note.contains("cells of earlier runs")).collect()
+}
+
+#[test]
+fn rows_of_a_later_run_that_replace_others_are_named() {
+    let project = Project::new("j", &super::job("\"in/*.csv\"", ""));
+    project.write("in/a.csv", rows(0, 8));
+    project.run_job("j");
+    // Eight rows of another sensor with the same key and times, and eight of later times.
+    project.write("in/b.csv", rows(0, 16).replace(".5", ".25"));
+    let record = project.run_job("j");
+    let (load, told) = (&record["loads"][0], replaced_before(&record));
+    assert!(told.contains("warning: T: 8 cells of earlier runs were replaced by rows of in/b.csv"), "{record}");
+    assert!(told.contains("They came from in/a.csv."), "{told}");
+    assert_eq!((&load["overwritten"], &load["replaced"]["changed"]), (&8.into(), &8.into()), "{record}");
+
+    // The same values once more are counted, and no warning.
+    project.write("in/c.csv", rows(4, 4).replace(".5", ".25"));
+    let record = project.run_job("j");
+    assert_eq!((&record["loads"][0]["overwritten"], replaced_before(&record).as_str()), (&4.into(), ""), "{record}");
+
+    // Others of that day at other times, and a correction under the same name.
+    project.write("in/d.csv", rows(100, 4));
+    let record = project.run_job("j");
+    assert_eq!((&record["loads"][0]["overwritten"], replaced_before(&record).as_str()), (&0.into(), ""), "{record}");
+    project.write("in/d.csv", rows(100, 4).replace(".5", ".75"));
+    let record = project.run_job("j");
+    assert_eq!(replaced_before(&record), "", "{record}");
+    assert_eq!(project.csv("select count(*) as n, sum(v) as s from T"), "n,s\n20,533.0\n");
+}

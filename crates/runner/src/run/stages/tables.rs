@@ -29,8 +29,8 @@ use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pu
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
-    folder_notes, future_note, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes, unmatched_notes,
-    unread_notes,
+    folder_notes, future_note, replaced_before_notes, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes,
+    unmatched_notes, unread_notes,
 };
 use crate::units::compact::CarriedMerges;
 
@@ -205,7 +205,7 @@ impl Run<'_> {
         let mut pending = pending?;
         pending.iter_mut().for_each(|load| load.record.left_out = stage.others.left_out(&load.record.source));
         let notes = rowless_notes(&pending).into_iter().chain(shrunk_notes(&rows_before, &pending));
-        let notes = notes.chain(replaced_notes(self.job, &pending));
+        let notes = notes.chain(replaced_notes(self.job, &pending)).chain(replaced_before_notes(&pending));
         let future = future_note(&pending, (self.options.clock)());
         let notes = notes.chain(reading_notes(&pending)).chain(future).chain(idle);
         notes.for_each(|note| self.note(record, note));

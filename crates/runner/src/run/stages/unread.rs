@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tidetable_ingest::ReplacedCells;
 use tidetable_job::Job;
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
@@ -87,6 +88,35 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         })
     };
     loads.iter().filter_map(replaced).collect()
+}
+
+/// Warnings of new inputs whose rows gave other values to cells of earlier runs. Corrected and grown inputs do so by
+/// intention.
+pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
+    let replaced = |load: &Pending| {
+        let ReplacedCells { changed, by, of, .. } = load.record.stats.replaced.as_ref()?;
+        (*changed > 0 && !by.is_empty() && !of.is_empty()).then(|| {
+            format!(
+                "warning: {}: {changed} cells of earlier runs were replaced by rows of {} with the same key and time and \
+                 other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
+                 them apart, and run with --rebuild",
+                load.record.table,
+                one_of(by),
+                one_of(of)
+            )
+        })
+    };
+    loads.iter().filter_map(replaced).collect()
+}
+
+/// The first of `files`, and how many others there are.
+fn one_of(files: &[String]) -> String {
+    match files {
+        [] => String::new(),
+        [file] => file.clone(),
+        [first, second] => format!("{first} or {second}"),
+        [first, rest @ ..] => format!("{first} or {} others", rest.len()),
+    }
 }
 
 /// The note on inputs with event times in the future of `clock`: it names the latest.

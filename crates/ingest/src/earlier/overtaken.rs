@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::Array;
-use tidetable_layout::schema::{Merge, TimestampKind};
-use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
+use tidetable_layout::{Block, GroupBlock, KeyRange, Projection};
 use tidetable_store::Result;
 use tidetable_store::limits::ignore_damage;
 use tidetable_store::merge::Overflow;
@@ -21,6 +20,7 @@ use tidetable_store::read::{ALL_TIMES, Snapshot};
 use tidetable_store::read::{ScanMode, ScanOptions};
 use tidetable_store::version::{Sst, VersionEdit};
 
+use crate::earlier::near::{are_apart, times_decide};
 use crate::input::plan::Grown;
 use crate::spec::LoadTarget;
 
@@ -37,14 +37,7 @@ impl LoadTarget<'_> {
             let is_near = |start: i64| window.is_none_or(|window| window == start);
             let new: Vec<&Sst> =
                 edit.ssts.iter().filter(|(start, _)| is_near(**start)).flat_map(|(_, ssts)| ssts).collect();
-            let mut old: Vec<&Sst> = Vec::new();
-            for state in &self.base.windows {
-                let stays = !edit.rebuilt.contains(&state.start) && is_near(state.start);
-                old.extend(state.ssts.iter().filter(|sst| match &sst.multi_window {
-                    Some(multi_window) => multi_window.windows.iter().any(|start| is_near(*start)),
-                    None => stays,
-                }));
-            }
+            let old = self.left_in(window, edit);
             // A damaged window is better rebuilt.
             if order_matters(&snapshot, &old, &new).or_else(|error| ignore_damage(error).map(|()| true))? {
                 overtaken.extend(paths);
@@ -79,7 +72,7 @@ impl LoadTarget<'_> {
 /// Whether a read of `old` and `new` depends on their order.
 fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool> {
     if new.is_empty()
-        || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| apart(old, new))))
+        || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| are_apart(old, new))))
     {
         return Ok(false);
     }
@@ -110,28 +103,6 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
         BlockScan::new(schema, sources, keys.clone(), &all, None, &ScanOptions::default(), mode)
     };
     differ(scan(false)?, scan(true)?)
-}
-
-/// Whether cells of the same row and column conflict only if their timestamps are equal.
-fn times_decide(layout: &Layout) -> bool {
-    let schema = layout.stored();
-    let mut groups = schema.groups.iter().enumerate();
-    !schema.upsert
-        && groups.all(|(at, group)| {
-            let mut columns = group.columns.iter().enumerate();
-            let commutes =
-                |(place, merge): (usize, &Merge)| *merge != Merge::Newest || layout.follows_from_key(at, place);
-            group.timestamps == TimestampKind::Stored || columns.all(|(place, column)| commutes((place, &column.merge)))
-        })
-}
-
-/// Whether the timestamps of two SSTs do not overlap, except for cells without one.
-fn apart(one: &Sst, other: &Sst) -> bool {
-    let times = |sst: &Sst| sst.min_timestamp.zip(sst.max_timestamp);
-    match (times(one), times(other)) {
-        (Some((first, last)), Some((other_first, other_last))) => last < other_first || other_last < first,
-        _ => true,
-    }
 }
 
 /// Whether two scans of the same rows return different cells.

@@ -1,0 +1,286 @@
+//! Cells of earlier loads that a load replaces by cells of the same row, column and timestamp.
+//!
+//! A window that is rebuilt has all its cells from one load, which counts them. Elsewhere new SSTs lie beside older
+//! ones, and cells of both may be equal in all but their value: the new one wins. Such cells are found by reading the
+//! older SSTs whose keys and timestamps overlap those of new ones: first the keys, and the cells if rows have equal keys.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, DynComparator, make_comparator};
+use arrow::compute::SortOptions;
+use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
+use tidetable_store::Result;
+use tidetable_store::limits::ignore_damage;
+use tidetable_store::merge::Overflow;
+use tidetable_store::read::{ALL_TIMES, BlockScan, ScanMode, ScanOptions, Snapshot};
+use tidetable_store::version::{Sst, VersionEdit};
+
+use crate::earlier::near::{are_apart, times_decide};
+use crate::spec::LoadTarget;
+use crate::stats::ReplacedCells;
+
+impl LoadTarget<'_> {
+    /// The cells of earlier loads that the SSTs of `edit` replace; `None` if there are none. A table of the newest rows
+    /// replaces them on purpose, and is not looked at.
+    pub(crate) fn replaced(&self, edit: &VersionEdit) -> Result<Option<ReplacedCells>> {
+        if self.layout.stored().upsert || self.base.windows.is_empty() {
+            return Ok(None);
+        }
+        let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
+        let mut replaced = ReplacedCells::default();
+        let mut changed_in = BTreeSet::new();
+        for (start, new) in edit.ssts.iter().filter(|(start, _)| !edit.rebuilt.contains(start)) {
+            // Where a row lies in several windows, so may cells of one timestamp.
+            let window = Some(*start).filter(|_| self.layout.rows_lie_in_one_window());
+            let new: Vec<&Sst> = new.iter().collect();
+            let counts = count(&snapshot, &self.left_in(window, edit), &new);
+            // `verify` tells of a damaged file.
+            let counts = counts.or_else(|error| ignore_damage(error).map(|()| Counts::default()))?;
+            replaced.cells += counts.cells;
+            replaced.changed += counts.changed;
+            if counts.changed > 0 {
+                changed_in.insert(*start);
+            }
+        }
+        self.name_inputs(&mut replaced, edit, &changed_in);
+        Ok(Some(replaced).filter(|replaced| replaced.cells > 0))
+    }
+
+    /// Names the inputs with cells in `windows`: new ones, and those of earlier loads. Growth of an input may correct its
+    /// own rows, so it is named as neither.
+    fn name_inputs(&self, replaced: &mut ReplacedCells, edit: &VersionEdit, windows: &BTreeSet<i64>) {
+        let touches = |starts: &[i64]| starts.iter().any(|start| windows.contains(start));
+        let new = self.plan.new.iter().chain(&self.plan.resumed).map(|(_, file)| file.path.as_str());
+        let new: BTreeSet<&str> = new.collect();
+        let by = edit.inputs.iter().filter(|input| new.contains(input.path.as_str()) && touches(&input.windows));
+        replaced.by = by.map(|input| input.path.clone()).collect();
+        let of = self.base.inputs.iter().filter(|input| touches(&input.windows));
+        replaced.of = of.map(|input| input.path.clone()).collect();
+        replaced.by.sort_unstable();
+        replaced.of.sort_unstable();
+    }
+}
+
+/// Cells that are replaced.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    cells: u64,
+    /// Those whose new value differs.
+    changed: u64,
+}
+
+/// Counts the cells of `old` that those of `new` replace.
+fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<Counts> {
+    let layout = snapshot.layout();
+    let times_decide = times_decide(layout);
+    let may_meet = |old: &Sst, new: &Sst| new.shares_keys(old) && !(times_decide && are_apart(old, new));
+    let near: Vec<&Sst> = old.iter().copied().filter(|old| new.iter().any(|new| may_meet(old, new))).collect();
+    let new: Vec<&Sst> = new.iter().copied().filter(|new| near.iter().any(|old| may_meet(old, new))).collect();
+    let (Some(first), Some(last)) =
+        (new.iter().map(|sst| &sst.first_key).min(), new.iter().map(|sst| &sst.last_key).max())
+    else {
+        return Ok(Counts::default());
+    };
+    let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
+    let scan = |ssts: &[&Sst], projection: &Projection, is_new: bool| -> Result<BlockScan> {
+        let mut sources = Vec::with_capacity(ssts.len());
+        for (at, sst) in ssts.iter().enumerate() {
+            let mut source = snapshot.source(sst, &ALL_TIMES)?;
+            if is_new {
+                // They have no number yet, and deletes were applied during the load.
+                (source.seqno, source.tombstones) = (at as u64, None);
+            }
+            sources.push(source);
+        }
+        let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
+        let schema = Arc::clone(snapshot.schema());
+        BlockScan::new(schema, sources, keys.clone(), projection, None, &ScanOptions::default(), mode)
+    };
+
+    let no_cells = Projection { groups: vec![None; snapshot.schema().groups.len()] };
+    let mut rows = SharedRows::new(scan(&near, &no_cells, false)?, scan(&new, &no_cells, true)?);
+    if rows.next()?.is_none() {
+        return Ok(Counts::default());
+    }
+    let all = Projection::all(snapshot.schema());
+    let mut rows = SharedRows::new(scan(&near, &all, false)?, scan(&new, &all, true)?);
+    let mut counts = Counts::default();
+    let mut compared: Vec<ComparedGroup> = Vec::new();
+    while let Some(shared) = rows.next()? {
+        if shared.are_blocks_new {
+            compared = ComparedGroup::all(layout, &shared)?;
+        }
+        compared.iter().for_each(|group| group.count_row(&shared, &mut counts));
+    }
+    Ok(counts)
+}
+
+/// A scan with its current block and a row of it.
+struct RowCursor {
+    scan: BlockScan,
+    block: Option<Block>,
+    row: usize,
+}
+
+impl RowCursor {
+    fn new(scan: BlockScan) -> Self {
+        Self { scan, block: None, row: 0 }
+    }
+
+    /// Reads blocks until one has a row; `None` at the end, else whether a block was read.
+    fn fill(&mut self) -> Result<Option<bool>> {
+        let mut is_new = false;
+        while self.block.as_ref().is_none_or(|block| self.row >= block.keys.len()) {
+            let Some(block) = self.scan.next().transpose()? else { return Ok(None) };
+            (self.block, self.row, is_new) = (Some(block), 0, true);
+        }
+        Ok(Some(is_new))
+    }
+}
+
+/// Rows of two scans with equal keys.
+struct SharedRows {
+    old: RowCursor,
+    new: RowCursor,
+    are_blocks_new: bool,
+}
+
+/// A row that two blocks share.
+struct SharedRow<'a> {
+    old: &'a Block,
+    old_row: usize,
+    new: &'a Block,
+    new_row: usize,
+    /// Whether a block is another than that of the row before.
+    are_blocks_new: bool,
+}
+
+impl SharedRows {
+    fn new(old: BlockScan, new: BlockScan) -> Self {
+        Self { old: RowCursor::new(old), new: RowCursor::new(new), are_blocks_new: true }
+    }
+
+    fn next(&mut self) -> Result<Option<SharedRow<'_>>> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let are_blocks_new = std::mem::take(&mut self.are_blocks_new);
+        let (old_row, new_row) = (self.old.row, self.new.row);
+        (self.old.row, self.new.row) = (old_row + 1, new_row + 1);
+        let blocks = self.old.block.as_ref().zip(self.new.block.as_ref());
+        Ok(blocks.map(|(old, new)| SharedRow { old, old_row, new, new_row, are_blocks_new }))
+    }
+
+    /// Goes to the next row of both scans; returns whether there is one.
+    fn advance(&mut self) -> Result<bool> {
+        loop {
+            let (Some(old_is_new), Some(new_is_new)) = (self.old.fill()?, self.new.fill()?) else { return Ok(false) };
+            self.are_blocks_new |= old_is_new || new_is_new;
+            let (Some(old), Some(new)) = (&self.old.block, &self.new.block) else { return Ok(false) };
+            match old.keys.compare(self.old.row, &new.keys, self.new.row) {
+                Ordering::Less => self.old.row += 1,
+                Ordering::Greater => self.new.row += 1,
+                Ordering::Equal => return Ok(true),
+            }
+        }
+    }
+}
+
+/// How to compare the cells of a group in two blocks.
+struct ComparedGroup {
+    /// Its place in the schema.
+    group: usize,
+    /// Whether a record is one cell, and its columns are fields of it.
+    is_packed: bool,
+    columns: Vec<ComparedColumn>,
+}
+
+/// A column whose later cells replace earlier ones.
+struct ComparedColumn {
+    /// Its place in the group.
+    place: usize,
+    /// Compares values by record of the older and of the newer block.
+    compare: DynComparator,
+}
+
+impl ComparedGroup {
+    /// The groups of which two blocks may hold equal cells.
+    fn all(layout: &Layout, blocks: &SharedRow<'_>) -> Result<Vec<Self>> {
+        let mut groups = Vec::new();
+        for (at, group) in layout.stored().groups.iter().enumerate().filter(|(_, group)| !group.keeps_duplicates()) {
+            let (Some(old), Some(new)) = (&blocks.old.groups[at], &blocks.new.groups[at]) else { continue };
+            let mut columns = Vec::new();
+            for (place, column) in group.columns.iter().enumerate() {
+                let (Some(old), Some(new)) = (&old.columns[place], &new.columns[place]) else { continue };
+                if column.merge.is_newest() && !layout.follows_from_key(at, place) {
+                    columns.push(ComparedColumn { place, compare: make_comparator(old, new, SortOptions::default())? });
+                }
+            }
+            groups.push(Self { group: at, is_packed: group.packed.is_some(), columns });
+        }
+        Ok(groups)
+    }
+
+    /// Adds the cells of a row that both blocks have.
+    fn count_row(&self, row: &SharedRow<'_>, counts: &mut Counts) {
+        let (Some(old), Some(new)) = (&row.old.groups[self.group], &row.new.groups[self.group]) else { return };
+        let mut old_records = old.records(row.old_row).map(|record| Record { group: old, record }).peekable();
+        let mut new_records = new.records(row.new_row).map(|record| Record { group: new, record }).peekable();
+        while let (Some(old), Some(new)) = (old_records.peek(), new_records.peek()) {
+            match old.place().cmp(&new.place()) {
+                Ordering::Less => {
+                    old_records.next();
+                }
+                Ordering::Greater => {
+                    new_records.next();
+                }
+                Ordering::Equal => {
+                    self.count_record(old, new, counts);
+                    (old_records.next(), new_records.next());
+                }
+            }
+        }
+    }
+
+    /// Adds the cells that two records with equal qualifiers and timestamps share.
+    fn count_record(&self, old: &Record<'_>, new: &Record<'_>, counts: &mut Counts) {
+        let (mut cells, mut changed) = (0, 0);
+        for ComparedColumn { place, compare } in &self.columns {
+            match (old.has(*place), new.has(*place)) {
+                (true, true) => {
+                    cells += 1;
+                    changed += u64::from(compare(old.record, new.record).is_ne());
+                }
+                // A cell of several fields is replaced with all of them.
+                (true, false) | (false, true) if self.is_packed => changed += 1,
+                _ => {}
+            }
+        }
+        if self.is_packed {
+            (cells, changed) = (u64::from(cells + changed > 0), u64::from(changed > 0));
+        }
+        counts.cells += cells;
+        counts.changed += changed;
+    }
+}
+
+/// A record of a group.
+struct Record<'a> {
+    group: &'a GroupBlock,
+    record: usize,
+}
+
+impl Record<'_> {
+    /// Its place in the order of the records of a row: its qualifier, then its timestamp, newest first.
+    fn place(&self) -> (Option<&[u8]>, Reverse<Option<i64>>) {
+        let names = self.group.qualifiers.as_ref();
+        let qualifier = names.map(|names| &*names.dictionary[names.codes[self.record] as usize]);
+        (qualifier, Reverse(self.group.timestamps.as_ref().map(|times| times[self.record])))
+    }
+
+    fn has(&self, column: usize) -> bool {
+        self.group.columns[column].as_ref().is_some_and(|values| values.is_valid(self.record))
+    }
+}
