@@ -160,7 +160,15 @@ impl AvroBlocks {
             }
             let block = input.take(end + SYNC);
             // One without records must not fill a chunk: a chunk without records is the end of the file.
-            if count > 0 {
+            if count == 0 {
+                let mut content = Vec::new();
+                let problem = self.decoding.decompress(block.get(at..end).unwrap_or_default(), &mut content).err();
+                let problem = problem
+                    .or_else(|| (!content.is_empty()).then(|| "bytes follow the last of its 0 records".to_owned()));
+                if let Some(problem) = problem.filter(|_| size > 0) {
+                    return Err(input.damaged(self.count, record, problem));
+                }
+            } else {
                 data.extend_from_slice(block.get(at..end).unwrap_or_default());
                 found.blocks.push(Block { number: self.count, offset, end: data.len(), records: count });
                 found.records = found.records.saturating_add(count);
@@ -228,13 +236,20 @@ impl AvroPlan {
         }
         let mut file = self.decoding.header.to_vec();
         let sync = file.get(file.len().saturating_sub(SYNC)..).unwrap_or_default().to_vec();
-        put_long(&mut file, records as i64);
+        // Twice as many as there are: if bytes follow the last record, the reader takes them for more, and else finds the
+        // end. It would wait for ever for a block to end of which it has all records.
+        put_long(&mut file, records as i64 * 2);
         put_long(&mut file, data.len() as i64);
         file.append(&mut data);
         file.extend_from_slice(&sync);
         let read = catch(|| {
             let mut reader = ReaderBuilder::new().with_batch_size(records).build(Cursor::new(file.as_slice()))?;
-            reader.next().unwrap_or_else(|| Err(ArrowError::ParseError("its records are missing".to_owned())))
+            let batch =
+                reader.next().unwrap_or_else(|| Err(ArrowError::ParseError("its records are missing".to_owned())))?;
+            if batch.num_rows() == records && reader.next().is_some() {
+                return Err(ArrowError::ParseError(format!("bytes follow the last of its {records} records")));
+            }
+            Ok(batch)
         });
         let batch = read.map_err(|panicked| panicked.message)?.map_err(|error| error.to_string())?;
         match batch.num_rows() == records {

@@ -149,19 +149,48 @@ fn dictionaries_are_text() {
     assert_eq!((found.rows, found.sum), (3, 6));
 }
 
-#[test]
-fn avro_blocks_without_records_end_no_file() {
-    let file = avro_file(&[batch(0, 10)], "null");
+/// An Avro file with a block without records in front of its only one, and behind it: `content` is its data, as stored.
+fn with_empty_blocks(batch: RecordBatch, codec: &str, content: &[u8]) -> Vec<u8> {
+    let file = avro_file(&[batch], codec);
     let header = read_header_info(file.as_slice()).unwrap();
     let (start, sync) = (header.header_len() as usize, header.sync());
     let mut empty = Vec::new();
     put_long(&mut empty, 0);
-    put_long(&mut empty, 600 << 10);
-    empty.resize(empty.len() + (600 << 10), 0);
+    put_long(&mut empty, content.len() as i64);
+    empty.extend_from_slice(content);
     empty.extend_from_slice(&sync);
-    let file = [&file[..start], &empty, &file[start..], &empty, &empty, &file[start..]].concat();
-    let found = read("a.avro", &file, &spec("a.avro", &ALL)).unwrap();
-    assert_eq!(found.rows, 20);
+    [&file[..start], &empty, &file[start..], &empty, &empty, &file[start..]].concat()
+}
+
+#[test]
+fn avro_blocks_without_records_end_no_file() {
+    let frame = zstd::encode_all(&[][..], 1).unwrap();
+    // As many frames without content as fill a chunk.
+    let frames = frame.repeat((600 << 10) / frame.len());
+    for (codec, content) in [("null", &[][..]), ("zstandard", &frames), ("deflate", &[3, 0])] {
+        let file = with_empty_blocks(batch(0, 10), codec, content);
+        assert_eq!(read("a.avro", &file, &spec("a.avro", &ALL)).unwrap().rows, 20, "{codec}");
+    }
+}
+
+#[test]
+fn bytes_behind_the_last_record_of_a_block_are_damage() {
+    let damaged = error("a.avro", &with_empty_blocks(batch(0, 10), "null", &[0; 700 << 10])).to_string();
+    assert!(damaged.contains("block 1 at byte") && damaged.contains("0 records"), "{damaged}");
+    for codec in ["null", "deflate", "snappy", "zstandard"] {
+        let file = avro_file(&[batch(0, 100), batch(100, 100), batch(200, 100)], codec);
+        let sync = read_header_info(file.as_slice()).unwrap().sync();
+        let marks = file.windows(16).enumerate().filter(|(_, bytes)| *bytes == sync);
+        let second = marks.map(|(at, _)| at + 16).nth(1).unwrap();
+        // 100 records become 99: both numbers have two bytes.
+        let (mut count, mut lowered) = (Vec::new(), Vec::new());
+        (put_long(&mut count, 100), put_long(&mut lowered, 99));
+        assert_eq!(file[second..second + 2], count[..]);
+        let file = [&file[..second], &lowered, &file[second + 2..]].concat();
+        let damaged = error("a.avro", &file).to_string();
+        assert!(damaged.starts_with("a.avro, block 2 at byte "), "{codec}: {damaged}");
+        assert!(damaged.contains("(record 101 and those") && damaged.contains("99 records"), "{codec}: {damaged}");
+    }
 }
 
 #[test]
