@@ -7,7 +7,6 @@ from reference import BOM, EPOCHS, Column, Dialect, newline_of, read
 
 # Kinds of input on which the documents and the reader still differ, and why. They are not made, and only that; nothing else is loosened.
 OPEN = {
-    "cr-grows-by-crlf": "a file whose lines end with CR is refused when lines with CR LF are appended",
     "headerless-first": "without a header, most of the first lines decide whether the path gives columns",
 }
 
@@ -106,7 +105,7 @@ class Generator:
                 if states and self.often(0.15) and is_whole(states[-1][1], source):
                     name = "b" + name
                 states.append((name, content[:cut]))
-            if newline_of(content) == b"\r" and "cr-grows-by-crlf" not in OPEN and is_whole(content, source):
+            if newline_of(content) == b"\r" and is_whole(content, source):
                 line = source.dialect.delimiter.join(self.field(column, source.dialect, number, 99) for column in source.columns)
                 states.append((name, content + line.translate(None, b"\r\n") + b"\r\n"))
         return File(source, folder, states)

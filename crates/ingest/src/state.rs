@@ -94,6 +94,7 @@ impl PieceOutcome {
                     let state = &mut states[*target];
                     state.read[*index].hash = Some(end.hash);
                     state.read[*index].loaded = end.loaded;
+                    state.read[*index].shape = end.shape;
                     let to_read = &works[*target].inputs[*index];
                     if to_read.counts {
                         let held = to_read.held.as_ref().map_or(0, |held| held.end);

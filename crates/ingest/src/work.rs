@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tidetable_source::{ContentHash, InputFile};
+use tidetable_source::{ContentHash, InputFile, TextShape};
 use tidetable_store::version::Tombstone;
 use tidetable_store::version::{Input, OwedWindow, VersionEdit};
 use tidetable_store::{Result, StoreError};
@@ -176,6 +176,7 @@ impl ToRead {
             more_lines_rejected: count(|held| held.more_lines_rejected) + read.counts.more_lines,
             reader: self.file.reader,
             breaks: self.file.breaks.clone(),
+            shape: read.shape,
             days: days.into_iter().collect(),
             windows: windows.into_iter().collect(),
             owed: self.owed(read, hash),
@@ -262,6 +263,9 @@ pub(crate) struct InputRead {
     /// What was loaded, if not all of it.
     #[serde(default)]
     pub(crate) loaded: Option<LoadedContent>,
+    /// What the beginning of its text decided.
+    #[serde(default, skip_serializing_if = "TextShape::is_open")]
+    pub(crate) shape: TextShape,
     /// UTC days with cells, by window.
     pub(crate) days: BTreeMap<i64, BTreeSet<i32>>,
     /// The same of rows that are not counted, in windows that the input owed.

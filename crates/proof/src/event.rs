@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
 use tidetable_layout::{Field, FieldType, SourceSchema};
-use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_source::{ContentHash, Growth, InputFile, TextShape};
 use tidetable_store::StoreError;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -182,7 +182,7 @@ impl Feed for Inputs {
             return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let all_given = give_events(events, cuts, give)?;
-        Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0, loaded: None }))
+        Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0, loaded: None, shape: TextShape::default() }))
     }
 }
 

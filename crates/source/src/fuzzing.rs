@@ -13,6 +13,7 @@ use crate::read::InputReader;
 use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
+use crate::text_shape::{TextRules, TextShape};
 
 pub use crate::csv::Outcome;
 
@@ -60,7 +61,7 @@ pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<W
     let mut reader = InputReader::csv(
         spec,
         column_plans(spec, ReaderVersion::CURRENT)?,
-        ReaderVersion::CURRENT,
+        TextRules { reader: ReaderVersion::CURRENT, shape: TextShape::default() },
         bytes,
         chunk_bytes,
     )?;

@@ -74,6 +74,7 @@ mod spec;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod text_shape;
 mod time;
 mod value;
 
@@ -95,4 +96,5 @@ pub use storage::{
     PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread, UnreadReason,
     describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
+pub use text_shape::TextShape;
 pub use time::{FormatFault, TimeCounts};

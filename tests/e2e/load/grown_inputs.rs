@@ -202,3 +202,22 @@ fn longest_of_several_missing_inputs_has_grown() {
     assert!(!project.messages(&["run", "j"]).contains("in/a.csv under another name"));
     assert_eq!(contents(&project), "x#01=60 x#02=5 x#03=5 y#01=1");
 }
+
+#[test]
+fn lines_go_on_to_end_with_returns_whatever_ends_appended_ones() {
+    let project = job(NEWEST);
+    put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 6)]);
+    project.write("in/a.csv", project.read("in/a.csv").replace('\n', "\r"));
+    project.ok(&["run", "j"]);
+    append(&project, "in/a.csv", &lines(&[("x", 3, 7)]));
+    assert!(project.messages(&["run", "j"]).contains("inputs: 1 grown"));
+    append(&project, "in/a.csv", &lines(&[("x", 4, 8)]).replace('\n', "\r\n"));
+    assert!(project.messages(&["run", "j"]).contains("inputs: 1 grown"));
+
+    // When another file changes, it is read again by the same rule.
+    put(&project, "in/b.csv", &[("x", 2, 9)]);
+    project.ok(&["run", "j"]);
+    put(&project, "in/b.csv", &[("x", 3, 9)]);
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=5 x#02=6 x#03=9 x#04=8");
+}

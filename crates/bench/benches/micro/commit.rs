@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use divan::{Bencher, black_box};
 use tidetable_bench::{Bench, Shape};
-use tidetable_source::{ContentHash, ReaderVersion};
+use tidetable_source::{ContentHash, ReaderVersion, TextShape};
 use tidetable_store::{Input, Sst, Version, VersionEdit, ulid_text};
 
 use crate::files;
@@ -43,6 +43,7 @@ fn input(number: usize) -> Input {
         more_lines_rejected: 0,
         reader: ReaderVersion::CURRENT,
         breaks: Vec::new(),
+        shape: TextShape::default(),
         days: vec![number as i32],
         windows: vec![number as i64 * DAY],
         owed: Vec::new(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
-use tidetable_source::{Chunk, ContentHash, InputFile, InputReader, Parser, SourceError, SourceSpec, Storage};
+use tidetable_source::{
+    Chunk, ContentHash, InputFile, InputReader, Parser, SourceError, SourceSpec, Storage, TextShape,
+};
 use tidetable_store::{Result, StoreError};
 
 /// Some rows of an input.
@@ -41,6 +43,8 @@ pub struct FeedEnd {
     pub bytes: u64,
     /// The content that was loaded, if the last line was not: it has no line end, and the file changed meanwhile.
     pub loaded: Option<LoadedContent>,
+    /// What the beginning of a text decided.
+    pub shape: TextShape,
 }
 
 /// The first bytes of an input, which are all of its content that a table holds.
@@ -109,7 +113,7 @@ impl Feed for FileFeed<'_> {
             return Err(StoreError::InputChanged { path: input.path.clone() });
         }
         let loaded = self.loaded(input, &reader)?;
-        Ok(Some(FeedEnd { hash: reader.content_hash(), bytes, loaded }))
+        Ok(Some(FeedEnd { hash: reader.content_hash(), bytes, loaded, shape: reader.shape() }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece};
-use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_source::{ContentHash, Growth, InputFile, TextShape};
 use tidetable_store::StoreError;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -182,6 +182,6 @@ impl Feed for Folder {
         };
         let (hash, events) = &self.contents[file.content];
         let all_given = give_events(events, cuts, give)?;
-        Ok(all_given.then_some(FeedEnd { hash: *hash, bytes: 0, loaded: None }))
+        Ok(all_given.then_some(FeedEnd { hash: *hash, bytes: 0, loaded: None, shape: TextShape::default() }))
     }
 }

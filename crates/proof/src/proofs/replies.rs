@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_source::{ContentHash, ReaderVersion};
+use tidetable_source::{ContentHash, ReaderVersion, TextShape};
 use tidetable_store::{Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};
 
 use super::{Figures, each_seed};
@@ -129,6 +129,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         more_lines_rejected: 0,
         reader: ReaderVersion::CURRENT,
         breaks: Vec::new(),
+        shape: TextShape::default(),
         days: vec![day],
         windows: vec![window],
         owed: Vec::new(),

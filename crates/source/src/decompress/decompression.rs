@@ -4,6 +4,7 @@ use std::io;
 use std::io::{BufReader, Cursor, Read};
 
 use bytes::Bytes;
+use memchr::memchr;
 
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::decompress::gzip::Gzip;
@@ -123,10 +124,15 @@ impl Decoded {
         self.is_as_found.as_ref().is_some_and(|is_as_found| !is_as_found())
     }
 
-    /// Takes CRs as line ends, those of `read` too: the bytes read so far.
-    pub fn take_returns_as_line_ends(&mut self, read: &mut [u8]) {
+    /// Takes CRs as line ends, those of `read` too: the last bytes read so far. It gets more if it ends with a CR.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn take_returns_as_line_ends(&mut self, read: &mut Vec<u8>) -> Result<(), SourceError> {
         self.has_return_lines = true;
+        self.end_behind_return(read)?;
         returns_to_line_ends(read);
+        Ok(())
     }
 
     /// Whether CRs are taken as line ends.
@@ -147,8 +153,26 @@ impl Decoded {
         self.hashed()?.tally.marked(mark)
     }
 
-    /// Appends up to `limit` bytes; fewer only at the end of the file.
+    /// Appends up to `limit` bytes; fewer only at the end of the file. More if they would end with a CR that may be part of
+    /// a CR LF, where CRs are line ends.
     pub fn append(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
+        let start = into.len();
+        self.append_raw(into, limit)?;
+        if self.has_return_lines {
+            self.end_behind_return(into)?;
+            returns_to_line_ends(into.get_mut(start..).unwrap_or_default());
+        }
+        Ok(into.len() - start)
+    }
+
+    /// Reads on while `read`, the last bytes read, ends with a CR.
+    fn end_behind_return(&mut self, read: &mut Vec<u8>) -> Result<(), SourceError> {
+        while read.last() == Some(&b'\r') && self.append_raw(read, 1)? > 0 {}
+        Ok(())
+    }
+
+    /// Appends up to `limit` bytes as they are; fewer only at the end of the file.
+    fn append_raw(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
         let (start, limit) = (into.len(), limit as u64);
         let failed = |codec: &'static str| {
             let path = self.path.clone();
@@ -168,9 +192,6 @@ impl Decoded {
             Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(Compression::ZSTD.name))?,
             Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(Compression::ZIP.name))?,
         };
-        if self.has_return_lines {
-            returns_to_line_ends(into.get_mut(start..).unwrap_or_default());
-        }
         if (count as u64) < limit && !self.ended {
             self.ended = true;
             self.drain()?;
@@ -244,6 +265,16 @@ fn not_compressed(path: String, promised: Compression, magic: Vec<u8>, from: &mu
     }
 }
 
+/// Makes LF of each CR, except for that of a CR LF, which is one line end.
 fn returns_to_line_ends(bytes: &mut [u8]) {
-    bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+    let mut start = 0;
+    while let Some(found) = bytes.get(start..).and_then(|rest| memchr(b'\r', rest)) {
+        let (at, next) = (start + found, start + found + 1);
+        if bytes.get(next) != Some(&b'\n')
+            && let Some(byte) = bytes.get_mut(at)
+        {
+            *byte = b'\n';
+        }
+        start = next;
+    }
 }

@@ -10,6 +10,7 @@ use crate::reject::Rejected;
 use crate::sample::Sample;
 use crate::spec::{ColumnSpec, CsvOptions, Preset, SchemaMode, SourceSpec};
 use crate::storage::Storage;
+use crate::text_shape::TextShape;
 
 /// The columns of the accepted events as text, one line an event, and the rejected ones.
 fn read(text: &[u8], spec: &SourceSpec) -> Result<(Vec<String>, Vec<String>), SourceError> {
@@ -235,7 +236,13 @@ fn a_file_grows_by_lines() {
         };
         let before = write(&text[..size]);
         let hash = storage.hash(&before).unwrap();
-        let held = HeldContent { size: size as u64, hash, reader: ReaderVersion::CURRENT, breaks: Vec::new() };
+        let held = HeldContent {
+            size: size as u64,
+            hash,
+            reader: ReaderVersion::CURRENT,
+            breaks: Vec::new(),
+            shape: TextShape::default(),
+        };
         let growth = storage.growth(&spec, &write(text), &[held]).unwrap().unwrap();
         let whole = text[..size].ends_with('\n') || text[size..].starts_with('\n');
         let next = if text[..size].ends_with('\n') { size } else { size + 1 };

@@ -2,6 +2,7 @@
 
 use crate::content_hash::ContentHash;
 use crate::reader_version::ReaderVersion;
+use crate::text_shape::TextShape;
 
 /// A content that a table holds. Ordered by size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,6 +15,15 @@ pub struct HeldContent {
     pub reader: ReaderVersion,
     /// As [`crate::InputFile::breaks`].
     pub breaks: Vec<u64>,
+    /// As [`crate::InputFile::shape`].
+    pub shape: TextShape,
+}
+
+impl HeldContent {
+    /// Whether both were read in the same way.
+    pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
+        (self.reader, &self.breaks, self.shape) == (other.reader, &other.breaks, other.shape)
+    }
 }
 
 /// How much of a file was there before, and what it is now.

@@ -23,8 +23,8 @@ use crate::read::chunk::{Body, Chunk};
 use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
-use crate::reader_version::ReaderVersion;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
+use crate::text_shape::{TextRules, TextShape};
 use crate::value::ColumnPlan;
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
@@ -50,6 +50,7 @@ pub struct InputReader {
     cuts: Vec<u64>,
     /// Offsets at which records end whatever follows, see [`crate::InputFile::breaks`].
     breaks: Vec<u64>,
+    shape: TextShape,
     from: Feed,
     /// Bytes of a last line without a line end that are left for later, because the file changes.
     left: u64,
@@ -89,11 +90,12 @@ impl InputReader {
     pub(crate) fn csv(
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
-        reader: ReaderVersion,
+        rules: TextRules,
         mut bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
         let path = bytes.path().to_owned();
+        let TextRules { reader, mut shape } = rules;
         let mut dialect = Dialect::new(&spec.csv, reader);
         let mut carry = Vec::new();
         // At least a byte order mark.
@@ -107,8 +109,9 @@ impl InputReader {
             offset = 3;
         }
         if reader.has_strict_records() {
-            exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted)?;
+            exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted, shape)?;
             dialect.has_returns = bytes.takes_returns_as_line_ends();
+            shape.returns = dialect.has_returns;
         }
         let schema = schema_of(&columns);
         let mut next_line = 1;
@@ -167,8 +170,10 @@ impl InputReader {
             // The path names the last of the columns, behind those of the file, unless the file has all of them.
             let named = path_columns(&path, &columns, |_| false)?;
             if !named.is_empty() {
-                let width = usual_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)?;
-                matched.path_columns = if width < columns.len() { named } else { Vec::new() };
+                if shape.width == 0 {
+                    shape.width = usual_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)? as u32;
+                }
+                matched.path_columns = if (shape.width as usize) < columns.len() { named } else { Vec::new() };
             }
             matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
         }
@@ -178,14 +183,14 @@ impl InputReader {
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
         let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
         let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { next_line, offset, ..Self::new(path, parser, from) })
+        Ok(Self { next_line, offset, shape, ..Self::new(path, parser, from) })
     }
 
     /// Opens a file of JSON lines, and finds the names of its values in its first records.
     pub(crate) fn json(
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
-        reader: ReaderVersion,
+        rules: TextRules,
         mut bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
@@ -199,7 +204,8 @@ impl InputReader {
             carry.drain(..BYTE_ORDER_MARK.len());
             offset = BYTE_ORDER_MARK.len() as u64;
         }
-        exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted)?;
+        exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted, rules.shape)?;
+        let shape = TextShape { returns: bytes.takes_returns_as_line_ends(), width: 0 };
 
         let lists = spec.lists();
         let is_otel = spec.preset == Some(Preset::Otel);
@@ -218,11 +224,11 @@ impl InputReader {
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         let schema = schema_of(&columns);
         let paths = Paths::new(columns.iter().map(|column| column.name.as_str()), &lists);
-        let dialect = Dialect::of_lines(reader);
+        let dialect = Dialect::of_lines(rules.reader);
         let plan = Plan::Json(JsonPlan { dialect, columns, paths, lists, is_otel, refused });
         let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
         let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { offset, ..Self::new(path, parser, from) })
+        Ok(Self { offset, shape, ..Self::new(path, parser, from) })
     }
 
     /// The same, with the breaks of the input.
@@ -291,7 +297,8 @@ impl InputReader {
     /// A reader that begins with the first line, or row, of a file.
     fn new(path: String, parser: Parser, from: Feed) -> Self {
         let (parser, cuts, breaks) = (Arc::new(parser), Vec::new(), Vec::new());
-        Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, from, left: 0, ended: false }
+        let shape = TextShape::default();
+        Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, shape, from, left: 0, ended: false }
     }
 
     /// Lets chunks begin at these offsets too. Records must begin there.
@@ -311,6 +318,11 @@ impl InputReader {
             Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
             Feed::Arrow { input, .. } | Feed::Avro { input, .. } => input.stored().bytes(),
         }
+    }
+
+    /// What the beginning of the text decided.
+    pub fn shape(&self) -> TextShape {
+        self.shape
     }
 
     /// Bytes of a last line without a line end that were left out, because the file changed while it was read: the line may
@@ -510,19 +522,25 @@ fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) ->
     Ok(bytes.append(buffer, wanted)? < wanted)
 }
 
-/// Reads up to the first LF, and takes CRs as line ends if there is none; returns whether the input is exhausted.
+/// Reads up to the first LF, and takes CRs as line ends if there is none, or was none when a table loaded the text; returns
+/// whether the input is exhausted.
 fn find_line_ends(
     bytes: &mut Decoded,
     carry: &mut Vec<u8>,
     chunk_bytes: usize,
     mut exhausted: bool,
+    shape: TextShape,
 ) -> Result<bool, SourceError> {
+    if shape.returns {
+        bytes.take_returns_as_line_ends(carry)?;
+        return Ok(exhausted);
+    }
     let mut seen = 0;
     while memchr(b'\n', carry.get(seen..).unwrap_or_default()).is_none() {
         seen = carry.len();
         if exhausted || seen >= WITHOUT_LINE_END {
             if memchr(b'\r', carry).is_some() {
-                bytes.take_returns_as_line_ends(carry);
+                bytes.take_returns_as_line_ends(carry)?;
             }
             break;
         }

@@ -18,6 +18,7 @@ use crate::storage::pull_list::PulledDirectory;
 use crate::storage::unread::{Unread, UnreadReason, shown_path};
 use crate::storage::walk::{FoundFile, Walk};
 use crate::storage::{FileAccess, InputFile, Storage, fingerprint, is_missing_object};
+use crate::text_shape::TextShape;
 
 /// The files that the patterns of a source match.
 #[derive(Debug, Default)]
@@ -178,6 +179,7 @@ impl Storage {
                 format: format_of(spec, &path)?,
                 reader: ReaderVersion::CURRENT,
                 breaks: Vec::new(),
+                shape: TextShape::default(),
                 location: FileAccess::Local(place),
                 path,
             };
@@ -251,6 +253,7 @@ impl Storage {
                 format: format_of(spec, &path)?,
                 reader: ReaderVersion::CURRENT,
                 breaks: Vec::new(),
+                shape: TextShape::default(),
                 location: FileAccess::Remote {
                     base: base.to_owned(),
                     source: spec.name.clone(),

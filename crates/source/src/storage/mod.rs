@@ -38,6 +38,7 @@ use crate::read::InputReader;
 use crate::read::{Growth, HeldContent, StopCheck};
 use crate::reader_version::ReaderVersion;
 use crate::spec::SourceSpec;
+use crate::text_shape::{TextRules, TextShape};
 
 use remote::{RangeReader, fetch};
 
@@ -75,6 +76,9 @@ pub struct InputFile {
     /// there does not continue the quoted field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breaks: Vec<u64>,
+    /// What its beginning decided when a table loaded it.
+    #[serde(default, skip_serializing_if = "TextShape::is_open")]
+    pub shape: TextShape,
     #[serde(with = "resolve::named")]
     location: FileAccess,
 }
@@ -115,6 +119,7 @@ impl InputFile {
             format: Format::Parquet,
             reader: ReaderVersion::FIRST,
             breaks: Vec::new(),
+            shape: TextShape::default(),
             location: FileAccess::Elsewhere,
         }
     }
@@ -253,11 +258,13 @@ impl Storage {
         at_boundary(&input.path, || match input.format {
             Format::Csv => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
-                Ok(InputReader::csv(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
+                let rules = TextRules { reader: input.reader, shape: input.shape };
+                Ok(InputReader::csv(spec, columns, rules, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
             Format::Json => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
-                Ok(InputReader::json(spec, columns, input.reader, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
+                let rules = TextRules { reader: input.reader, shape: input.shape };
+                Ok(InputReader::json(spec, columns, rules, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
             Format::Arrow => InputReader::arrow(spec, columns, self.blocks(input)?),
             Format::Avro => InputReader::avro(spec, columns, self.blocks(input)?),
@@ -323,11 +330,11 @@ impl Storage {
         if !input.format.is_text() || held.is_empty() {
             return Ok(None);
         }
-        held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.size));
+        held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.shape, held.size));
         // Rather a content to which whole records were added.
         let rank = |(size, growth): &(u64, Growth)| (growth.from.is_some(), *size);
         let mut longest: Option<(u64, Growth)> = None;
-        for alike in held.chunk_by(|one, next| (one.reader, &one.breaks) == (next.reader, &next.breaks)) {
+        for alike in held.chunk_by(|one, next| one.has_rules_of(next)) {
             let found = match self.growth_of(spec, input, alike) {
                 Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => return Err(error),
                 // Whatever else is wrong with it stops the load, which says so.
@@ -346,15 +353,16 @@ impl Storage {
         input: &InputFile,
         held: &[&HeldContent],
     ) -> Result<Option<(u64, Growth)>, SourceError> {
-        let Some(HeldContent { reader, breaks, .. }) = held.first() else { return Ok(None) };
+        let Some(HeldContent { reader, breaks, shape, .. }) = held.first() else { return Ok(None) };
+        let rules = TextRules { reader: *reader, shape: *shape };
         let mut marks: Vec<u64> = held.iter().map(|held| held.size).collect();
         marks.dedup();
         let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
         let columns = column_plans(spec, *reader)?;
         let reader = match input.format {
-            Format::Json => InputReader::json(spec, columns, *reader, bytes, self.chunk_bytes)?,
+            Format::Json => InputReader::json(spec, columns, rules, bytes, self.chunk_bytes)?,
             Format::Csv | Format::Parquet | Format::Arrow | Format::Avro => {
-                InputReader::csv(spec, columns, *reader, bytes, self.chunk_bytes)?
+                InputReader::csv(spec, columns, rules, bytes, self.chunk_bytes)?
             }
         };
         reader.with_breaks(breaks).growth(held)

@@ -3,6 +3,7 @@
 use super::*;
 use crate::read::{Growth, HeldContent};
 use crate::reader_version::ReaderVersion;
+use crate::text_shape::TextShape;
 
 /// Rows and rejected rows of a file, as text with their lines, of chunks before and from `cut` on.
 fn parts(storage: &Storage, spec: &SourceSpec, input: &InputFile, cut: u64) -> [Vec<String>; 2] {
@@ -26,7 +27,7 @@ fn parts(storage: &Storage, spec: &SourceSpec, input: &InputFile, cut: u64) -> [
 }
 
 fn held(size: u64, hash: ContentHash) -> HeldContent {
-    HeldContent { size, hash, reader: ReaderVersion::CURRENT, breaks: Vec::new() }
+    HeldContent { size, hash, reader: ReaderVersion::CURRENT, breaks: Vec::new(), shape: TextShape::default() }
 }
 
 #[test]
@@ -168,4 +169,65 @@ fn quote_that_an_append_closes_stays_a_stray_one() {
     assert_eq!(growth("a,b\n1,\"x\nno row\n", "y\"\n"), (None, None));
     // Text behind the closing quote: it is a stray one in any case.
     assert_eq!(growth("a,b\n1,\"x\n2,y\n", "3,\"z\n"), (Some(13), None));
+}
+
+/// Rows of a file that was loaded as `before` and has `after` appended, read by the rules that it was loaded by, if it has
+/// grown by whole records; and by those of a new file.
+fn grown_rows(spec: &SourceSpec, path: &str, before: &str, after: &str) -> [Option<usize>; 2] {
+    let root = TempDir::new().unwrap();
+    let storage = Storage::new(root.path().to_owned(), None);
+    let path = root.path().join(path);
+    let write = |text: String| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        storage.discover(spec).unwrap().remove(0)
+    };
+    let input = write(before.to_owned());
+    let shape = storage.open(spec, &input).unwrap().shape();
+    let content = HeldContent { shape, ..held(input.size, storage.hash(&input).unwrap()) };
+
+    let input = write(format!("{before}{after}"));
+    let count = |input: &InputFile| {
+        let mut reader = storage.open(spec, input).ok()?;
+        let parser = reader.parser();
+        Some((&mut reader).map(|chunk| parser.parse(chunk.unwrap()).unwrap().batch.num_rows()).sum())
+    };
+    let grown = storage.growth(spec, &input, &[content]).unwrap();
+    let as_new = count(&input);
+    let mut kept = input;
+    kept.shape = shape;
+    [grown.filter(|grown| grown.from.is_some()).and_then(|_| count(&kept)), as_new]
+}
+
+#[test]
+fn lines_end_as_when_the_text_was_loaded() {
+    let spec = texts(&[("a", FieldType::Text), ("b", FieldType::Text)], CsvOptions::default());
+    let spec = SourceSpec { time: "a".to_owned(), ..spec };
+    // A new file whose header has a CR is refused.
+    assert_eq!(grown_rows(&spec, "a.csv", "a,b\r1,2\r3,4\r", "5,6\n7,8\n"), [Some(4), None]);
+    assert_eq!(grown_rows(&spec, "a.csv", "a,b\r1,2\r3,4\r", "5,6\r\n7,8\r"), [Some(4), None]);
+    for chunk_bytes in 1..12 {
+        // A CR LF is one line end wherever it is cut.
+        let root = TempDir::new().unwrap();
+        std::fs::write(root.path().join("a.csv"), "a,b\r1,2\r\n3,4\r\n5,6\r\r7,8").unwrap();
+        let storage = Storage::new(root.path().to_owned(), None).with_chunk_bytes(chunk_bytes);
+        let mut input = storage.discover(&spec).unwrap().remove(0);
+        input.shape.returns = true;
+        let [rows, _] = parts(&storage, &spec, &input, u64::MAX);
+        assert_eq!(rows, ["2 1,2", "3 3,4", "4 5,6", "6 7,8"], "{chunk_bytes}");
+    }
+    assert_eq!(grown_rows(&spec, "a.csv", "a,b\n1,2\n", "5,6\r7,8\n"), [Some(1), Some(1)]);
+    assert_eq!(grown_rows(&spec, "a.csv", "a,b\n1,2\n", "5,6\n"), [Some(2), Some(2)]);
+}
+
+#[test]
+fn lines_without_a_header_keep_their_width() {
+    let columns = [("a", FieldType::Text), ("b", FieldType::Text), ("site", FieldType::Text)];
+    let spec = SourceSpec {
+        files: vec!["site=A/*.csv".to_owned()],
+        time: "a".to_owned(),
+        ..texts(&columns, CsvOptions { header: false, ..CsvOptions::default() })
+    };
+    // Most of the lines have three fields now.
+    assert_eq!(grown_rows(&spec, "site=A/a.csv", "1,2\n3,4\n", "5,6,7\n8,9,0\n8,9,1\n"), [Some(2), Some(3)]);
 }

@@ -36,6 +36,7 @@ fn input(path: u8, size: u8) -> Input {
         more_lines_rejected: 0,
         reader: tidetable_source::ReaderVersion::CURRENT,
         breaks: vec![size.into()],
+        shape: tidetable_source::TextShape { returns: true, width: 3 },
         days: Vec::new(),
         windows: Vec::new(),
         owed: owed(path, size),

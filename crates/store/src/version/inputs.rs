@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use tidetable_source::{ContentHash, HeldContent, InputFile, ReaderVersion};
+use tidetable_source::{ContentHash, HeldContent, InputFile, ReaderVersion, TextShape};
 
 use crate::version::cow_list::CowList;
 
@@ -37,6 +37,9 @@ pub struct Input {
     /// Where its records end whatever follows; see [`tidetable_source::InputFile::breaks`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breaks: Vec<u64>,
+    /// What its beginning decided when it was first loaded; see [`tidetable_source::InputFile::shape`].
+    #[serde(default, skip_serializing_if = "TextShape::is_open")]
+    pub shape: TextShape,
     /// UTC days its cells lie in, days since the epoch, ascending.
     pub days: Vec<i32>,
     /// Starts of the windows its cells lie in, microseconds, ascending.
@@ -70,13 +73,20 @@ pub struct OwedWindow {
 impl Input {
     /// Its content, and the rules by which that was read.
     pub fn content(&self) -> HeldContent {
-        HeldContent { size: self.size, hash: self.hash, reader: self.reader, breaks: self.breaks.clone() }
+        HeldContent {
+            size: self.size,
+            hash: self.hash,
+            reader: self.reader,
+            breaks: self.breaks.clone(),
+            shape: self.shape,
+        }
     }
 
     /// Has `file` read by the rules by which the input was loaded.
     pub fn keep_rules(&self, file: &mut InputFile) {
         file.reader = self.reader;
         file.breaks.clone_from(&self.breaks);
+        file.shape = self.shape;
     }
 
     /// Starts of the windows that hold its cells or shall hold them.

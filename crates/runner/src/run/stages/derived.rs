@@ -12,7 +12,7 @@ use tidetable_layout::spec::TimestampSpec;
 use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
 use tidetable_layout::{Field, KeyRange, Projection, Window};
-use tidetable_source::{ContentHash, InputFile, MaxRejected};
+use tidetable_source::{ContentHash, InputFile, MaxRejected, TextShape};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
@@ -336,6 +336,6 @@ impl Feed for QueryFeed<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some(FeedEnd { hash: hash(input), bytes: 0, loaded: None }))
+        Ok(Some(FeedEnd { hash: hash(input), bytes: 0, loaded: None, shape: TextShape::default() }))
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         return Err(SampleError::Empty { path: path.to_owned() });
     }
     if !bytes.contains(&b'\n') && bytes.contains(&b'\r') {
-        decoded.take_returns_as_line_ends(&mut bytes);
+        decoded.take_returns_as_line_ends(&mut bytes)?;
     }
     let comment = comment(&bytes);
     let declared = declared_delimiter(&bytes);
