@@ -23,14 +23,17 @@ struct Form {
     has_fraction: bool,
     /// Twelve hours and AM or PM.
     has_half: bool,
+    /// What separates the parts. Two parts with a point between them are a number.
+    separator: char,
 }
 
-const FORMS: [Form; 5] = [
-    Form { parts: 2, has_fraction: false, has_half: false },
-    Form { parts: 3, has_fraction: false, has_half: false },
-    Form { parts: 3, has_fraction: true, has_half: false },
-    Form { parts: 2, has_fraction: false, has_half: true },
-    Form { parts: 3, has_fraction: false, has_half: true },
+const FORMS: [Form; 6] = [
+    Form { parts: 2, has_fraction: false, has_half: false, separator: ':' },
+    Form { parts: 3, has_fraction: false, has_half: false, separator: ':' },
+    Form { parts: 3, has_fraction: true, has_half: false, separator: ':' },
+    Form { parts: 2, has_fraction: false, has_half: true, separator: ':' },
+    Form { parts: 3, has_fraction: false, has_half: true, separator: ':' },
+    Form { parts: 3, has_fraction: false, has_half: false, separator: '.' },
 ];
 const SECONDS_OF_DAY: i64 = 24 * 3600;
 
@@ -89,7 +92,7 @@ impl Form {
             }
             false => (value, None),
         };
-        let found: Vec<&str> = clock.split(':').collect();
+        let found: Vec<&str> = clock.split(self.separator).collect();
         if found.len() != self.parts {
             return None;
         }
@@ -115,7 +118,7 @@ impl Form {
 
     fn sql(self, name: &str) -> String {
         let name = identifier(name);
-        let part = |number: usize| format!("split_part({name}, ':', {number})");
+        let part = |number: usize| format!("split_part({name}, '{}', {number})", self.separator);
         if self.has_half {
             let mut sql = format!(
                 "3600 * (cast({} as bigint) % 12 + case when lower({name}) like '%pm' then 12 else 0 end)",
@@ -168,6 +171,8 @@ mod tests {
         assert_eq!(micros(&["01:00", "24:00"]), Some(vec![hours(1.0), hours(24.0)]));
         assert_eq!(micros(&["9:30:00.250", "9:30:01"]), Some(vec![hours(9.5) + 250_000, hours(9.5) + 1_000_000]));
         assert_eq!(micros(&["12:00 AM", "1:30 pm"]), Some(vec![0, hours(13.5)]));
+        assert_eq!(micros(&["18.00.00", "19.30.00"]), Some(vec![hours(18.0), hours(19.5)]));
+        assert_eq!(micros(&["18.00.60"]), None);
         assert_eq!(micros(&["24:01"]), None);
         assert_eq!(micros(&["13:00 PM"]), None);
         let digits = |values: &[i64]| {

@@ -259,6 +259,16 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     if !sample.left_out.is_empty() {
         notes.push(format!("Not read: {}.", sample.left_out.join(", ")));
     }
+    if !sample.unnamed.is_empty() {
+        notes.push(format!("Without a name in the file, and called by its place: {}.", sample.unnamed.join(", ")));
+    }
+    match sample.spec.csv.skip {
+        0 => {}
+        1 => notes.push("The line before the header is left out (`csv.skip`): each file needs one there.".to_owned()),
+        lines => notes.push(format!(
+            "The {lines} lines before the header are left out (`csv.skip`): each file needs as many there."
+        )),
+    }
     if !time.parts.is_empty() {
         let names: Vec<_> = time
             .parts

@@ -7,6 +7,7 @@ mod notes;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 
 #[cfg(fuzzing)]
 pub use both_paths::Outcome;
@@ -15,3 +16,4 @@ pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
 pub use notes::{Counted, TextNotes};
 pub(crate) use rows::{Block, CsvPlan, Parsed, parse};
+pub(crate) use unnamed::name_by_place;

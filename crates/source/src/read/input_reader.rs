@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use crate::blocks::{AvroBlocks, AvroPlan, BlockInput, IpcMessages};
 use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
-use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, split};
+use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, name_by_place, split};
 use crate::decompress::Decoded;
 use crate::error::{SourceError, at_boundary};
 use crate::format::{BYTE_ORDER_MARK, Foreign};
@@ -604,6 +604,7 @@ fn header_names(dialect: &Dialect, record: &[u8], path: &str, line: u64) -> Resu
         }
         names.push(name);
     }
+    name_by_place(&mut names);
     Ok(Some(names))
 }
 

@@ -22,11 +22,16 @@ pub enum SampleError {
         /// File.
         path: String,
     },
-    /// The first line holds values.
-    #[error("{path}: the first line holds values like those below it; put a line with the names of the columns first")]
+    /// The line of the header holds values.
+    #[error(
+        "{path}: {} holds values like those below it; put a line with the names of the columns first",
+        line_name(line)
+    )]
     NoHeader {
         /// File.
         path: String,
+        /// The line, from 1.
+        line: u64,
     },
     /// Nothing separates columns.
     #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
@@ -70,4 +75,8 @@ pub enum SampleError {
         /// Rows sampled.
         rows: u64,
     },
+}
+
+fn line_name(line: &u64) -> String {
+    if *line == 1 { "the first line".to_owned() } else { format!("line {line}") }
 }

@@ -47,6 +47,8 @@ pub(super) struct Declared {
     pub encoding: &'static str,
     /// Columns that its folders name.
     pub path_columns: Vec<String>,
+    /// Columns without a name, which are called by their place.
+    pub unnamed: Vec<String>,
 }
 
 /// Files of a kind.
@@ -121,7 +123,7 @@ fn are_alike(one: &Declared, other: &Declared) -> bool {
     let (one, other) = (&one.spec, &other.spec);
     let (a, b) = (&one.csv, &other.csv);
     let are_written_alike = (one.format, &one.each, one.preset) == (other.format, &other.each, other.preset)
-        && (a.delimiter, a.quote, a.comment) == (b.delimiter, b.quote, b.comment);
+        && (a.delimiter, a.quote, a.comment, a.skip) == (b.delimiter, b.quote, b.comment, b.skip);
     let shared = one.columns.iter().filter(|column| other.columns.iter().any(|also| also.name == column.name)).count();
     are_written_alike && shared > 0 && shared * 2 >= one.columns.len().max(other.columns.len())
 }
@@ -155,6 +157,7 @@ fn merge(declared: &mut Declared, other: &Declared, path: &str, files: &mut Samp
     let path_columns = other.path_columns.iter().filter(|name| !declared.path_columns.contains(name));
     let path_columns: Vec<String> = path_columns.cloned().collect();
     declared.path_columns.extend(path_columns);
+    declared.unnamed.retain(|name| other.unnamed.contains(name));
 }
 
 /// The type that holds the values of both.

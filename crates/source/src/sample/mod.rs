@@ -28,7 +28,7 @@ use tidetable_layout::FieldType;
 
 use crate::blocks::{AvroBlocks, IpcMessages};
 use crate::columnar::{Lists, columns};
-use crate::csv::TextNotes;
+use crate::csv::{TextNotes, name_by_place};
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::plan::path_values;
@@ -56,6 +56,8 @@ pub struct Sample {
     pub columns: Vec<SampleColumn>,
     /// Columns that cannot be declared: without a name, or nested.
     pub left_out: Vec<String>,
+    /// Declared columns that have no name in the file, and are called by their place.
+    pub unnamed: Vec<String>,
     /// The sampled rows, typed.
     pub batches: Vec<RecordBatch>,
     /// Sampled rows that will be rejected.
@@ -147,7 +149,7 @@ impl Storage {
     /// As [`Self::sample`]. A file that is not like the others is no error: see [`SampledFiles::unlike`].
     pub fn sample_files(&self, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
         let Kin { declared, read, mut files } = self.kin(inputs, zone)?;
-        let Declared { mut spec, mut left_out, encoding, path_columns } = declared;
+        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed } = declared;
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
         let has_header = spec.format.is_none_or(|format| format == Format::Csv);
@@ -158,6 +160,12 @@ impl Storage {
             written = self.pass(&spec, &read)?;
         }
         enough(&path, &written, encoding)?;
+        let idle = head::unnamed::take_idle(&mut unnamed, &mut spec, &written.batches);
+        if !idle.is_empty() {
+            let place = |name: &String| name.trim_start_matches("column_").to_owned();
+            left_out.extend(idle.iter().map(|name| format!("column {} (it has no name)", place(name))));
+            written = self.pass(&spec, &read)?;
+        }
 
         let units = if has_header { units::take_out(&spec, &mut written.batches, zone) } else { None };
         let mut columns = match is_text {
@@ -173,7 +181,7 @@ impl Storage {
             }
         }
         if has_header && kinds::header_is_data(&spec) {
-            return Err(SampleError::NoHeader { path });
+            return Err(SampleError::NoHeader { path, line: spec.csv.skip + 1 });
         }
 
         let line = written.origins.first().map_or(0, |origin| origin.line(0));
@@ -198,6 +206,7 @@ impl Storage {
             spec,
             columns,
             left_out,
+            unnamed,
             batches,
             rejected,
             more_lines,
@@ -214,6 +223,7 @@ impl Storage {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
         let mut encoding = "latin1";
+        let mut unnamed = Vec::new();
         let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
@@ -225,14 +235,15 @@ impl Storage {
                 if let Some(column) = twice(&head.names) {
                     let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
                     return Err(match is_value {
-                        true => SampleError::NoHeader { path: path.clone() },
+                        true => SampleError::NoHeader { path: path.clone(), line: spec.csv.skip + 1 },
                         false => SourceError::DuplicateColumn { path: path.clone(), column: column.clone() }.into(),
                     });
                 }
-                let (named, nameless): (Vec<_>, Vec<_>) =
-                    head.names.into_iter().enumerate().partition(|(_, name)| !trimmed_text(name).is_empty());
-                spec.columns = named.into_iter().map(|(_, name)| ColumnSpec::new(name, FieldType::Text)).collect();
-                nameless.into_iter().map(|(at, _)| format!("column {} (it has no name)", at + 1)).collect()
+                let mut names = head.names;
+                let without_name = name_by_place(&mut names);
+                unnamed.extend(without_name.iter().filter_map(|at| names.get(*at).cloned()));
+                spec.columns = names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect();
+                Vec::new()
             }
             Format::Json => {
                 let head = json::read(path, self.raw(input)?, spec)?;
@@ -268,7 +279,7 @@ impl Storage {
                 path_columns.push(key);
             }
         }
-        Ok(Declared { spec, left_out, encoding, path_columns })
+        Ok(Declared { spec, left_out, encoding, path_columns, unnamed })
     }
 }
 

@@ -97,7 +97,13 @@ fn dialects() {
     assert_eq!((header.spec.csv.comment, header.spec.columns[0].name.as_str()), (None, "#ts"));
     let index = sample_of("a.csv", b",ts,v\n0,2020-01-01,1\n1,2020-01-02,2\n").unwrap();
     assert_eq!(index.left_out, ["column 1 (it has no name)"]);
-    assert_eq!(index.spec.columns.len(), 2);
+    assert_eq!((index.spec.columns.len(), index.unnamed.len()), (2, 0));
+    let times = sample_of("a.csv", b",v,w,\n2020-01-01,1,3,\n2020-01-02,2,5,\n").unwrap();
+    assert_eq!(
+        (times.left_out, times.unnamed),
+        (vec!["column 4 (it has no name)".to_owned()], vec!["column_1".to_owned()])
+    );
+    assert_eq!(times.spec.columns[0].kind, FieldType::Date);
 }
 
 #[test]
@@ -299,4 +305,18 @@ fn text_that_is_nearly_numbers_names_the_first_other_value() {
     let nearly = sample.columns[1].nearly.clone().unwrap();
     assert_eq!((nearly.is_time, nearly.values, nearly.odd.count, nearly.odd.line), (false, 100, 10, 9));
     assert_eq!(nearly.odd.first, "7 kW");
+}
+
+#[test]
+fn lines_before_the_header_are_skipped() {
+    let rows: String = (1..9).map(|day| format!("2020-01-0{day},{day}\n")).collect();
+    let told = sample_of("a.csv", format!("Station report\nmade, by, hand\n\nts,v\n{rows}").as_bytes()).unwrap();
+    assert_eq!((told.spec.csv.skip, told.spec.columns[0].name.as_str(), told.rejected), (3, "ts", 0));
+    assert_eq!(told.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 8);
+
+    // Decimal commas split values, but not the header.
+    let rows: String = (1..9).map(|day| format!("2020-01-0{day};{day},5\n")).collect();
+    let commas = sample_of("a.csv", format!("Report\nof 2020\nts;v\n{rows}").as_bytes()).unwrap();
+    assert_eq!((commas.spec.csv.skip, commas.spec.csv.delimiter, commas.spec.columns.len()), (2, b';', 2));
+    assert!(commas.spec.csv.decimal_comma);
 }

@@ -1,6 +1,7 @@
 //! The first lines of delimited text: what separates fields, and the names of the columns.
 
 mod preamble;
+pub(super) mod unnamed;
 
 use std::io::Read;
 
@@ -12,7 +13,7 @@ use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
-use crate::sample::head::preamble::{HeadRecord, declared_delimiter, header_line};
+use crate::sample::head::preamble::{HeadRecord, HeaderLine, declared_delimiter, header_line};
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.
@@ -57,11 +58,44 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     }
     let comment = comment(&bytes);
     let declared = declared_delimiter(&bytes);
+    let mut start = start(&bytes, whole, comment, declared);
+    let mut skip: u64 = 0;
+    if let Start::Preamble { line } = start {
+        let behind = preamble::behind(&bytes, line);
+        // Units follow the names of TOA5.
+        if !preamble::is_toa5(&bytes, line)
+            && let found @ Start::Header { .. } = self::start(behind, whole, comment, declared)
+        {
+            (start, skip) = (found, line.saturating_sub(1));
+        }
+    }
+    let (csv, header) = match start {
+        Start::Header { csv, names } => (csv, names),
+        Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
+        Start::OneColumn => return Err(SampleError::OneColumn { path: path.to_owned() }),
+    };
+    let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
+    let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: skip + 1, encoding })?;
+    Ok(Head { csv: CsvOptions { skip, ..csv }, names, encoding })
+}
+
+/// What the first lines are.
+enum Start {
+    /// The names of columns, and values below them.
+    Header { csv: CsvOptions, names: Vec<Vec<u8>> },
+    /// Other lines than those of the table, whose header is on `line`, from 1.
+    Preamble { line: u64 },
+    /// Nothing separates columns.
+    OneColumn,
+}
+
+/// What the first lines of `bytes` are, with the delimiter that gives the most lines as many fields as the first.
+fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -> Start {
     let dialects = DELIMITERS
         .into_iter()
         .filter(|delimiter| declared.is_none_or(|declared| declared == *delimiter))
         .map(|delimiter| CsvOptions { delimiter, comment, ..CsvOptions::default() })
-        .map(|csv| with_quotes(csv, &bytes, whole));
+        .map(|csv| with_quotes(csv, bytes, whole));
     let dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
     let best = dialects
         .iter()
@@ -72,16 +106,17 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         })
         // Of equals the first.
         .reduce(|best, next| if (next.0, next.1) > (best.0, best.1) { next } else { best });
-    if best.is_none_or(|(alike, ..)| alike < FEW_ALIKE)
-        && let Some(line) = dialects.iter().find_map(|(_, records)| header_line(records))
-    {
-        return Err(preamble::error(path, line, &bytes));
+    if best.is_none_or(|(alike, ..)| alike < FEW_ALIKE) {
+        // The delimiter that gives the most lines one number of fields: a header has no decimal commas, as its values may.
+        let preambles = dialects.iter().filter_map(|(_, records)| header_line(records));
+        let preamble = preambles.reduce(|best, next| if next.records > best.records { next } else { best });
+        if let Some(HeaderLine { line, .. }) = preamble {
+            return Start::Preamble { line };
+        }
     }
-    let Some((_, _, csv, records)) = best else { return Err(SampleError::OneColumn { path: path.to_owned() }) };
-    let header = records.first().map(|record| record.fields.clone()).unwrap_or_default();
-    let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
-    let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: 1, encoding })?;
-    Ok(Head { csv: csv.clone(), names, encoding })
+    let Some((_, _, csv, records)) = best else { return Start::OneColumn };
+    let names = records.first().map(|record| record.fields.clone()).unwrap_or_default();
+    Start::Header { csv: csv.clone(), names }
 }
 
 /// The quote and the escape of a file with this delimiter, and its first records.

@@ -1,5 +1,7 @@
 //! What stands in front of the header, and how text is encoded.
 
+use memchr::memchr_iter;
+
 use crate::csv::is_separator_line;
 use crate::format::Compression;
 use crate::sample::error::SampleError;
@@ -24,8 +26,17 @@ pub(in crate::sample) fn declared_delimiter(bytes: &[u8]) -> Option<u8> {
     if is_separator_line(line) { line.last().copied().filter(u8::is_ascii) } else { None }
 }
 
-/// The line of the header, if the first records have other numbers of fields than most.
-pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<u64> {
+/// The header of a table behind other lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sample) struct HeaderLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// Records with as many fields.
+    pub records: usize,
+}
+
+/// The header, if the first records have other numbers of fields than most.
+pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<HeaderLine> {
     let widths: Vec<usize> = records.iter().map(|record| record.fields.len()).collect();
     let count = |width: usize| widths.iter().filter(|other| **other == width).count();
     let width = widths.iter().copied().filter(|width| *width > 1).max_by_key(|width| count(*width))?;
@@ -33,14 +44,25 @@ pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<u64> {
         return None;
     }
     let header = records.iter().find(|record| record.fields.len() == width)?;
-    Some(header.line)
+    Some(HeaderLine { line: header.line, records: count(width) })
+}
+
+/// The bytes from `line` on, which is counted from 1.
+pub(in crate::sample) fn behind(bytes: &[u8], line: u64) -> &[u8] {
+    let mut ends = memchr_iter(b'\n', bytes).map(|end| end + 1);
+    let start = line.checked_sub(2).and_then(|before| ends.nth(before as usize)).unwrap_or(0);
+    bytes.get(start..).unwrap_or_default()
+}
+
+/// Whether the header on `line` is that of a logger of Campbell Scientific, which writes units and kinds of values below it.
+pub(in crate::sample) fn is_toa5(bytes: &[u8], line: u64) -> bool {
+    bytes.trim_ascii_start().starts_with(b"\"TOA5\"") && line == 2
 }
 
 /// The error for a file whose header is on `line`.
 pub(in crate::sample) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
     let unpack = Compression::of_name(&path.to_ascii_lowercase()).map(|compression| compression.command);
-    // Loggers of Campbell Scientific write units and kinds of values below the names.
-    let is_toa5 = bytes.trim_ascii_start().starts_with(b"\"TOA5\"") && line == 2;
+    let is_toa5 = is_toa5(bytes, line);
     let cut = if is_toa5 { "sed -e 1d -e 3,4d".to_owned() } else { format!("tail -n +{line}") };
     let command = match unpack {
         Some(unpack) => format!("{unpack} {path} | {cut} > NEW.csv"),
@@ -99,9 +121,9 @@ mod tests {
     fn headers_behind_a_preamble_are_found() {
         let record = |line: u64, width: usize| HeadRecord { line, fields: vec![Vec::new(); width] };
         let toa5: Vec<_> = [record(1, 8)].into_iter().chain((2..20).map(|line| record(line, 5))).collect();
-        assert_eq!(header_line(&toa5), Some(2));
+        assert_eq!(header_line(&toa5), Some(HeaderLine { line: 2, records: 18 }));
         let told: Vec<_> = [record(1, 1), record(3, 1)].into_iter().chain((5..9).map(|line| record(line, 3))).collect();
-        assert_eq!(header_line(&told), Some(5));
+        assert_eq!(header_line(&told), Some(HeaderLine { line: 5, records: 4 }));
         let plain: Vec<_> = (1..9).map(|line| record(line, 3)).collect();
         assert_eq!(header_line(&plain), None);
         let ragged: Vec<_> = (1..9).map(|line| record(line, 2 + line as usize)).collect();
