@@ -397,7 +397,8 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
             Some(text) => text,
             None => {
                 let said = other.strip_backtrace();
-                misplaced_subquery(&said).unwrap_or_else(|| without_far_suggestion(without_setting(said)))
+                let known = misplaced_subquery(&said).or_else(|| wrong_arguments(&said));
+                known.unwrap_or_else(|| without_far_suggestion(without_setting(said)))
             }
         },
     }
@@ -471,6 +472,24 @@ fn misplaced_subquery(said: &str) -> Option<String> {
     Some(format!("{subquery} cannot stand {place}; compute its value in a subquery of FROM first"))
 }
 
+/// The message for arguments of types that a function does not take, which DataFusion takes for a bug of its own.
+fn wrong_arguments(said: &str) -> Option<String> {
+    let (_, call) = said.split_once("No function matches the given name and argument types '")?;
+    let (call, rest) = call.split_once("'. ")?;
+    let (_, forms) = rest.split_once("Candidate functions:")?;
+    let forms: Vec<&str> = forms.lines().map(str::trim).filter(|form| !form.is_empty()).collect();
+    let (name, types) = call.split_once('(')?;
+    let types =
+        types.trim_end_matches(')').replace("LargeUtf8", "text").replace("Utf8View", "text").replace("Utf8", "text");
+    let cast = match forms.iter().any(|form| form.contains("Float64")) {
+        true => format!(
+            ": make a number of it first, as in {name}(CAST(.. AS DOUBLE)), or TRY_CAST where some values are no numbers"
+        ),
+        false => String::new(),
+    };
+    Some(format!("{name} does not take ({types}); there is {}{cast}", forms.join(", ")))
+}
+
 /// A message without DataFusion's advice on names in other case, which names a setting that users cannot change.
 fn without_setting(said: String) -> String {
     const SETTING: &str = "enable_ident_normalization configuration.";
@@ -524,6 +543,18 @@ mod tests {
         };
         assert!(said("approx_distnct", "approx_distinct").contains("Did you mean 'approx_distinct'"));
         assert!(said("percentile_approx", "percent_rank").ends_with("Invalid function 'percentile_approx'"));
+    }
+
+    #[test]
+    fn wrong_arguments_are_no_bug() {
+        let text = "Internal error: Function 'avg' failed to match any signature, errors: ... This issue was likely caused by a \
+                    bug in DataFusion's code. No function matches the given name and argument types 'avg(Utf8)'. You might need \
+                    to add explicit type casts.\n\tCandidate functions:\n\tavg(Decimal)\n\tavg(Float64)";
+        assert_eq!(
+            plain(&DataFusionError::Plan(text.to_owned())),
+            "avg does not take (text); there is avg(Decimal), avg(Float64): make a number of it first, as in \
+             avg(CAST(.. AS DOUBLE)), or TRY_CAST where some values are no numbers"
+        );
     }
 
     #[test]
