@@ -10,7 +10,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use tempfile::TempDir;
 use tidetable_layout::spec::{Granularity, TimestampSpec};
 use tidetable_layout::{FieldType, Window};
-use tidetable_source::MaxRejected;
+use tidetable_source::{Format, MaxRejected, Preset};
 
 use super::*;
 use crate::project::Project;
@@ -137,6 +137,25 @@ files = ["b.parquet"]
 time = "ts"
 max_rejected = "7"
 columns = { ts = "timestamp", host = "text" }
+[sources.c]
+files = ["c/*.jsonl"]
+format = "json"
+each = ["values", "timestamps"]
+preset = "victoriametrics"
+nan = "reject"
+time = "timestamps"
+schema = "evolve"
+columns = { timestamps = { format = "ms" }, values = "float64", "metric.job" = "text" }
+[sources.d]
+files = ["d/*.json"]
+preset = "otel"
+time = "timeUnixNano"
+columns = { timeUnixNano = { format = "ns" }, value = "float64" }
+[sources.e]
+files = ["e/*.avro", "e/*.arrow"]
+each = ["rooms.samples"]
+time = "rooms.samples.ts"
+columns = { "rooms.samples.ts" = "timestamp", "rooms.samples.v" = "float64" }
 [tables.T]
 from = "a"
 row_key = "{host}#{ts:ms}"
@@ -167,6 +186,11 @@ query = { sql = "select 1" }
     assert_eq!(job.sources[0].spec.max_rejected, MaxRejected::Count(10));
     assert_eq!(job.sources[1].spec.max_rejected, MaxRejected::Count(7));
     assert_eq!((job.sources[0].spec.rejected_floor, job.sources[1].spec.rejected_floor), (5, 0));
+    let [lists, otel, blocks] = [2, 3, 4].map(|at| &job.sources[at].spec);
+    assert_eq!((lists.format, lists.preset), (Some(Format::Json), Some(Preset::VictoriaMetrics)));
+    assert_eq!((&lists.each[..], lists.rejects_nan), (&["values".to_owned(), "timestamps".to_owned()][..], true));
+    assert_eq!((otel.format, otel.preset, otel.each.len()), (None, Some(Preset::Otel), 0));
+    assert_eq!((blocks.preset, &blocks.each[..]), (None, &["rooms.samples".to_owned()][..]));
     let spec = &job.tables[0].spec;
     assert_eq!((spec.window, spec.granularity), (Window::None, Granularity::Micros));
     assert!(spec.families[0].columns[0].each);

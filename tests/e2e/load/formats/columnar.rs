@@ -8,6 +8,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::harness::Project;
+use crate::harness::bucket::{BUCKET, InBucket};
 use crate::load::new::loads;
 
 const START: i64 = 1_600_000_000;
@@ -148,4 +149,64 @@ fn records_of_avro_are_rejected_by_number_and_blocks_stop_the_run() {
     let said = project.messages(&["run", "j"]);
     assert!(said.contains("in/b.avro"), "{said}");
     assert_eq!(project.csv("select host, load from T order by host"), "host,load\na,1.5\ne,2.5\n");
+}
+
+/// A job over a bucket, whose events have a host, and their time and value under these names.
+fn job_of_bucket(endpoint: &str, each: &str, time: &str, load: &str) -> String {
+    format!(
+        r#"
+name = "j"
+[sources.s]
+files = ["s3://{BUCKET}/in/*"]
+each = [{each}]
+time = "ts"
+columns = {{ host = "text", "{time}" = {{ format = "s" }}, "{load}" = "float64" }}
+derive = {{ ts = "\"{time}\"", value = "\"{load}\"" }}
+[sources.s.storage]
+endpoint = "{endpoint}"
+allow_http = true
+region = "us-east-1"
+access_key_id = "AKIATESTONLY"
+secret_access_key = {{ env = "T_KEY" }}
+[tables.T]
+row_key = "{{host}}#{{ts:s}}"
+[tables.T.families.F]
+columns = [{{ qualifier = "v", value = "{{value}}" }}]
+"#
+    )
+}
+
+#[test]
+fn objects_of_a_bucket_are_read_in_every_format() {
+    let rows: Vec<(&str, i64, f64)> =
+        (0..40).map(|at| (["a", "b"][at % 2], START + at as i64 / 2 * 60, at as f64 / 4.0)).collect();
+    let line =
+        |(host, time, load): &(&str, i64, f64)| format!("{{\"host\":\"{host}\",\"time\":{time},\"load\":{load}}}\n");
+    let json: String = rows.iter().map(line).collect();
+    for (file, bytes, each, time, load) in [
+        ("a.jsonl", json.clone().into_bytes(), "", "time", "load"),
+        ("a.json.gz", gz(json.as_bytes()), "", "time", "load"),
+        ("a.avro", avro(&rows), "", "at.time", "load"),
+        ("a.arrow", ipc(&flat()), "", "time", "load"),
+        ("a.parquet", parquet(&lists()), "\"samples\"", "samples.time", "samples.load"),
+        ("b.arrow", ipc(&lists()), "\"samples\"", "samples.time", "samples.load"),
+    ] {
+        let place = InBucket::new(Project::new("j", ""));
+        place.project.write("jobs/j/job.toml", job_of_bucket(&place.server.endpoint(), each, time, load));
+        assert!(place.server.put_object(BUCKET, &format!("in/{file}"), bytes));
+        place.ok(&["run", "j"]);
+        let found = &place.sql("select count(*) as n, sum(value) as v from T")[0];
+        assert_eq!((found["n"].as_u64(), found["v"].as_f64()), (Some(40), Some(195.0)), "{file}");
+    }
+}
+
+#[test]
+fn repaired_records_of_avro_are_loaded_by_replay() {
+    let project = Project::new("j", JOB);
+    project.write("in/a.avro", avro(&[("a", START, 1.5), ("b", START, f64::INFINITY)]));
+    project.run_job("j");
+    project.write("in/a.avro", avro(&[("a", START, 1.5), ("b", START, 2.5)]));
+    project.ok(&["replay", "last"]);
+    assert_eq!(project.csv("select host, load from T order by host"), "host,load\na,1.5\nb,2.5\n");
+    assert_eq!(project.ok(&["rejects", "j", "--output", "csv"]), "");
 }

@@ -95,6 +95,11 @@ fn elements_of_a_list_are_events() {
     assert_eq!(project.csv("select host, v from T order by host, v"), "host,v\na,1.0\na,3.0\n");
     let lines: Vec<_> = project.rejected(&record).iter().map(|row| row["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [1, 3]);
+
+    // A repaired element is added, and those that were accepted are there once.
+    project.write("in/a.jsonl", project.read("in/a.jsonl").replace("\"x\"", "2"));
+    project.ok(&["replay", "last"]);
+    assert_eq!(project.csv("select host, v from T order by host, v"), "host,v\na,1.0\na,2.0\na,3.0\n");
 }
 
 #[test]

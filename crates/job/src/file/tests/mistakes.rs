@@ -114,6 +114,9 @@ const WRONG: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("time  =", "format = \"cvs\"\ntime  =", &["7:10 `format` cannot be `cvs` | did you mean `csv`?"]),
+    ("time  =", "format = \"jsno\"\ntime  =", &["7:10 `format` cannot be `jsno` | did you mean `json`?"]),
+    ("time  =", "preset = \"otle\"\ntime  =", &["7:10 `preset` cannot be `otle` | did you mean `otel`?"]),
+    ("time  =", "each = [3]\ntime  =", &[r#"7:9 `each` takes a list of strings `["..", ..]`, not an integer"#]),
     ("row_key =", "from = \"reading\"\nrow_key =", &["16:8 there is no source `reading` | did you mean `readings`?"]),
     (
         "[tables.SENSOR]",
