@@ -43,7 +43,7 @@ pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
 pub use sql::Sql;
 
-/// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
+/// Time series in Bigtable's shape: loaded from files of many formats, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
 #[command(name = "tidetable", version, propagate_version = true, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -122,7 +122,7 @@ pub enum Command {
     Heatmap(Heatmap),
     /// Check the tables of a job against the rules of schema design
     Lint(Lint),
-    /// Propose a job for a CSV or Parquet file: columns, a layout with reasons, an export
+    /// Propose a job for files of CSV, JSON lines, Parquet, Arrow or Avro: columns, a layout with reasons, an export
     New(New),
     /// Print the jobs' schedules for cron or systemd, or what is due
     Schedule(Schedule),

@@ -22,7 +22,7 @@ Candidates follow from the queries: keys begin with the columns that a query fix
 buckets from a single event to a month, and values are cells, columns or protobuf messages. All are ranked on a sample of \
 50,000 rows at most, and the best five are measured on 300,000. What rules refuse at the declared scale is listed with the rule.")]
 pub struct Advise {
-    /// Name of a job in jobs/, path of a job file, or CSV or Parquet files: their paths, a directory, or a pattern
+    /// Name of a job in jobs/, path of a job file, or files of CSV, JSON lines, Parquet, Arrow or Avro: their paths, a directory, or a pattern
     #[arg(required = true)]
     pub from: Vec<String>,
     /// File of queries

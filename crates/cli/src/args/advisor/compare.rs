@@ -19,7 +19,7 @@ top share: before each slice of time, the row keys known so far are cut into 10 
 the slice's source rows in the fullest one. 0.100 is even, 1.000 is one range taking everything. hottest row: the greatest \
 share of one row, which no split helps. travel: how far writes move through the keys, from -1 to 1.")]
 pub struct Compare {
-    /// Name of a job in jobs/, path of a job file, or CSV or Parquet files: their paths, a directory, or a pattern
+    /// Name of a job in jobs/, path of a job file, or files of CSV, JSON lines, Parquet, Arrow or Avro: their paths, a directory, or a pattern
     #[arg(required = true)]
     pub job: Vec<String>,
     /// Tables of the job, separated by commas, or a file of them: [tables.X] as in a job file, ending in .toml
