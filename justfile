@@ -260,6 +260,7 @@ prove-damage: (prove "bits" "--size" "1") (prove "damages" "--size" "2000") (pro
 # Planted bugs, each of which a proof must find.
 prove-planted:
     cargo run --quiet --package tidetable-proof --features planted --bin prove -- planted
+    cargo test --quiet --package tidetable-proof --features planted --test planted
 
 # The store in a bucket: one in memory, then one of a server on this machine, if that can be installed.
 prove-buckets:

@@ -1,5 +1,5 @@
-//! Planted bugs in the handling of input names, each of which the histories must find. `just prove-planted` plants
-//! all others.
+//! Planted bugs in the handling of input names, each of which the histories must find. `just prove-planted` runs
+//! it, too.
 #![cfg(feature = "planted")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
