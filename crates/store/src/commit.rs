@@ -159,6 +159,7 @@ impl Commit<'_> {
             return Err(self.conflict(&latest, "its layout changed".to_owned()));
         }
         if latest.table.job != base.table.job {
+            self.discard_unnamed(&latest);
             return Err(StoreError::OwnedByOtherJob { table: self.table.name().to_owned(), owner: latest.table.job });
         }
 
