@@ -95,6 +95,32 @@ async fn stripes_answered_by_stats_are_not_read() {
     assert_eq!(rows(&run(&zeros.session(), least).await), rows(&run(&plain(&zeros), least).await));
 }
 
+#[tokio::test]
+async fn stripes_whose_values_a_filter_excludes_are_not_read() {
+    // A stripe a day: readings of 1000, 2000 and 3000 and a little.
+    let lines = |day: u64| (1..=5).map(move |meter| format!("{meter},2018-01-0{day}T0{meter}:00:00Z,{day}00{meter},x\n"));
+    let csv: String = std::iter::once("meter,ts,kwh,tag\n".to_owned()).chain((1..=3).flat_map(lines)).collect();
+    let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
+    let flat = || spec("{meter:06}#{ts:%Y%m%d}#{ts:%H%M%S}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]);
+    for spec in [daily(), flat()] {
+        let world = World::with_table(columns(), spec, &[], &csv);
+        let session = world.session();
+        for (query, pruned) in [
+            ("SELECT meter FROM T WHERE kwh > 2500", 2),
+            ("SELECT meter FROM T WHERE kwh < 1500 OR kwh > 3004", 1),
+            ("SELECT count(*) FROM T WHERE kwh = 2003", 2),
+            ("SELECT meter FROM T WHERE kwh >= 1001", 0),
+            ("SELECT value FROM cells.T WHERE timestamp < '2018-01-02'", 2),
+        ] {
+            assert_eq!(counted(&session, query, "stripes_pruned").await, pruned, "{query}");
+        }
+        // A stripe with cells that another file replaces is read, whatever its values are.
+        world.load("b.csv", "meter,ts,kwh,tag\n1,2018-01-01T01:00:00Z,9000,x\n");
+        let beyond = "SELECT kwh FROM T WHERE kwh > 3500";
+        assert_eq!(rows(&run(&world.session(), beyond).await), ["9000.0"]);
+    }
+}
+
 /// Enough readings in a stripe for outliers, on both sides.
 fn long() -> String {
     let mut csv = csv(1100, 1, HOUR, false, 5);
