@@ -44,7 +44,7 @@ pub use sized::planning::{Abandoned, check_abandoned, is_planning_thread, mark_p
 pub use times::time_counts::counting_times;
 pub use times::zones::{TIMEZONE, is_utc, local_to_instant, ticks_per_second};
 pub use times::{as_nanos, parse_time, parse_time_casts};
-pub use totals::{override_totals, sum_overflow};
+pub use totals::{float_row_states, override_totals, sum_overflow};
 pub use unpack::{TIMESTAMP, has_history, unpack};
 
 /// Registers the functions, `map['key']` and the type names of GoogleSQL.

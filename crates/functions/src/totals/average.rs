@@ -1,4 +1,4 @@
-//! `avg` of decimals, rounded half away from zero.
+//! `avg` of decimals, rounded half away from zero; that of floats is in [`floats`](super::floats).
 
 use std::sync::Arc;
 
@@ -11,14 +11,55 @@ use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
+use crate::totals::floats::accumulators::FloatTotal;
 use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
-/// DataFusion's `avg`, with averages of decimals that are exact until they are rounded once.
+/// DataFusion's `avg`, with averages that are exact until they are rounded once.
 pub(crate) fn average() -> AggregateUDF {
-    AggregateUDF::from(OverriddenAggregate::<_, DecimalAverage>::new(Avg::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, ExactAverage>::new(Avg::new()))
 }
 
-/// The overrides of `avg` for a result that is a decimal of 128 bits.
+/// The overrides of `avg` for one result type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ExactAverage {
+    Decimals(DecimalAverage),
+    Floats,
+}
+
+impl ResultOverride for ExactAverage {
+    fn of(kind: &DataType) -> Option<Self> {
+        match kind {
+            DataType::Decimal128(precision, scale) => {
+                Some(Self::Decimals(DecimalAverage { precision: *precision, scale: *scale }))
+            }
+            DataType::Float64 => Some(Self::Floats),
+            _ => None,
+        }
+    }
+
+    fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
+        match self {
+            Self::Decimals(_) => None,
+            Self::Floats => FloatTotal::Average.state(args),
+        }
+    }
+
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        match self {
+            Self::Decimals(rounds) => finished(inner, move |state| rounds.of_all(state, distinct)),
+            Self::Floats => FloatTotal::Average.all(inner, distinct),
+        }
+    }
+
+    fn groups(self, inner: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(match self {
+            Self::Decimals(rounds) => Box::new(GroupAverages { inner: inner()?, rounds }),
+            Self::Floats => FloatTotal::Average.groups(),
+        })
+    }
+}
+
+/// An average that is a decimal of 128 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct DecimalAverage {
     precision: u8,
@@ -101,27 +142,6 @@ fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
         other => return internal_err!("avg of {other}"),
     };
     Ok((cast(decimals, &DataType::Decimal256(76, scale))?, scale))
-}
-
-impl ResultOverride for DecimalAverage {
-    fn of(kind: &DataType) -> Option<Self> {
-        match kind {
-            DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
-            _ => None,
-        }
-    }
-
-    fn state(&self, _: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
-        None
-    }
-
-    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
-        finished(inner, move |state| self.of_all(state, distinct))
-    }
-
-    fn groups(self, inner: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(GroupAverages { inner: inner()?, rounds: self }))
-    }
 }
 
 /// Averages by group: the sums and counts of DataFusion's accumulator, divided as this module does.

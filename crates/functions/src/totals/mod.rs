@@ -1,9 +1,11 @@
 //! `sum` and `avg` as in PostgreSQL and DuckDB: sums of integers fail on overflow, and averages of decimals are
-//! rounded. DataFusion 55.2 wraps around and truncates. Variances, deviations, covariances and
+//! rounded. DataFusion 55.2 wraps around and truncates. Those of floats are exact until they are rounded once, where DataFusion's depend
+//! on threads and files. Variances, deviations, covariances and
 //! correlations are computed by batch, and their parts merged without rounding a
 //! constant's mean.
 
 pub(crate) mod average;
+pub(crate) mod floats;
 pub(crate) mod function;
 pub(crate) mod moments;
 pub(crate) mod moments_accumulators;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 
+pub use floats::row_states::float_row_states;
 pub use sum::sum_overflow;
 
 /// Replaces DataFusion's `sum`, `avg` and functions of moments, such as `stddev` and `corr`.

@@ -1,9 +1,11 @@
-//! `sum` of integers and decimals in 128 bits.
+//! `sum` of integers and decimals in 128 bits; that of floats is in [`floats`](super::floats).
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Decimal128Array, PrimitiveArray};
-use arrow::buffer::NullBuffer;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Decimal128Array, Int64Array, PrimitiveArray,
+};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{cast, nullif};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err, exec_err, internal_err};
@@ -13,6 +15,7 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
+use crate::totals::floats::accumulators::FloatTotal;
 use crate::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// Type of integer sums in progress: a sum leaves 64 bits long before its last value brings it back.
@@ -25,35 +28,45 @@ pub(crate) fn sum() -> AggregateUDF {
 
 /// The overrides of `sum` for one result type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct ExactSum {
-    kind: DataType,
+enum ExactSum {
+    /// Integers of 64 bits, whose sum over any number of rows fits 128 bits, and decimals of 128 bits, whose steps are
+    /// checked.
+    Integers(DataType),
+    Floats,
 }
 
 impl ResultOverride for ExactSum {
-    /// Integers of 64 bits, whose sum over any number of rows fits 128 bits, and decimals of 128 bits, whose steps are
-    /// checked.
     fn of(kind: &DataType) -> Option<Self> {
-        let is_ours = matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..));
-        is_ours.then(|| Self { kind: kind.clone() })
+        match kind {
+            DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..) => Some(Self::Integers(kind.clone())),
+            DataType::Float64 => Some(Self::Floats),
+            _ => None,
+        }
     }
 
     fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
-        (!args.is_distinct).then(|| {
-            let field = Field::new(format_state_name(args.name, "sum"), state(&self.kind), true);
-            vec![Arc::new(field)]
-        })
+        match self {
+            Self::Floats => FloatTotal::Sum.state(args),
+            Self::Integers(kind) => (!args.is_distinct).then(|| {
+                let field = Field::new(format_state_name(args.name, "sum"), state(kind), true);
+                vec![Arc::new(field)]
+            }),
+        }
     }
 
     fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
-        let kind = self.kind;
-        if distinct {
-            return finished(inner, move |state| of_distinct(state, &kind));
+        match self {
+            Self::Floats => FloatTotal::Sum.all(inner, distinct),
+            Self::Integers(kind) if distinct => finished(inner, move |state| of_distinct(state, &kind)),
+            Self::Integers(kind) => Box::new(RowSum { sum: 0, count: 0, kind }),
         }
-        Box::new(RowSum { sum: 0, count: 0, kind })
     }
 
     fn groups(self, _: impl FnOnce() -> Result<Box<dyn GroupsAccumulator>>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(GroupSums { sums: Vec::new(), seen: None, kind: self.kind }))
+        Ok(match self {
+            Self::Floats => FloatTotal::Sum.groups(),
+            Self::Integers(kind) => Box::new(GroupSums::new(kind)),
+        })
     }
 }
 
@@ -124,7 +137,7 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
 }
 
 /// The sum of decimals; `None` if it does not fit.
-fn decimal_sum(values: &[i128], nulls: Option<&NullBuffer>) -> Option<i128> {
+pub(super) fn decimal_sum(values: &[i128], nulls: Option<&NullBuffer>) -> Option<i128> {
     let mut sum = 0_i128;
 
     for (at, part) in values.chunks(HALVES).enumerate() {
@@ -259,7 +272,7 @@ impl Accumulator for RowSum {
 }
 
 /// Sums by group in 128 bits, indexed by the number of the group.
-struct GroupSums {
+pub(super) struct GroupSums {
     sums: Vec<i128>,
     /// Groups with a value; `None` while all have one.
     seen: Option<BooleanBufferBuilder>,
@@ -267,6 +280,16 @@ struct GroupSums {
 }
 
 impl GroupSums {
+    /// Sums of this type, of no groups yet.
+    pub(super) fn new(kind: DataType) -> Self {
+        Self { sums: Vec::new(), seen: None, kind }
+    }
+
+    /// The number of groups.
+    pub(super) fn len(&self) -> usize {
+        self.sums.len()
+    }
+
     /// Grows to `total` groups. `has_all`: whether every row of the batch has a value.
     fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
         let before = self.sums.len();
@@ -281,19 +304,38 @@ impl GroupSums {
         }
     }
 
+    /// Adds integers that count `unit` each.
+    pub(super) fn add_scaled(
+        &mut self,
+        integers: &Int64Array,
+        unit: i128,
+        groups: &[usize],
+        only: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.grow(groups, total, only.is_none() && integers.null_count() == 0);
+        self.add(integers, groups, only, |integer| i128::from(integer) * unit)
+    }
+
+    /// Adds to the sum of a group that has a value already.
+    pub(super) fn add_one(&mut self, group: usize, more: i128) -> Result<()> {
+        let Some(sum) = self.sums.get_mut(group) else { return Ok(()) };
+        *sum = sum.checked_add(more).ok_or_else(sum_overflow)?;
+        Ok(())
+    }
+
+    /// Adds the values that `widened` makes of `values`, each to the sum of its group.
     fn add<T: ArrowPrimitiveType>(
         &mut self,
         values: &PrimitiveArray<T>,
         groups: &[usize],
         only: Option<&BooleanArray>,
-    ) -> Result<()>
-    where
-        T::Native: Into<i128>,
-    {
+        widened: impl Fn(T::Native) -> i128,
+    ) -> Result<()> {
         let (mut over, sums) = (false, self.sums.as_mut_slice());
         let mut one = |group: usize, value: T::Native| {
             if let Some(sum) = sums.get_mut(group) {
-                let (more, passed) = sum.overflowing_add(value.into());
+                let (more, passed) = sum.overflowing_add(widened(value));
                 (*sum, over) = (more, over | passed);
             }
         };
@@ -301,30 +343,16 @@ impl GroupSums {
         let pairs = || groups.iter().copied().zip(values.values().iter().copied());
         match &mut self.seen {
             None => pairs().for_each(|(group, value)| one(group, value)),
-            Some(seen) => {
-                // A null filter does not pass.
-                let only = only.map(|only| match only.nulls() {
-                    Some(nulls) => only.values() & nulls.inner(),
-                    None => only.values().clone(),
-                });
-                let there = values.nulls().map(|nulls| nulls.inner().clone());
-                let counted = match (only, there) {
-                    (Some(only), Some(there)) => Some(&only & &there),
-                    (only, there) => only.or(there),
-                };
-                match counted {
-                    None => pairs().for_each(|(group, value)| {
-                        one(group, value);
-                        seen.set_bit(group, true);
-                    }),
-                    Some(counted) => {
-                        pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
-                            one(group, value);
-                            seen.set_bit(group, true);
-                        })
-                    }
-                }
-            }
+            Some(seen) => match counted(values.nulls(), only) {
+                None => pairs().for_each(|(group, value)| {
+                    one(group, value);
+                    seen.set_bit(group, true);
+                }),
+                Some(counted) => pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
+                    one(group, value);
+                    seen.set_bit(group, true);
+                }),
+            },
         }
 
         if over { Err(sum_overflow()) } else { Ok(()) }
@@ -368,6 +396,18 @@ impl GroupSums {
     }
 }
 
+/// The rows that an aggregate counts: those with a value that pass its filter, which null does not; `None` for all.
+pub(super) fn counted(nulls: Option<&NullBuffer>, only: Option<&BooleanArray>) -> Option<BooleanBuffer> {
+    let only = only.map(|only| match only.nulls() {
+        Some(nulls) => only.values() & nulls.inner(),
+        None => only.values().clone(),
+    });
+    match (only, nulls.map(NullBuffer::inner)) {
+        (Some(only), Some(there)) => Some(&only & there),
+        (only, there) => only.or(there.cloned()),
+    }
+}
+
 /// Number of groups after a batch, as long as new groups appear in it in order.
 fn follow(groups: &[usize], before: usize) -> usize {
     groups.iter().fold(before, |next, group| next + usize::from(*group == next))
@@ -384,9 +424,9 @@ impl GroupsAccumulator for GroupSums {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
         self.grow(groups, total, only.is_none() && values.null_count() == 0);
         match values.data_type() {
-            DataType::Int64 => self.add(values.as_primitive::<Int64Type>(), groups, only),
-            DataType::UInt64 => self.add(values.as_primitive::<UInt64Type>(), groups, only),
-            DataType::Decimal128(..) => self.add(values.as_primitive::<Decimal128Type>(), groups, only),
+            DataType::Int64 => self.add(values.as_primitive::<Int64Type>(), groups, only, i128::from),
+            DataType::UInt64 => self.add(values.as_primitive::<UInt64Type>(), groups, only, i128::from),
+            DataType::Decimal128(..) => self.add(values.as_primitive::<Decimal128Type>(), groups, only, |value| value),
             other => internal_err!("sum of {other}"),
         }
     }
@@ -422,12 +462,12 @@ impl GroupsAccumulator for GroupSums {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, UInt64Array};
+    use arrow::array::UInt64Array;
 
     use super::*;
 
     fn totals() -> GroupSums {
-        GroupSums { sums: Vec::new(), seen: None, kind: DataType::Int64 }
+        GroupSums::new(DataType::Int64)
     }
 
     fn emitted(totals: &mut GroupSums, emit_to: EmitTo) -> Vec<Option<i64>> {

@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_functions::sum_overflow;
+use tidetable_functions::{float_row_states, sum_overflow};
 use tidetable_layout::decode::record_counts;
 
 /// Values added or compared in parallel lanes.
@@ -27,10 +27,14 @@ pub(crate) enum RowState {
     Records,
     /// `count(x)`: number of records with a value.
     Values,
-    /// `sum(x)` in this type; for integers a decimal wide enough for any sum.
+    /// `sum(x)` in this decimal, which is wide enough for any sum of integers.
     Sum(DataType),
-    /// `avg(x)`: count, and sum in this type.
+    /// `sum(x)` of floats, in two columns: the sum of those that are decimals, and of all others.
+    FloatSum,
+    /// `avg(x)`: count, and sum in this decimal.
     Average(DataType),
+    /// `avg(x)` of floats: count, and the columns of the sum.
+    FloatAverage,
     /// `min(x)` or `max(x)`, `greatest`, of the type of its argument.
     Bound { kind: DataType, greatest: bool },
 }
@@ -81,28 +85,16 @@ impl RowState {
                 Some(_) => Some(Self::Records),
                 None => Some(Self::Values),
             },
-            ("sum", [kind @ (DataType::Float64 | DataType::Decimal128(..))]) => Some(Self::Sum((*kind).clone())),
-            ("avg", [DataType::UInt64, kind @ (DataType::Float64 | DataType::Decimal128(..))]) => {
-                Some(Self::Average((*kind).clone()))
-            }
+            ("sum", [kind @ DataType::Decimal128(..)]) => Some(Self::Sum((*kind).clone())),
+            ("sum", [DataType::Decimal128(..), DataType::Binary]) => Some(Self::FloatSum),
+            ("avg", [DataType::UInt64, kind @ DataType::Decimal128(..)]) => Some(Self::Average((*kind).clone())),
+            ("avg", [DataType::UInt64, DataType::Decimal128(..), DataType::Binary]) => Some(Self::FloatAverage),
             (
                 name @ ("min" | "max"),
                 [kind @ (DataType::Float64 | DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))],
             ) => Some(Self::Bound { kind: (*kind).clone(), greatest: name == "max" }),
             _ => None,
         }
-    }
-
-    /// Whether the states of parts, in any division, merge to the same value. Sums of floats depend on the division.
-    pub(crate) fn is_exact(&self) -> bool {
-        matches!(
-            self,
-            Self::Records
-                | Self::Values
-                | Self::Sum(DataType::Decimal128(..))
-                | Self::Average(DataType::Decimal128(..))
-                | Self::Bound { .. }
-        )
     }
 
     /// Whether the sums and counts of rows are all it needs.
@@ -126,10 +118,12 @@ impl RowState {
             Self::Records => vec![count_array(record_counts(ends))],
             Self::Values => vec![count_array(argument()?.counts())],
             Self::Sum(kind) => vec![argument()?.sums(kind)?],
-            Self::Average(kind) => {
-                // Without a value both are null, as in DataFusion.
-                let counts = argument()?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
-                vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(kind)?]
+            Self::FloatSum => argument()?.float_sums()?.to_vec(),
+            Self::Average(kind) => vec![argument()?.counts_of_average(), argument()?.sums(kind)?],
+            Self::FloatAverage => {
+                let mut states = vec![argument()?.counts_of_average()];
+                states.extend(argument()?.float_sums()?);
+                states
             }
             Self::Bound { kind, greatest } => vec![argument()?.bounds(kind, *greatest)?],
         })
@@ -150,16 +144,35 @@ impl RowArgument<'_> {
         }
     }
 
+    /// The counts in the state of `avg`, which are null without a value, as in DataFusion.
+    fn counts_of_average(&self) -> ArrayRef {
+        let counts = self.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
+        Arc::new(counts.collect::<UInt64Array>())
+    }
+
+    /// The exact sums of the floats of each row: of those that are decimals, and of all others.
+    fn float_sums(&self) -> Result<[ArrayRef; 2]> {
+        match self {
+            Self::Values(values, ends) => {
+                let floats = values.as_primitive_opt::<Float64Type>().ok_or_else(type_mismatch)?;
+                Ok(float_row_states(floats, ends))
+            }
+            // Stored sums are decimals, or they would not stand for the values.
+            Self::Sums(sums, ends) => {
+                let sums = nullif(sums, &without_records(ends))?;
+                let floats = sums.as_primitive_opt::<Float64Type>().ok_or_else(type_mismatch)?;
+                let each: Vec<u32> = (1..=floats.len() as u32).collect();
+                Ok(float_row_states(floats, &each))
+            }
+        }
+    }
+
     /// Sum of the values of each row, of type `kind`; null for a row without values.
     fn sums(&self, kind: &DataType) -> Result<ArrayRef> {
         let sums: ArrayRef = match (self, kind) {
             (Self::Sums(sums, ends), _) => {
-                let empty = record_counts(ends).map(|count| Some(count == 0)).collect();
-                let sums = nullif(sums, &empty)?;
+                let sums = nullif(sums, &without_records(ends))?;
                 if sums.data_type().is_integer() { cast(&sums, kind)? } else { sums }
-            }
-            (Self::Values(values, ends), DataType::Float64) => {
-                fold::<Float64Type>(values, ends, add_floats).ok_or_else(type_mismatch)?
             }
             (Self::Values(values, ends), DataType::Decimal128(_, scale)) => match values.data_type() {
                 DataType::Int64 => add_wide::<Int64Type>(values, ends, *scale)?,
@@ -267,13 +280,9 @@ where
     })))
 }
 
-fn add_floats(values: &[f64]) -> f64 {
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [0.0; LANES];
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += value);
-    }
-    lanes.iter().chain(rest).sum()
+/// The rows that have no records.
+fn without_records(ends: &[u32]) -> BooleanArray {
+    record_counts(ends).map(|count| Some(count == 0)).collect()
 }
 
 /// Counts as the state of a function that counts.

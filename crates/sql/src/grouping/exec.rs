@@ -134,8 +134,7 @@ impl<'a> RunningAggregate<'a> {
         let (mut numbers, mut evaluated) = (None, Evaluated::of(batch));
         for ((accumulator, state), (arguments, only)) in accumulators.iter_mut().zip(&self.states).zip(&self.arguments)
         {
-            let state = state.as_ref().filter(|state| long && (runs.within_rows || state.is_exact()));
-            if let Some(state) = state {
+            if let Some(state) = state.as_ref().filter(|_| long) {
                 let own = if state.looks_at_values() { evaluated.all(arguments)? } else { Vec::new() };
                 let argument = own.first().map(|own| RowArgument::Values(own, &runs.ends));
                 accumulator.merge_batch(&state.states(&runs.ends, argument.as_ref())?, &runs.groups, groups)?;

@@ -98,7 +98,8 @@ async fn stripes_answered_by_stats_are_not_read() {
 #[tokio::test]
 async fn stripes_whose_values_a_filter_excludes_are_not_read() {
     // A stripe a day: readings of 1000, 2000 and 3000 and a little.
-    let lines = |day: u64| (1..=5).map(move |meter| format!("{meter},2018-01-0{day}T0{meter}:00:00Z,{day}00{meter},x\n"));
+    let lines =
+        |day: u64| (1..=5).map(move |meter| format!("{meter},2018-01-0{day}T0{meter}:00:00Z,{day}00{meter},x\n"));
     let csv: String = std::iter::once("meter,ts,kwh,tag\n".to_owned()).chain((1..=3).flat_map(lines)).collect();
     let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
     let flat = || spec("{meter:06}#{ts:%Y%m%d}#{ts:%H%M%S}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]);

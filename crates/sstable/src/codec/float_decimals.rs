@@ -56,6 +56,12 @@ pub(crate) fn sum(values: &[f64], decimals: Option<u8>) -> f64 {
     }
 }
 
+/// Whether [`sum`] adds up to `most` values exactly, none of which exceeds `magnitude` and all of which have that many decimals: then
+/// no sum on the way exceeds the integers that floats hold.
+pub(crate) fn adds_exactly(magnitude: f64, decimals: u8, most: usize) -> bool {
+    POWERS.get(usize::from(decimals)).is_some_and(|power| magnitude * power * (most as f64) < LIMIT)
+}
+
 /// The sum of `of(value)` over `values`, always in the same order of additions, so that sums are reproducible.
 fn lanes(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let (chunks, rest) = values.as_chunks::<LANES>();

@@ -7,7 +7,7 @@ use tidetable_layout::decode::record_counts;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{FieldType, Group, GroupBlock, ValueType};
 
-use crate::codec::{front_coding, integer_list};
+use crate::codec::{float_decimals, front_coding, integer_list};
 use crate::coding::Input;
 use crate::column;
 use crate::column::stream::{PageSource, Stream};
@@ -16,7 +16,7 @@ use crate::format::{MODE_EXPLICIT, MODE_GAPS, MODE_PATTERNS};
 use crate::group::outliers::{Ends, StoredOutliers};
 use crate::group::pattern_table::PatternTable;
 use crate::group::{outliers, sums};
-use crate::stats::{ColumnMeta, StripeMeta};
+use crate::stats::{ColumnMeta, Scalar, StripeMeta};
 
 /// The decoded head of a group: which records each row has, and where the pages of its streams are.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct GroupHead {
     sums: Vec<Option<Stream>>,
     /// Columns whose sums may have wrapped; only in files of old builds.
     wrapped: Vec<usize>,
+    /// Columns of floats whose sums may have been rounded on the way.
+    rounded: Vec<usize>,
     /// The outliers of each column, or empty if there are none.
     outliers: Vec<Ends<StoredOutliers>>,
     /// The byte range of its pages within the stripe.
@@ -123,7 +125,7 @@ impl GroupHead {
         };
         let (layout, ends) = RecordLayout::read(&mut input, index, group, mode, rows, records, &mut next)?;
 
-        let columns = (0..group.columns.len())
+        let columns: Vec<Stream> = (0..group.columns.len())
             .map(|column| Stream::read(&mut input, FilePart::Values { group: index, column }, records, &mut next))
             .collect::<Result<_, _>>()?;
         let sums = sums::read_entries(&mut input, index, group, rows, &mut next)?;
@@ -131,11 +133,14 @@ impl GroupHead {
         input.finish()?;
 
         // Tall tables have no sums by row.
-        let wrapped = match sums.iter().any(Option::is_some) {
-            true => wrapped_sums(group, meta.columns.get(index).map_or(&[][..], Vec::as_slice), &ends),
-            false => Vec::new(),
-        };
-        Ok(Self { ends, dictionary, layout, columns, sums, wrapped, outliers, span: start..next })
+        let (mut wrapped, mut rounded) = (Vec::new(), Vec::new());
+        if sums.iter().any(Option::is_some) {
+            let stats = meta.columns.get(index).map_or(&[][..], Vec::as_slice);
+            let most = record_counts(&ends).max().unwrap_or_default();
+            wrapped = wrapped_sums(group, stats, most);
+            rounded = rounded_sums(group, &columns, stats, most)?;
+        }
+        Ok(Self { ends, dictionary, layout, columns, sums, wrapped, rounded, outliers, span: start..next })
     }
 
     /// The records of the rows `rows`.
@@ -169,6 +174,12 @@ impl GroupHead {
         self.sums.get(column)?.as_ref().filter(|_| !self.wrapped.contains(&column))
     }
 
+    /// The sums of column `column` by row, if they provably are those of its values: sums of integers, and of floats that are
+    /// decimals, as long as no sum on the way needs more digits than a float has.
+    fn exact_sums(&self, column: usize) -> Option<&Stream> {
+        self.sums(column).filter(|_| !self.rounded.contains(&column))
+    }
+
     /// Whether the head proves that no row has two records of one qualifier.
     pub(crate) fn one_version_each(&self) -> bool {
         match &self.layout {
@@ -189,7 +200,7 @@ impl GroupHead {
     }
 
     /// Decodes the rows `rows`, and of them what `wanted` names. With `wanted.sums`, sums stand in for the values of the columns
-    /// that have them.
+    /// that have exact ones.
     ///
     /// # Errors
     /// If the bytes are damaged or the source fails.
@@ -217,7 +228,7 @@ impl GroupHead {
         let mut block = GroupBlock { row_ends, qualifiers, timestamps, columns: Vec::new(), sums: Vec::new() };
         for (index, (stream, column)) in self.columns.iter().zip(&group.columns).enumerate() {
             let is_wanted = wanted.columns.get(index) == Some(&true);
-            let summed = self.sums(index).filter(|_| is_wanted && wanted.sums);
+            let summed = self.exact_sums(index).filter(|_| is_wanted && wanted.sums);
             let values = is_wanted && summed.is_none();
             block.columns.push(values.then(|| column::read(source, stream, column.value, span.clone())).transpose()?);
             if wanted.sums {
@@ -285,18 +296,38 @@ impl GroupHead {
 
 /// Columns of integers of which a row sum may exceed 64 bits, given the range of their values and the records of the fullest row.
 /// Builds before the check in [`sums::of_rows`] stored such sums wrapped.
-fn wrapped_sums(group: &Group, columns: &[ColumnMeta], ends: &[u32]) -> Vec<usize> {
-    let most = record_counts(ends).max().unwrap_or_default();
+fn wrapped_sums(group: &Group, stats: &[ColumnMeta], most: usize) -> Vec<usize> {
     let mut wrapped = Vec::new();
-
     for (index, column) in group.columns.iter().enumerate() {
         let is_integer = matches!(column.value, ValueType::Field(FieldType::Int64 | FieldType::UInt64));
-        let range = columns.get(index).and_then(|column| column.range);
+        let range = stats.get(index).and_then(|column| column.range);
         if is_integer && !range.is_some_and(|range| sums::fit(range, most)) {
             wrapped.push(index);
         }
     }
     wrapped
+}
+
+/// Columns of floats whose row sums may differ from the exact ones: the values are no decimals, or so great that adding them as
+/// scaled integers rounds, given their range and the records of the fullest row.
+fn rounded_sums(group: &Group, columns: &[Stream], stats: &[ColumnMeta], most: usize) -> Result<Vec<usize>, ReadError> {
+    let mut rounded = Vec::new();
+    for (index, (column, stream)) in group.columns.iter().zip(columns).enumerate() {
+        if column.value != ValueType::Field(FieldType::Float64) {
+            continue;
+        }
+        let range = stats.get(index).and_then(|column| column.range);
+        let is_exact = match (column::decimals_of(stream)?, range) {
+            (Some(decimals), Some((Scalar::Float64(least), Scalar::Float64(greatest)))) => {
+                float_decimals::adds_exactly(least.abs().max(greatest.abs()), decimals, most)
+            }
+            _ => false,
+        };
+        if !is_exact {
+            rounded.push(index);
+        }
+    }
+    Ok(rounded)
 }
 
 /// Whether each row has one record, given the number of each.
