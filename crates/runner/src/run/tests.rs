@@ -2,7 +2,7 @@
 
 mod night;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -145,10 +145,11 @@ impl Observer for AtWritten<'_> {
     }
 }
 
-/// Reads the lineage of a table when its part is published, as after a kill there.
+/// Reads the lineage of tables when a part is published, as after a kill there.
 struct AtPublish<'a> {
     world: &'a World,
-    runs: Mutex<Vec<Option<String>>>,
+    /// The runs that committed what a table holds, beside its name.
+    runs: Mutex<BTreeSet<(&'static str, Option<String>)>>,
 }
 
 impl Observer for AtPublish<'_> {
@@ -157,20 +158,31 @@ impl Observer for AtPublish<'_> {
             return;
         }
         let lineage = crate::report::lineage::Lineage::read(&self.world.store(), Some(&self.world.project())).unwrap();
-        let links = lineage.of("T", None).unwrap();
-        self.runs.lock().unwrap().extend(links.into_iter().filter(|link| link.sequence.is_some()).map(|link| link.run));
+        for table in ["T", "D"] {
+            let links = lineage.of(table, None).unwrap().into_iter().filter(|link| link.sequence.is_some());
+            self.runs.lock().unwrap().extend(links.map(|link| (table, link.run)));
+        }
     }
 }
 
 #[test]
 fn what_a_run_committed_has_its_name_before_its_end() {
     let world = World::new();
-    world.write_day(1, 1);
-    let options = world.options();
-    let observer = AtPublish { world: &world, runs: Mutex::default() };
-    world.run(&options, &observer);
-    let runs = observer.runs.into_inner().unwrap();
-    assert!(!runs.is_empty() && runs.iter().all(|run| run.as_ref() == Some(&options.run)), "{runs:?}");
+    let derived = "[tables.D]\nfrom = { query = { sql = \"select id, ts, v from T\" } }\nrow_key = \"{id}#{ts:ms}\"\n\
+                   families.A.columns = [{ qualifier = \"V\", value = \"{v}\" }]\n";
+    world.write("jobs/j/job.toml", &JOB.replace("[exports.E]", &format!("{derived}[exports.E]")));
+    // The second run commits to a derived table that has versions of the first.
+    for day in [1, 2] {
+        world.write_day(day, 1);
+        let options = world.options();
+        let observer = AtPublish { world: &world, runs: Mutex::default() };
+        world.run(&options, &observer);
+        let runs = observer.runs.into_inner().unwrap();
+        for table in ["T", "D"] {
+            assert!(runs.contains(&(table, Some(options.run.clone()))), "{table}, day {day}: {runs:?}");
+        }
+        assert!(runs.iter().all(|(_, run)| run.is_some()), "{runs:?}");
+    }
 }
 
 #[test]

@@ -142,16 +142,16 @@ impl Run<'_> {
         record.loads = committed;
         let done = self.commit(pending, &mut record.loads);
         took(record, "commit", clock);
-        self.keep_committed(record);
+        if record.loads.iter().any(|load| load.version != load.before) {
+            self.keep_committed(record);
+        }
         done.map(|()| (plan, rejected))
     }
 
     /// Saves the record with the loads that are committed by now, for the lineage of a run that is killed before its end.
     fn keep_committed(&self, record: &RunRecord) {
-        if record.loads.iter().any(|load| load.version != load.before) {
-            // If it cannot be stored, nor can the record at the end, and the run fails by that.
-            let _ = record.save(self.store.blobs().as_ref());
-        }
+        // If it cannot be stored, nor can the record at the end, and the run fails by that.
+        let _ = record.save(self.store.blobs().as_ref());
     }
 
     /// Commits loads one after the other, up to the first that fails.
@@ -297,7 +297,12 @@ impl Run<'_> {
             (Ok(()), Ok(kept)) => {
                 for mut load in pending {
                     load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
-                    record.loads.push(load.commit(self.ids, self.options.now)?);
+                    let done = load.commit(self.ids, self.options.now)?;
+                    let is_new = done.version != done.before;
+                    record.loads.push(done);
+                    if is_new {
+                        self.keep_committed(record);
+                    }
                 }
             }
             (checked, kept) => {
