@@ -46,6 +46,8 @@ struct Shared {
     enough: bool,
     /// When the last answer came.
     heard: Instant,
+    /// Why units were sent again, as far as it was told: many jobs are lost with one scheduler.
+    told: BTreeSet<String>,
 }
 
 /// The end of one job.
@@ -62,6 +64,7 @@ impl Call<'_> {
             running: BTreeSet::new(),
             enough: false,
             heard: Instant::now(),
+            told: BTreeSet::new(),
         });
         // The first connection of a run fails at once: a wrong address is no failure to be waited out. Later the scheduler may be
         // on its way back.
@@ -124,7 +127,7 @@ impl Call<'_> {
 
             // Lost units go into a job of their own.
             carried.resent += missing.len();
-            if times == 1 || times == TIMES / 2 {
+            if (times == 1 || times == TIMES / 2) && lock(shared).told.insert(format!("{times} {reason}")) {
                 let units = match missing.len() {
                     1 => "1 unit is".to_owned(),
                     several => format!("{several} units are"),

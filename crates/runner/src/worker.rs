@@ -61,9 +61,14 @@ type SessionKey = (String, String, Versions);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// A transient error: of the disk, the network or the object store.
-    #[error("{0}")]
-    Transient(String),
+    /// A transient error: of the disk, the network or the object store of an executor.
+    #[error("executor {executor}: {reason}")]
+    Transient {
+        /// The name of the executor.
+        executor: String,
+        /// What failed.
+        reason: String,
+    },
     /// The unit was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -77,7 +82,7 @@ impl WorkerError {
     pub fn into_io(self) -> io::Error {
         let kind = match &self {
             Self::Cancelled => io::ErrorKind::Interrupted,
-            Self::Transient(_) | Self::Encode(_) => io::ErrorKind::Other,
+            Self::Transient { .. } | Self::Encode(_) => io::ErrorKind::Other,
         };
         io::Error::new(kind, self)
     }
@@ -108,17 +113,23 @@ impl Worker {
     pub fn run(&self, unit: &[u8], stop: &Stop) -> Result<Vec<u8>, WorkerError> {
         let clock = Instant::now();
         let refused = |message: String| UnitFailure { message, executor: self.name.clone(), transient: false };
-        let own = build().map_err(|error| WorkerError::Transient(error.to_string()))?;
+        let own = build().map_err(|error| self.transient(error.to_string()))?;
         let done = match Unit::decode(unit, own) {
             Err(error) => Err(refused(error.to_string())),
             Ok(unit) => match catch(|| self.work(&unit, stop)).unwrap_or_else(|panicked| Err(panicked.into())) {
                 Ok(done) => Ok(done),
                 Err(_) if stop.asked().is_some() => return Err(WorkerError::Cancelled),
-                Err(error) if is_transient(&error) => return Err(WorkerError::Transient(error.to_string())),
+                Err(error) if is_transient(&error) => return Err(self.transient(error.to_string())),
                 Err(error) => Err(refused(error.to_string())),
             },
         };
         Ok(Answer { executor: self.name.clone(), seconds: clock.elapsed().as_secs_f64(), done }.encode()?)
+    }
+
+    /// The failure of a unit that may go better elsewhere, which is told in the log of this executor, too.
+    fn transient(&self, reason: String) -> WorkerError {
+        tracing::warn!(executor = self.name, "a unit failed and is tried again, on any executor: {reason}");
+        WorkerError::Transient { executor: self.name.clone(), reason }
     }
 
     fn work(&self, unit: &Unit, stop: &Stop) -> Result<Done, RunError> {

@@ -7,16 +7,18 @@
 pub(crate) mod average;
 pub(crate) mod floats;
 pub(crate) mod function;
+pub(crate) mod group_sums;
 pub(crate) mod moments;
 pub(crate) mod moments_accumulators;
 pub(crate) mod sum;
+pub(crate) mod wide;
 
 use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 
 pub use floats::row_states::float_row_states;
-pub use sum::sum_overflow;
+pub use wide::sum_overflow;
 
 /// Replaces DataFusion's `sum`, `avg` and functions of moments, such as `stddev` and `corr`.
 pub fn override_totals(builder: SessionStateBuilder) -> SessionStateBuilder {

@@ -238,7 +238,8 @@ impl ComparedGroup {
                 }
                 Ordering::Equal => {
                     self.count_record(old, new, counts);
-                    (old_records.next(), new_records.next());
+                    old_records.next();
+                    new_records.next();
                 }
             }
         }

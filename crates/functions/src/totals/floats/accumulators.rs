@@ -18,7 +18,8 @@ use crate::totals::floats::rounding::quotient;
 use crate::totals::floats::split::{DECIMALS, Exception, Exceptional, SCALE, Split};
 use crate::totals::floats::superaccumulator::Superaccumulator;
 use crate::totals::function::finished;
-use crate::totals::sum::{GroupSums, counted, decimal_sum, sum_overflow};
+use crate::totals::group_sums::{GroupSums, counted};
+use crate::totals::wide::{decimal_sum, sum_overflow};
 
 /// What is computed from the exact sum of floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

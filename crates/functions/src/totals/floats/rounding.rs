@@ -46,7 +46,7 @@ fn narrow(dividend: i128, divisor: u128) -> f64 {
         let shift = magnitude.leading_zeros();
         let shifted = magnitude << shift;
         // The last bit stands for all that follow, which only tell whether it is a tie.
-        let quotient = shifted / divisor | u128::from(shifted % divisor != 0);
+        let quotient = (shifted / divisor) | u128::from(!shifted.is_multiple_of(divisor));
         quotient as f64 * power_of_two(-i64::from(shift))
     } else {
         wide(&BigUint::from(magnitude), &BigUint::from(divisor))
