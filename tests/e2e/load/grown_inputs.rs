@@ -221,3 +221,16 @@ fn lines_go_on_to_end_with_returns_whatever_ends_appended_ones() {
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=5 x#02=6 x#03=9 x#04=8");
 }
+
+#[test]
+fn file_that_ends_lines_with_returns_is_not_empty_behind_skipped_lines() {
+    let project = job(NEWEST);
+    project.write("jobs/j/job.toml", project.read("jobs/j/job.toml").replace("time =", "csv = { skip = 1 }\ntime ="));
+    put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 6)]);
+    let text = format!("told\n{}", project.read("in/a.csv"));
+    project.write("in/a.csv", text.replace('\n', "\r"));
+    project.ok(&["run", "j"]);
+    append(&project, "in/a.csv", &lines(&[("x", 3, 7)]));
+    assert!(project.messages(&["run", "j"]).contains("inputs: 1 grown"));
+    assert_eq!(contents(&project), "x#01=5 x#02=6 x#03=7");
+}

@@ -384,7 +384,10 @@ fn compare<'a>(
             _ => None,
         };
         let is_changed = content.is_none() || content != entry.before().map(|(.., before)| before);
-        if is_changed && entry.had_rows() && !(options.holds_rows)(&file)? {
+        // Read as it was loaded: if it has grown, its lines still end so.
+        let mut as_held = file.clone();
+        as_held.shape = entry.held.map_or(file.shape, |held| held.shape);
+        if is_changed && entry.had_rows() && !(options.holds_rows)(&as_held)? {
             plan.emptied.push(file.path);
             continue;
         }
