@@ -3,6 +3,8 @@
 //! A window that is rebuilt has all its cells from one load, which counts them. Elsewhere new SSTs lie beside older
 //! ones, and cells of both may be equal in all but their value: the new one wins. Such cells are found by reading the
 //! older SSTs whose keys and timestamps overlap those of new ones: first the keys, and the cells if rows have equal keys.
+//! A small late file may overlap a window of any size, so no more is read than [`LEAST_READ`] or [`READ_FACTOR`] times the new bytes: beyond
+//! that, replaced cells are not counted.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -21,6 +23,11 @@ use crate::earlier::near::{are_apart, times_decide};
 use crate::spec::LoadTarget;
 use crate::stats::ReplacedCells;
 
+/// Bytes of older SSTs that a load of any size may read.
+const LEAST_READ: u64 = 32 << 20;
+/// Bytes of older SSTs that a load may read for each byte that it wrote: reading is several times as fast as loading.
+const READ_FACTOR: u64 = 2;
+
 impl LoadTarget<'_> {
     /// The cells of earlier loads that the SSTs of `edit` replace; `None` if there are none. A table of the newest rows
     /// replaces them on purpose, and is not looked at.
@@ -31,11 +38,13 @@ impl LoadTarget<'_> {
         let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
         let mut replaced = ReplacedCells::default();
         let mut changed_in = BTreeSet::new();
+        let written: u64 = edit.ssts.values().flatten().map(|sst| sst.bytes).sum();
+        let mut may_read = LEAST_READ.max(written.saturating_mul(READ_FACTOR));
         for (start, new) in edit.ssts.iter().filter(|(start, _)| !edit.rebuilt.contains(start)) {
             // Where a row lies in several windows, so may cells of one timestamp.
             let window = Some(*start).filter(|_| self.layout.rows_lie_in_one_window());
             let new: Vec<&Sst> = new.iter().collect();
-            let counts = count(&snapshot, &self.left_in(window, edit), &new);
+            let counts = count(&snapshot, &self.left_in(window, edit), &new, &mut may_read);
             // `verify` tells of a damaged file.
             let counts = counts.or_else(|error| ignore_damage(error).map(|()| Counts::default()))?;
             replaced.cells += counts.cells;
@@ -71,8 +80,9 @@ struct Counts {
     changed: u64,
 }
 
-/// Counts the cells of `old` that those of `new` replace.
-fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<Counts> {
+/// Counts the cells of `old` that those of `new` replace; none if it would have to read more than `may_read` bytes of `old`, from which
+/// it takes what it reads.
+fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst], may_read: &mut u64) -> Result<Counts> {
     let layout = snapshot.layout();
     let times_decide = times_decide(layout);
     let may_meet = |old: &Sst, new: &Sst| new.shares_keys(old) && !(times_decide && are_apart(old, new));
@@ -83,6 +93,11 @@ fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<Counts> {
     else {
         return Ok(Counts::default());
     };
+    let Some(left) = may_read.checked_sub(near.iter().map(|sst| sst.bytes).sum()) else {
+        return Ok(Counts::default());
+    };
+    *may_read = left;
+
     let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
     let scan = |ssts: &[&Sst], projection: &Projection, is_new: bool| -> Result<BlockScan> {
         let mut sources = Vec::with_capacity(ssts.len());

@@ -184,7 +184,8 @@ fn bytes_behind_the_last_record_of_a_block_are_damage() {
         let second = marks.map(|(at, _)| at + 16).nth(1).unwrap();
         // 100 records become 99: both numbers have two bytes.
         let (mut count, mut lowered) = (Vec::new(), Vec::new());
-        (put_long(&mut count, 100), put_long(&mut lowered, 99));
+        put_long(&mut count, 100);
+        put_long(&mut lowered, 99);
         assert_eq!(file[second..second + 2], count[..]);
         let file = [&file[..second], &lowered, &file[second + 2..]].concat();
         let damaged = error("a.avro", &file).to_string();
