@@ -25,7 +25,7 @@ pub(crate) struct Chunk {
     pub(crate) windows: BTreeMap<i64, Vec<Range<usize>>>,
 }
 
-/// Runs of consecutive events of the same window, and the UTC days they touch.
+/// Runs of consecutive events of the same window, which is one of UTC.
 pub(crate) fn split_by_window(
     times: &[i64],
     window: Window,
