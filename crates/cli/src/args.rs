@@ -122,7 +122,7 @@ pub enum Command {
     Heatmap(Heatmap),
     /// Check the tables of a job against the rules of schema design
     Lint(Lint),
-    /// Propose a job for files of CSV, JSON lines, Parquet, Arrow or Avro: columns, a layout with reasons, an export
+    /// Propose a job for data files: columns, a layout with reasons, an export
     New(New),
     /// Print the jobs' schedules for cron or systemd, or what is due
     Schedule(Schedule),
