@@ -3,15 +3,40 @@
 use tidetable_store::Result;
 use tidetable_store::version::VersionEdit;
 
-use crate::input::plan::{Grown, InputPlan};
 use crate::pass::passes;
 use crate::rebuild;
 use crate::spec::{LoadTarget, Loaded, Loader, Progress};
-use crate::stats::{EmptyRow, LoadStats, ReplacedCells};
+use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
-use crate::work::{ToRead, Work};
+use crate::work::Work;
 
-impl Loader<'_> {
+/// What a load is to do, before any of it is done.
+struct LoadPlan<'a> {
+    targets: Vec<PlannedTarget<'a>>,
+    /// Each has work for all targets.
+    units: Vec<LoadUnit>,
+}
+
+/// A target with its edit as far as that is known before reading.
+struct PlannedTarget<'a> {
+    target: LoadTarget<'a>,
+    edit: VersionEdit,
+}
+
+/// A target with what was loaded into it.
+struct LoadedTarget<'a> {
+    target: LoadTarget<'a>,
+    loaded: Loaded,
+}
+
+/// A row without cells, with the sequence number of its input.
+#[derive(Clone, Copy)]
+struct PlacedEmptyRow<'a> {
+    input_seqno: u64,
+    row: &'a EmptyRow,
+}
+
+impl<'a> Loader<'a> {
     /// Loads the new and changed inputs of each target's plan. Returns an edit for each target.
     ///
     /// A window that must be rebuilt stays as it is if one of its inputs is gone; see [`Loaded::owed`].
@@ -30,82 +55,171 @@ impl Loader<'_> {
     /// # Errors
     /// As [`Self::load`], and [`StoreError::Unanswered`](tidetable_store::StoreError::Unanswered) if the runner left a unit out.
     pub fn load_by(&self, runner: &dyn RunLoadUnits) -> Result<Vec<Loaded>> {
-        let loaded = self.load_once(runner, &[])?;
-        let discard =
-            || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
-        let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
-        let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
-        if overtaken.iter().all(Vec::is_empty) {
-            return self.with_replaced(loaded);
+        let mut targets = self.load_once(runner, None)?;
+        for_each_or_discard(&mut targets, LoadedTarget::find_overtaken)?;
+
+        if targets.iter().any(|target| !target.loaded.overtaken.is_empty()) {
+            return self.reload_rebuilding(runner, targets);
         }
-        discard();
-        let plans = self.targets.iter().zip(&overtaken).map(|(target, paths)| {
-            let mut plan = target.plan.clone();
-            plan.rebuild_grown(paths);
-            plan
-        });
-        let plans: Vec<InputPlan> = plans.collect();
+        with_replaced(targets)
+    }
+
+    /// Discards a first try, and loads once more with the overtaken inputs that it found as changed ones, so that their
+    /// windows are rebuilt.
+    fn reload_rebuilding(&self, runner: &dyn RunLoadUnits, first_try: Vec<LoadedTarget<'_>>) -> Result<Vec<Loaded>> {
+        discard(&first_try);
+
+        let mut plans = Vec::new();
+        for first in &first_try {
+            let mut plan = first.target.plan.clone();
+            plan.rebuild_grown(&first.loaded.overtaken);
+            plans.push(plan);
+        }
         let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
-        let again = Loader { targets, ..*self };
-        let reported: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
-        let loaded = again.with_replaced(again.load_once(runner, &reported)?)?;
-        Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
+        let rebuilding = Loader { targets, ..*self };
+
+        let mut rebuilt = rebuilding.load_once(runner, Some(self))?;
+        for (target, first) in rebuilt.iter_mut().zip(first_try) {
+            target.loaded.overtaken = first.loaded.overtaken;
+        }
+        with_replaced(rebuilt)
     }
 
-    /// Counts the cells of earlier loads that `loaded` replaces.
-    fn with_replaced(&self, mut loaded: Vec<Loaded>) -> Result<Vec<Loaded>> {
-        let replaced: Result<Vec<Option<ReplacedCells>>> =
-            self.targets.iter().zip(&loaded).map(|(target, loaded)| target.replaced(&loaded.edit)).collect();
-        let replaced = replaced.inspect_err(|_| {
-            self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
-        })?;
-        for (loaded, replaced) in loaded.iter_mut().zip(replaced) {
-            loaded.stats.overwritten += replaced.as_ref().map_or(0, |replaced| replaced.cells);
-            loaded.stats.replaced = replaced;
+    /// Loads by the plans of the targets, without looking for overtaken inputs. On a second try, `first_try` is the
+    /// loader of the first.
+    ///
+    /// # Errors
+    /// As [`Self::load_by`].
+    fn load_once(&self, runner: &dyn RunLoadUnits, first_try: Option<&Loader<'_>>) -> Result<Vec<LoadedTarget<'a>>> {
+        let plan = self.plan(runner, first_try)?;
+        let tables = self.targets.iter().map(|target| target.table).collect();
+        let mut answers = Answers { tables, done: plan.units.iter().map(|_| None).collect() };
+
+        let loaded = run_and_settle(plan, runner, &mut answers);
+        if loaded.is_err() {
+            answers.discard_all();
         }
-        Ok(loaded)
+        loaded
     }
 
-    /// As [`Self::load_by`], for inputs that are not overtaken. On a second try, `reported` are the inputs of each target
-    /// that had grown at the first: all rejected rows except those of their old content were reported then.
-    fn load_once(&self, runner: &dyn RunLoadUnits, reported: &[&[Grown]]) -> Result<Vec<Loaded>> {
-        let planned = rebuild::plan(self)?;
-        let (edits, mut works): (Vec<VersionEdit>, Vec<Work>) = planned.into_iter().unzip();
-        for (work, grown) in works.iter_mut().zip(reported) {
-            work.report_only_held(grown);
+    /// Plans the edits and the units of a load, and reports the bytes to read.
+    fn plan(&self, runner: &dyn RunLoadUnits, first_try: Option<&Loader<'_>>) -> Result<LoadPlan<'a>> {
+        let mut targets = Vec::new();
+        let mut works: Vec<Work> = Vec::new();
+        for (target, (edit, work)) in self.targets.iter().zip(rebuild::plan(self)?) {
+            targets.push(PlannedTarget { target: *target, edit });
+            works.push(work);
         }
+
+        if let Some(first_try) = first_try {
+            // The first try reported all rejected rows but those that the grown inputs had before.
+            for (work, target) in works.iter_mut().zip(&first_try.targets) {
+                work.report_only_held(&target.plan.grown);
+            }
+        }
+
         let passes = passes(&works);
         (self.on_progress)(Progress::ToRead { bytes: bytes(&passes) });
         let units = split(works, passes, &|total| runner.unit_bytes(total));
-        let tables = self.targets.iter().map(|target| target.table).collect();
-        let mut answers = Answers { tables, done: units.iter().map(|_| None).collect() };
-        let done = runner.run(&units, &mut |at, done| answers.take(at, done));
-        let edits = edits.into_iter().enumerate();
-        let loaded: Result<Vec<Loaded>> =
-            done.and_then(|()| edits.map(|(target, edit)| settle(edit, &answers, &units, target)).collect());
-        let mut loaded = loaded.inspect_err(|_| answers.discard_all())?;
-        for (target, loaded) in self.targets.iter().zip(&mut loaded) {
-            loaded.owed = target.plan.owed_after(target.base, &loaded.edit);
-        }
-        Ok(loaded)
+        Ok(LoadPlan { targets, units })
     }
 }
 
-/// Completes the edit of a target by what its units wrote and read, after checking the inputs.
-fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], target: usize) -> Result<Loaded> {
-    let mut stats = LoadStats::default();
-    let mut rows_held = 0;
-    let mut first_empty: Option<&(u64, EmptyRow)> = None;
+impl LoadedTarget<'_> {
+    /// Finds the grown inputs whose new cells would hide cells of later inputs.
+    fn find_overtaken(&mut self) -> Result<()> {
+        self.loaded.overtaken = self.target.overtaken(&self.loaded.edit)?;
+        Ok(())
+    }
+
+    /// Counts the cells of earlier loads that this one replaces.
+    fn count_replaced(&mut self) -> Result<()> {
+        let replaced = self.target.replaced(&self.loaded.edit)?;
+        self.loaded.stats.overwritten += replaced.as_ref().map_or(0, |replaced| replaced.cells);
+        self.loaded.stats.replaced = replaced;
+        Ok(())
+    }
+}
+
+impl PlacedEmptyRow<'_> {
+    /// Whether it comes before `other` in the order in which inputs were first seen.
+    fn is_before(&self, other: &Self) -> bool {
+        (self.input_seqno, self.row.line) < (other.input_seqno, other.row.line)
+    }
+}
+
+/// The results of a load that is complete but for the count of replaced cells.
+fn with_replaced(mut targets: Vec<LoadedTarget<'_>>) -> Result<Vec<Loaded>> {
+    for_each_or_discard(&mut targets, LoadedTarget::count_replaced)?;
+    Ok(targets.into_iter().map(|target| target.loaded).collect())
+}
+
+/// Takes a step for each target. If it fails for one, the SSTs of all are removed.
+fn for_each_or_discard<'a>(
+    targets: &mut [LoadedTarget<'a>],
+    step: fn(&mut LoadedTarget<'a>) -> Result<()>,
+) -> Result<()> {
+    let done = targets.iter_mut().try_for_each(step);
+    if done.is_err() {
+        discard(targets);
+    }
+    done
+}
+
+/// Removes the SSTs of edits that will not be committed.
+fn discard(targets: &[LoadedTarget<'_>]) {
+    for LoadedTarget { target, loaded } in targets {
+        target.table.discard(&loaded.edit);
+    }
+}
+
+/// Runs the units of a plan, and makes the edit of each target of their results. After an error the SSTs of `answers`
+/// are the caller's to remove.
+fn run_and_settle<'a>(
+    plan: LoadPlan<'a>,
+    runner: &dyn RunLoadUnits,
+    answers: &mut Answers<'_>,
+) -> Result<Vec<LoadedTarget<'a>>> {
+    let LoadPlan { targets, units } = plan;
+    runner.run(&units, &mut |unit, done| answers.take(unit, done))?;
+
+    let mut settled = Vec::new();
+    for (index, PlannedTarget { target, edit }) in targets.into_iter().enumerate() {
+        check_inputs(answers, &units, index)?;
+        let mut loaded = collect(edit, answers, &units, index)?;
+        loaded.owed = target.plan.owed_after(target.base, &loaded.edit);
+        settled.push(LoadedTarget { target, loaded });
+    }
+    Ok(settled)
+}
+
+/// Checks that the inputs of the target at index `target` had their expected content.
+fn check_inputs(answers: &Answers<'_>, units: &[LoadUnit], target: usize) -> Result<()> {
     for answer in answers.of_target(units, target) {
         let (work, done) = answer?;
         for (to_read, read) in work.inputs.iter().zip(&done.read) {
             to_read.check(read)?;
         }
     }
+    Ok(())
+}
+
+/// Completes the edit of the target at index `target` by what its units wrote and read, and adds up their counts.
+fn collect(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], target: usize) -> Result<Loaded> {
+    let mut stats = LoadStats::default();
+    // Rows read of windows that stay as they are and hold these rows already.
+    let mut rows_held = 0;
+    let mut first_empty: Option<PlacedEmptyRow<'_>> = None;
+
     for answer in answers.of_target(units, target) {
         let (work, done) = answer?;
-        let has_record = |to_read: &ToRead| to_read.counts || !to_read.settles.is_empty();
-        for (to_read, read) in work.inputs.iter().zip(&done.read).filter(|(to_read, _)| has_record(to_read)) {
+
+        for (to_read, read) in work.inputs.iter().zip(&done.read) {
+            // `counts`: the input is new or has changed. `settles`: windows that it owed are rebuilt now. Any other
+            // input is only read again for the rebuilt windows, and its record stays.
+            if !to_read.counts && to_read.settles.is_empty() {
+                continue;
+            }
             edit.inputs.push(to_read.record(read, &edit.rebuilt)?);
             stats.rows_settled += to_read.rows_settled();
             rows_held += to_read.rows_held(read);
@@ -113,16 +227,23 @@ fn settle(mut edit: VersionEdit, answers: &Answers<'_>, units: &[LoadUnit], targ
                 edit.days.entry(*window).or_default().extend(days);
             }
         }
+
         for (window, ssts) in &done.ssts {
             edit.ssts.entry(*window).or_default().extend(ssts.iter().cloned());
         }
+
         stats.add(&done.stats);
-        let place = |(input_seqno, row): &&(u64, EmptyRow)| (*input_seqno, row.line);
-        first_empty = first_empty.into_iter().chain(&done.first_empty).min_by_key(place);
+        if let Some((input_seqno, row)) = &done.first_empty {
+            let empty = PlacedEmptyRow { input_seqno: *input_seqno, row };
+            if first_empty.is_none_or(|first| empty.is_before(&first)) {
+                first_empty = Some(empty);
+            }
+        }
     }
-    // They were counted by the run that loaded them.
+
+    // The load that built those windows counted them.
     stats.rows_read -= rows_held;
     stats.rows_owed -= rows_held;
-    stats.first_empty = first_empty.map(|(_, row)| row.clone());
+    stats.first_empty = first_empty.map(|empty| empty.row.clone());
     Ok(Loaded { edit, stats, overtaken: Vec::new(), owed: Vec::new() })
 }
