@@ -106,9 +106,9 @@ impl<'a> Loader<'a> {
     fn plan(&self, runner: &dyn RunLoadUnits, first_try: Option<&Loader<'_>>) -> Result<LoadPlan<'a>> {
         let mut targets = Vec::new();
         let mut works: Vec<Work> = Vec::new();
-        for (target, (edit, work)) in self.targets.iter().zip(rebuild::plan(self)?) {
-            targets.push(PlannedTarget { target: *target, edit });
-            works.push(work);
+        for (target, planned) in self.targets.iter().zip(rebuild::plan(self)?) {
+            targets.push(PlannedTarget { target: *target, edit: planned.edit });
+            works.push(planned.work);
         }
 
         if let Some(first_try) = first_try {
