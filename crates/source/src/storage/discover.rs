@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use chrono::NaiveDate;
 use futures::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
+use tokio::runtime::Handle;
 
 use crate::error::SourceError;
 use crate::format::{Foreign, Format};
@@ -17,7 +19,7 @@ use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::PulledDirectory;
 use crate::storage::unread::{Unread, UnreadReason, shown_path};
 use crate::storage::walk::{FoundFile, Walk};
-use crate::storage::{FileAccess, InputFile, Storage, fingerprint, is_missing_object};
+use crate::storage::{Client, FileAccess, InputFile, Storage, fingerprint, is_missing_object};
 use crate::text_shape::TextShape;
 
 /// The files that the patterns of a source match.
@@ -69,7 +71,7 @@ impl DiscoveredFiles {
     }
 
     /// Adds what a pattern reaches, without what an earlier pattern reached. Returns whether it reaches nothing to read.
-    fn add(&mut self, mut reached: Reached) -> bool {
+    fn add_pattern(&mut self, mut reached: Reached) -> bool {
         // A pull may have found nothing: its list is the match.
         let is_unmatched = reached.files.is_empty() && !reached.pulled.iter().any(|pulled| pulled.list.decides());
         reached.pulled.retain(|pulled| !self.pulled.contains(pulled));
@@ -88,10 +90,11 @@ impl DiscoveredFiles {
         is_unmatched
     }
 
-    /// Removes what another pattern reads, and doubles.
-    fn settle(&mut self) {
+    /// Removes duplicates, and work files that another pattern reads.
+    fn remove_duplicates(&mut self) {
         self.unread.sort_unstable();
         self.unread.dedup();
+
         self.work_files.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
         self.work_files.dedup_by(|(a, _), (b, _)| a.path == b.path);
         if !self.work_files.is_empty() {
@@ -136,25 +139,30 @@ impl Storage {
                 Split::Path(path) => self.local(spec, path)?,
                 Split::Bucket { base, key } => self.remote(spec, written, base, key)?,
             };
-            if all.add(reached) {
+            if all.add_pattern(reached) {
                 all.unmatched.push(written.clone());
             }
         }
-        all.settle();
+        all.remove_duplicates();
         Ok(all)
     }
 
-    /// Nanoseconds since the epoch.
-    fn now(&self) -> Option<i128> {
+    /// The time by the clock of this storage, nanoseconds since the epoch; `None` without a clock.
+    fn clock_nanos(&self) -> Option<i128> {
         self.clock.map(|clock| i128::from(clock()) * 1000)
     }
 
-    fn local(&self, spec: &SourceSpec, path: &str) -> Result<Reached, SourceError> {
-        let path = path.trim_start_matches("./");
-        let is_absolute = path.starts_with('/');
-        let pattern = Pattern::new(path)?;
+    /// What a pattern of local files reaches: `written` as in the job, relative to the project root, or absolute.
+    ///
+    /// # Errors
+    /// As [`Storage::find`].
+    fn local(&self, spec: &SourceSpec, written: &str) -> Result<Reached, SourceError> {
+        let pattern_path = written.trim_start_matches("./");
+        let is_absolute = pattern_path.starts_with('/');
+        let pattern = Pattern::new(pattern_path)?;
         let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
-        let now = self.now();
+
+        let looked_at = self.clock_nanos();
         let walk = Walk::along(&start, &pattern.parts, spec.format.is_some())?;
         let shown = |path: &Path| {
             let relative = shown_path(path.strip_prefix(&start).unwrap_or(path));
@@ -165,119 +173,208 @@ impl Storage {
         for (folder, list) in walk.lists {
             reached.pulled.push(PulledDirectory { directory: shown(&folder), list });
         }
-        for (path, reason) in walk.unread {
-            reached.unread.push(Unread { path: shown(&path), reason });
+        for (unread_path, reason) in walk.unread {
+            reached.unread.push(Unread { path: shown(&unread_path), reason });
         }
-        for FoundFile { path, place, metadata, work } in walk.files {
-            let path = shown(&path);
-            let io = |source| SourceError::Io { path: path.clone(), source };
-            let matched = if is_absolute { path.as_str() } else { path.trim_start_matches('/') };
-            let input = InputFile {
-                size: metadata.len(),
-                version: fingerprint::of_file(&metadata, now).map_err(io)?,
-                day: pattern.day(matched, &path)?,
-                format: format_of(spec, &path)?,
-                reader: ReaderVersion::CURRENT,
-                breaks: Vec::new(),
-                shape: TextShape::default(),
-                location: FileAccess::Local(place),
-                path,
+
+        for FoundFile { path: found_path, place: stored_at, metadata, work } in walk.files {
+            let path = shown(&found_path);
+            let version = match fingerprint::of_file(&metadata, looked_at) {
+                Ok(version) => version,
+                Err(source) => return Err(SourceError::Io { path, source }),
             };
-            match work {
-                Some(name) => reached.work_files.push((input, shown(&name))),
-                None => reached.files.push(input),
-            }
+            let matched = if is_absolute { path.as_str() } else { path.trim_start_matches('/') };
+            let day = pattern.day(matched, &path)?;
+            let file = MatchedFile { path, size: metadata.len(), version, day, location: FileAccess::Local(stored_at) };
+            reached.add_file(file.into_input(spec)?, work.map(|work_name| shown(&work_name)));
         }
         Ok(reached)
     }
 
-    fn remote(&self, spec: &SourceSpec, written: &str, base: &str, key: &str) -> Result<Reached, SourceError> {
-        if key.is_empty() {
+    /// What a pattern of objects reaches: `written` as in the job, of which `base` is the URL of the bucket and
+    /// `key_pattern` the rest.
+    ///
+    /// # Errors
+    /// As [`Storage::find`], and [`SourceError::Location`] if `key_pattern` is empty.
+    fn remote(&self, spec: &SourceSpec, written: &str, base: &str, key_pattern: &str) -> Result<Reached, SourceError> {
+        if key_pattern.is_empty() {
             return Err(LocationError::without_key(written).into());
         }
-        let pattern = Pattern::new(key)?;
+        let pattern = Pattern::new(key_pattern)?;
         let (client, handle) = self.client(base, &spec.name)?;
-        let failed = |source| client.error(written, source);
-        let literal: Vec<&str> = pattern
-            .parts
-            .iter()
-            .map_while(|part| match part {
-                Part::Literal(text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        let prefix = Key::parse(literal.join("/")).map_err(|source| failed(source.into()))?;
-        let list = || handle.block_on(client.store.list(Some(&prefix)).try_collect::<Vec<ObjectMeta>>());
-        let mut parts = pattern.parts.as_slice();
-        let below: Vec<Part>;
-        let objects: Vec<ObjectMeta> = if literal.len() == parts.len() {
-            match handle.block_on(client.store.head(&prefix)) {
-                Ok(object) => vec![object],
-                Err(error) if is_missing_object(&error) => {
-                    below = pattern.below();
-                    parts = &below;
-                    list().map_err(failed)?
-                }
-                Err(source) => return Err(failed(source)),
-            }
-        } else {
-            list().map_err(failed)?
-        };
+        let listing = list_objects(&client, &handle, &pattern).map_err(|source| client.error(written, source))?;
 
-        let now = self.now();
+        let looked_at = self.clock_nanos();
+        let below = pattern.below();
+        let parts = if listing.is_folder { &below } else { &pattern.parts };
+        let objects = ObjectPattern { spec, base, pattern: &pattern, parts, is_folder: listing.is_folder, looked_at };
+
         let mut reached = Reached::default();
-        for object in objects {
-            let key = object.location.as_ref();
-            let path = format!("{base}/{key}");
-            let is_whole = parts.len() == pattern.parts.len();
-            if is_whole && !pattern.is_match(key) {
-                continue;
-            }
-            let name = match coverage(parts, key, spec.format.is_some()) {
-                Coverage::Outside => continue,
-                Coverage::UnknownEnding => {
-                    reached.unread.push(Unread { path, reason: UnreadReason::UnknownEnding });
-                    continue;
-                }
-                Coverage::Work(length) => Some(format!("{base}/{}", key.get(..length).unwrap_or(key))),
-                Coverage::Read => None,
-            };
-            let modified = || {
-                let time = object.last_modified.timestamp_nanos_opt().unwrap_or_default();
-                fingerprint::of_time(time, now)
-            };
-            let input = InputFile {
-                size: object.size,
-                version: object.e_tag.clone().unwrap_or_else(modified),
-                day: if is_whole { pattern.day(key, &path)? } else { None },
-                format: format_of(spec, &path)?,
-                reader: ReaderVersion::CURRENT,
-                breaks: Vec::new(),
-                shape: TextShape::default(),
-                location: FileAccess::Remote {
-                    base: base.to_owned(),
-                    source: spec.name.clone(),
-                    key: object.location.clone(),
-                    etag: object.e_tag,
-                },
-                path,
-            };
-            match name {
-                Some(name) => reached.work_files.push((input, name)),
-                None => reached.files.push(input),
-            }
+        for object in listing.objects {
+            objects.classify(object, &mut reached)?;
         }
         Ok(reached)
     }
 }
 
+impl Reached {
+    /// Adds a file; `work_name` is the name of work files that it has or lies below, if any.
+    fn add_file(&mut self, file: InputFile, work_name: Option<String>) {
+        match work_name {
+            Some(work_name) => self.work_files.push((file, work_name)),
+            None => self.files.push(file),
+        }
+    }
+}
+
+/// A file or object that a pattern matches.
+struct MatchedFile {
+    /// As [`InputFile::path`].
+    path: String,
+    /// Bytes as stored.
+    size: u64,
+    /// As [`InputFile::version`].
+    version: String,
+    day: Option<NaiveDate>,
+    location: FileAccess,
+}
+
+impl MatchedFile {
+    /// The input of a source that was never loaded.
+    ///
+    /// # Errors
+    /// As [`format_of`].
+    fn into_input(self, spec: &SourceSpec) -> Result<InputFile, SourceError> {
+        let format = format_of(spec, &self.path)?;
+        Ok(InputFile {
+            path: self.path,
+            size: self.size,
+            version: self.version,
+            day: self.day,
+            format,
+            reader: ReaderVersion::CURRENT,
+            breaks: Vec::new(),
+            shape: TextShape::default(),
+            location: self.location,
+        })
+    }
+}
+
+/// The part of a pattern before its first wildcard.
+struct LiteralPrefix {
+    key: Key,
+    /// Whether the pattern has no wildcard.
+    is_whole: bool,
+}
+
+impl LiteralPrefix {
+    /// The literal prefix of `pattern`; empty if it begins with a wildcard.
+    ///
+    /// # Errors
+    /// If the prefix is not a key.
+    fn of(pattern: &Pattern) -> Result<Self, object_store::path::Error> {
+        let mut names = Vec::new();
+        for part in &pattern.parts {
+            let Part::Literal(name) = part else { break };
+            names.push(name.as_str());
+        }
+        Ok(Self { key: Key::parse(names.join("/"))?, is_whole: names.len() == pattern.parts.len() })
+    }
+}
+
+/// The objects that a pattern may match.
+struct Listing {
+    objects: Vec<ObjectMeta>,
+    /// Whether the pattern names no object but a folder, of which these are all objects.
+    is_folder: bool,
+}
+
+/// Lists the objects below the literal prefix of a pattern. A pattern without wildcards is first taken for the key of an
+/// object.
+fn list_objects(client: &Client, handle: &Handle, pattern: &Pattern) -> Result<Listing, object_store::Error> {
+    let prefix = LiteralPrefix::of(pattern)?;
+    if prefix.is_whole {
+        match handle.block_on(client.store.head(&prefix.key)) {
+            Ok(object) => return Ok(Listing { objects: vec![object], is_folder: false }),
+            Err(error) if is_missing_object(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+
+    let objects = handle.block_on(client.store.list(Some(&prefix.key)).try_collect())?;
+    Ok(Listing { objects, is_folder: prefix.is_whole })
+}
+
+/// A pattern of objects, as its listing found it.
+struct ObjectPattern<'a> {
+    spec: &'a SourceSpec,
+    /// The URL of the bucket.
+    base: &'a str,
+    pattern: &'a Pattern,
+    /// Parts that cover the keys: those of `pattern`, followed by those of all data files below it if it is a folder.
+    parts: &'a [Part],
+    /// As [`Listing::is_folder`].
+    is_folder: bool,
+    /// When the objects were listed, nanoseconds since the epoch; `None` if unknown.
+    looked_at: Option<i128>,
+}
+
+impl ObjectPattern<'_> {
+    /// Adds a listed object to what the pattern reaches: as a file, a work file or a name that is not read. Adds nothing
+    /// if the pattern does not match it.
+    ///
+    /// # Errors
+    /// [`SourceError::DayInPath`], [`SourceError::UnknownFormat`].
+    fn classify(&self, object: ObjectMeta, reached: &mut Reached) -> Result<(), SourceError> {
+        let key = object.location.as_ref();
+        if !self.is_folder && !self.pattern.is_match(key) {
+            return Ok(());
+        }
+
+        let path = format!("{}/{key}", self.base);
+        let work_name = match coverage(self.parts, key, self.spec.format.is_some()) {
+            Coverage::Outside => return Ok(()),
+            Coverage::UnknownEnding => {
+                reached.unread.push(Unread { path, reason: UnreadReason::UnknownEnding });
+                return Ok(());
+            }
+            Coverage::Work(length) => Some(format!("{}/{}", self.base, key.get(..length).unwrap_or(key))),
+            Coverage::Read => None,
+        };
+
+        let version = match &object.e_tag {
+            Some(etag) => etag.clone(),
+            None => {
+                let modified = object.last_modified.timestamp_nanos_opt().unwrap_or_default();
+                fingerprint::of_time(modified, self.looked_at)
+            }
+        };
+        let day = if self.is_folder { None } else { self.pattern.day(key, &path)? };
+        let location = FileAccess::Remote {
+            base: self.base.to_owned(),
+            source: self.spec.name.clone(),
+            key: object.location.clone(),
+            etag: object.e_tag,
+        };
+        let file = MatchedFile { path, size: object.size, version, day, location };
+        reached.add_file(file.into_input(self.spec)?, work_name);
+        Ok(())
+    }
+}
+
+/// The format of the file at `path`: that of the source, or else that of the file's ending.
+///
+/// # Errors
+/// [`SourceError::UnknownFormat`] if neither says it.
 fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {
     if let Some(format) = spec.format {
         return Ok(format);
     }
-    // A file of another format is opened as text, which says what it is.
-    let foreign = Foreign::has_ending(path).then_some(Format::Csv);
-    foreign.or(Format::of_name(path)).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
+    if Foreign::has_ending(path) {
+        // A file of another format is opened as text, which says what it is.
+        return Ok(Format::Csv);
+    }
+    Format::of_name(path).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
 }
 
 #[cfg(test)]
